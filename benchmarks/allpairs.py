@@ -27,7 +27,6 @@ from pairseek.candidates.context import SelectionContext
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.numerics.parallel import for_ranges, thread_count
-from pairseek.strategies.shape import shape_of
 
 NOISES = ("constant", "normalized", "decaying")
 # Gap asked for and milliseconds wanted on two cores.
@@ -64,7 +63,7 @@ def brute_force(start, stop, points, shadows, squares, values, model, out):
 
 def brute(scene, rows=None):
     """Utility of the best pair and seconds; of `rows` evenly spread rows only, with seconds scaled up."""
-    view = CatalogueView.of(scene, shape_of(scene.strategy))
+    view = CatalogueView.of(scene, scene.strategy.shape())
     began = time.perf_counter()
     values, vectors = np.linalg.eigh(scene.belief.covariance)
     shadows = 2.0 * (scene.points - scene.belief.mean) @ (vectors * np.sqrt(values))
@@ -118,7 +117,7 @@ def row(scene, source, *, answers, repeats, rows=None):
     best, plain = brute(scene, rows)
     n, d = scene.points.shape
     # Brute force on some rows may have missed the best; ours may not be below what it found by more than its gap.
-    zero = 0.0 if not shape_of(scene.strategy).signed else min(best, 0.0)
+    zero = 0.0 if not scene.strategy.shape().signed else min(best, 0.0)
     honest = best - choice.utility <= (choice.gap + 1e-9) * max(best - zero, abs(best)) + 1e-12
     about = "" if rows is None else " about"
     print(

@@ -26,7 +26,6 @@ from pairseek.numerics.jit import kernel, next_uniform
 from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.numerics.parallel import for_ranges, thread_count
 from pairseek.numerics.roots import principal_root
-from pairseek.strategies.shape import shape_of
 
 _CHUNK = 100_000
 
@@ -65,7 +64,7 @@ def best_of_random(context: SelectionContext, pairs: int) -> float:
     shadows = np.ascontiguousarray(centred @ principal_root(context.belief.covariance))
     costs = np.sum(centred**2, axis=1)
     out = np.full(-(-pairs // _CHUNK), -np.inf)
-    model = utility_model(context, shape_of(context.strategy), 0.0)
+    model = utility_model(context, context.strategy.shape(), 0.0)
     for_ranges(_random_pairs, pairs, _CHUNK, np.array(context.points), shadows, costs, model, out)
     return float(out.max())
 

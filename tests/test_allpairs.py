@@ -31,7 +31,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.responses import NOISES, Logistic, Probit
 from pairseek.numerics.tables import S_MAX, look_up, tables
 from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain, Random
-from pairseek.strategies.shape import UtilityShape, shape_of
+from pairseek.strategies.shape import UtilityShape
 
 STRATEGIES = (InfoGain(), EPMV(0.8), MCMV(), GreedyMSE(), GreedyVolume())
 SIGNED = ("epmv", "mcmv")
@@ -234,7 +234,7 @@ def test_pairs_that_nearly_coincide_are_not_lost_in_rounding(noise):
         points[7] = points[8] + apart * rng.standard_normal(3)
         root = rng.standard_normal((3, 3))
         scene = scene_of(points, covariance=root @ root.T, mean=points[8], noise=noise, k=2.0)
-        view = CatalogueView.of(scene, shape_of(scene.strategy))
+        view = CatalogueView.of(scene, scene.strategy.shape())
         order = view.points[2]
         i, j = sorted(np.flatnonzero((order == 7) | (order == 8)).tolist())
         u = utility_of(i, j, view.points, view.model)
@@ -323,7 +323,7 @@ def test_no_pair_of_two_cells_exceeds_their_bound(strategy, noise, small_cells):
     for seed in range(4):
         rng = rng_of(seed, 8, NOISES.index(noise))
         scene = random_scene(rng, 60, (1, 2, 4, 12)[seed], strategy=strategy, noise=noise)
-        view = CatalogueView.of(scene, shape_of(strategy))
+        view = CatalogueView.of(scene, strategy.shape())
         scores = np.full((60, 60), -np.inf)
         first, second, values = listed(scene)
         scores[first, second] = scores[second, first] = values
@@ -498,8 +498,8 @@ def test_a_strategy_without_a_surface_gets_a_weighted_sample_where_pairs_are_too
 
 
 def test_a_subclass_with_its_own_score_does_not_inherit_the_surface():
-    assert shape_of(InfoGain()) == UtilityShape("table", "information")
-    assert shape_of(Quietest()) is None
+    assert InfoGain().shape() == UtilityShape("table", "information")
+    assert Quietest().shape() is None
     scene = scene_of(rng_of(8).standard_normal((50, 2)), strategy=Quietest())
     assert AllPairs().choose(scene, rng_of(0)).utility == listed(scene)[2].max()
 

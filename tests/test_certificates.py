@@ -16,7 +16,6 @@ from pairseek.model.responses import NOISES
 from pairseek.numerics.mixtures import NAMES, table
 from pairseek.numerics.tables import S_MAX, look_up
 from pairseek.strategies import EPMV
-from pairseek.strategies.shape import shape_of
 from test_allpairs import STRATEGIES, listed, random_scene, rng_of, scene_of, tolerance
 
 
@@ -115,7 +114,7 @@ def test_no_pair_of_near_items_exceeds_the_bound_of_their_cells(strategy, noise,
         root = rng.standard_normal((d, d))
         k = 1.0 if noise == "normalized" else 1.0 / apart
         scene = scene_of(points, covariance=root @ root.T, mean=mean, noise=noise, k=k, strategy=strategy)
-        view = CatalogueView.of(scene, shape_of(strategy))
+        view = CatalogueView.of(scene, strategy.shape())
         scores = np.full((24, 24), -np.inf)
         first, second, values = listed(scene)
         scores[first, second] = scores[second, first] = values

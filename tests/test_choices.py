@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek import serialization
 from pairseek.errors import InvalidChoices
 from pairseek.population.choices import pair_weight
 
@@ -177,7 +176,7 @@ class TestFiles:
         path = tmp_path / "study.zip"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("answers.csv", header + "\n".join(lines) + "\n")
-            archive.writestr("items.json", json.dumps(serialization.items_record(items)))
+            archive.writestr("items.json", json.dumps(items.record()))
         choices = ps.Choices.read(path)
         assert rows(choices) == [("s1", "a", "b"), ("s1", "c", "a")]
         assert choices.ids == items.ids

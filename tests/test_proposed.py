@@ -24,7 +24,6 @@ from pairseek.posteriors.gaussian import gaussian_fit, is_trusted
 from pairseek.posteriors.residuals import infer_with_residuals
 from pairseek.posteriors.span import infer_within_span
 from pairseek.posteriors.tempering import tempered_belief
-from pairseek.strategies.shape import shape_of
 
 NOISES = ("constant", "normalized", "decaying")
 SOURCE = ProposedPairs(items=128, listed=0)
@@ -70,7 +69,7 @@ def test_every_shape_of_utility_is_proposed_for_and_bounded(strategy):
 
 def test_a_sketch_of_all_dimensions_scores_as_the_strategy_does():
     context = scene("constant", d=8, appeal=1.0)
-    sketch = Sketch.of(context, shape_of(context.strategy), np.arange(len(context.points)))
+    sketch = Sketch.of(context, context.strategy.shape(), np.arange(len(context.points)))
     utilities, keys = sketch._scan(np.arange(40), np.arange(400))
     first, second = np.divmod(keys, 400)
     np.testing.assert_allclose(utilities, context.scores(context.features(first, second)), rtol=1e-9)
@@ -93,7 +92,7 @@ def test_a_scan_keeps_the_best_pairs_of_all(response, k, own):
     points = rng.standard_t(2.5, (300, 3))  # with far items, as in catalogues with a curvature
     belief = Belief(0.3 * points[0], np.diag([1.0, 0.3, 0.1]), BeliefInfo("test"), None)
     context = SelectionContext.of(ps.Items(points), belief, RESPONSES[response](k), ps.InfoGain())
-    sketch = replace(Sketch.of(context, shape_of(context.strategy), np.arange(300)), own=own)
+    sketch = replace(Sketch.of(context, context.strategy.shape(), np.arange(300)), own=own)
     everything = np.arange(300)
     utilities, keys = sketch._scan(everything, everything)
     first, second = np.array(list(combinations(range(300), 2))).T
@@ -109,7 +108,7 @@ def test_a_scan_keeps_the_best_pairs_of_all(response, k, own):
 @pytest.mark.parametrize("improved", [8, 64])
 def test_the_best_partners_of_the_best_items_are_sought_among_all_and_each_pair_is_kept_once(improved):
     context = scene("constant", n=500, d=6)
-    sketch = Sketch.of(context, shape_of(context.strategy), np.arange(500))
+    sketch = Sketch.of(context, context.strategy.shape(), np.arange(500))
     good, everything = np.random.default_rng(0).permutation(500)[:improved], np.arange(500)
     _, keys = sketch._scan(good, everything)
     first, second = np.array(list(combinations(range(500), 2))).T

@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.own_parts import Closest
 from pairseek import embed, evaluate, experiments, indexes
 from pairseek.core.limits import Limit
+from pairseek.core.own_parts import OwnPart
 from pairseek.errors import PairseekError
 from pairseek.experiments import Contender, Setting, Specification
 from pairseek.population.model import FitOptions
@@ -122,6 +124,7 @@ def last_step(fit, **parts):
 
 
 OTHERS = {
+    "adapter": lambda _: OwnPart(Closest()),
     "items": lambda _: ps.Items(POINTS, data={"colour": ["#ff0000"] * 14, "image": ["x.png"] * 14}),
     "items without coordinates": lambda _: ps.Items(ids=["tea", "coffee"]),
     "items from vectors": lambda _: ps.Items.from_vectors(np.random.default_rng(1).normal(size=(40, 30))),
@@ -158,6 +161,7 @@ OTHERS = {
 
 # The root that leads to each class that shows itself, among SEARCHES and OTHERS.
 ROOTS = {
+    "core.own_parts.OwnPart": "adapter",
     "core.limits.Limit": "limit",
     "embed.dimension.DimensionChoice": "dimension",
     "embed.health.Health": "health",

@@ -22,9 +22,8 @@ from helpers.reference import (
 from helpers.situations import evidence_of
 from pairseek.candidates.branch_and_bound.bounds import steepness
 from pairseek.errors import InvalidParameter
-from pairseek.model.geometry import hyperplanes
 from pairseek.model.noise import NOISE_KINDS, PUBLISHED_NOISES, noise_kind
-from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit
+from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit, hyperplanes
 from pairseek.model.unknowns import LogNormal, NoiseKinds, Unknown
 from pairseek.numerics.pair_kernels import pair_constant
 

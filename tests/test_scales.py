@@ -246,7 +246,7 @@ class TestInside:
 
     def test_a_simulation(self):
         items = uneven()
-        assert Parcel(None, ((items.coordinates, items.ids, items.appeal),), (0,)).items() == (items,)
+        assert Parcel(None, (items,), (0,)).items() == (items,)
         assert _subsampled(items, 30, (1, 2)).n == 30
 
 

@@ -18,7 +18,7 @@ Selected: TypeAlias = Iterable[object] | int | None
 """Items by their ids, by a mask of one bool for each, or as a number of them; None for all."""
 
 
-def rows_of(items: Items, selected: Any, what: str) -> IntArray:
+def rows_of(items: Items, selected: object, what: str) -> IntArray:
     """Return the ascending rows of items that are given by ids or by a mask of n bools."""
     if isinstance(selected, str | bytes) or not isinstance(selected, Iterable):
         raise InvalidParameter(f"{what} is {selected!r}: give ids, or a mask of {items.n} bools", field=what)
@@ -35,12 +35,13 @@ def rows_of(items: Items, selected: Any, what: str) -> IntArray:
     return np.unique(np.array([items.index(value) for value in values], dtype=np.int64))
 
 
-def askable_rows(items: Items | Space, askable: Any) -> IntArray | None:
+def askable_rows(items: Items | Space, askable: object) -> IntArray | None:
     """Return the ascending rows of the items to ask about; None for all of them."""
     if askable is None:
         return None
-    if isinstance(items, Space):
-        raise InvalidParameter("askable is given with a Space, which has no items: leave it out", field="askable")
+    items = items._catalogue(
+        InvalidParameter("askable is given with a Space, which has no items: leave it out", field="askable")
+    )
     if isinstance(askable, int | np.integer) and not isinstance(askable, bool):
         if askable < 2:
             raise InvalidParameter(f"askable is {askable}: a pair needs at least 2 items", field="askable")
@@ -91,7 +92,7 @@ def _representative(items: Items, rows: IntArray, points: FloatArray) -> int:
     return int(rows[np.lexsort((rows, distance, -items.appeal[rows]))[0]])
 
 
-def permitted_rows(items: Items, only: Any, exclude: Any) -> IntArray | None:
+def permitted_rows(items: Items, only: object, exclude: object) -> IntArray | None:
     """Return the ascending rows of the items that may be recommended; None for all."""
     if only is None and exclude is None:
         return None

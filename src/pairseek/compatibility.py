@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from pairseek.candidates import ListedPairs, Rest
+from pairseek.core.own_parts import missing_members
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, Prior, is_density
 from pairseek.model.responses import LINK_MEMBERS, Response
-from pairseek.posteriors import Grid
+from pairseek.posteriors import Grid, Posterior
+from pairseek.posteriors.base import posterior_of
 from pairseek.stopping import AfterAnswers, BestItemFound, GainBelow, StopRule
 from pairseek.strategies import UTILITIES
-from pairseek.strategies.base import Procedure, Utility, takes_generator, takes_spaces
+from pairseek.strategies.base import BaseProcedure, BaseUtility, utility_of
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Contract:
 
     def missing(self, part: object) -> tuple[str, ...]:
         """Return the members that a part lacks, of the set that it meets best."""
-        lacking = [tuple(m for m in members if not _has(part, m)) for members in self.alternatives]
+        lacking = [missing_members(part, members) for members in self.alternatives]
         return min(lacking, key=len)
 
     def check(self, part: object, name: str) -> None:
@@ -70,7 +72,7 @@ CONTRACTS = {
 }
 
 
-def check_parts(**parts: Any) -> None:
+def check_parts(**parts: object) -> None:
     """Reject parts that do not meet their contract, naming the missing members; None stands for a default."""
     for name, part in parts.items():
         if part is None:
@@ -84,17 +86,17 @@ def check_parts(**parts: Any) -> None:
                 raise InvalidParameter(f"rest is {part!r}: expected a Rest, such as Rest(pair=10, item=1)")
         else:
             CONTRACTS[name].check(part, name)
-            if name == "strategy" and hasattr(part, "score"):
-                check_score(part)
+            if name == "strategy" and not missing_members(part, ("score",)):
+                check_score(utility_of(part))
 
 
-def check_score(strategy: Any) -> None:
+def check_score(strategy: BaseUtility) -> None:
     """Reject a strategy whose score takes other arguments than a search gives."""
-    given = {"rng": None} if takes_generator(strategy) else {}
+    given = {"rng": None} if strategy.takes_generator else {}
     try:
         signature(strategy.score).bind(None, None, **given)
     except TypeError:
-        kind = type(strategy).__name__
+        kind = type(strategy.own).__name__
         raise InvalidParameter(
             f"{kind}.score{signature(strategy.score)} cannot be called by a search: define "
             f"score(candidates, belief) or, for a score that draws, score(candidates, belief, rng)"
@@ -126,11 +128,6 @@ def _has_hash(part: object) -> bool:
     return True
 
 
-def _has(part: object, member: str) -> bool:
-    value = getattr(part, member, None)
-    return isinstance(value, str) if member == "name" else callable(value)
-
-
 def _listed(members: Sequence[str]) -> str:
     words = [member if member == "name" else f"{member}()" for member in members]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
@@ -138,50 +135,58 @@ def _listed(members: Sequence[str]) -> str:
 
 def check_together(
     items: Items | Space,
-    strategy: Utility | Procedure,
-    given: dict[str, object],
+    utility: BaseUtility | None,
+    procedure: BaseProcedure | None,
+    given: Mapping[str, object],
     rules: Sequence[StopRule],
 ) -> None:
     """Reject parts that these items or this strategy would ignore."""
-    space = isinstance(items, Space)
-    if space and not takes_spaces(strategy):
-        known = ", ".join(name for name, kind in UTILITIES.items() if takes_spaces(kind))
-        raise Unsupported(
-            f"the strategy {strategy.name!r} defines no planes(), so it cannot ask about a continuous Space: "
-            f"use one of {known}"
+    if utility is None or utility.planes is None:
+        capable = (
+            name for name, kind in UTILITIES.items() if issubclass(kind, BaseUtility) and kind.planes is not None
         )
-    for rule in rules if space else ():
+        items._catalogue(
+            Unsupported(
+                f"the strategy {_name(utility, procedure)!r} defines no planes(), so it cannot ask about a continuous "
+                f"Space: use one of {', '.join(capable)}"
+            )
+        )
+    for rule in rules:
         if isinstance(rule, BestItemFound | GainBelow):
             kind = type(rule).__name__
-            raise Unsupported(f"a continuous Space has no best item, so {kind} is never met: use another stop rule")
-    if space or isinstance(strategy, Procedure):
-        reason = (
-            "a continuous Space has no list of pairs" if space else f"the strategy {strategy.name!r} chooses by itself"
-        )
-        for name, part in given.items():
-            # A default that is given explicitly has no effect either way.
-            if part is not None and part != Rest():
-                raise Unsupported(f"{name}={part!r} would do nothing, because {reason}: leave it out")
+            words = f"a continuous Space has no best item, so {kind} is never met: use another stop rule"
+            items._catalogue(Unsupported(words))
+    for name, part in given.items():
+        # A default that is given explicitly has no effect either way.
+        if part is not None and part != Rest():
+            words = f"{name}={part!r} would do nothing, because"
+            items._catalogue(Unsupported(f"{words} a continuous Space has no list of pairs: leave it out"))
+            if procedure is not None:
+                raise Unsupported(f"{words} the strategy {procedure.name!r} chooses by itself: leave it out")
 
 
-def check_askable(strategy: Utility | Procedure, candidates: object) -> None:
+def _name(*strategies: BaseUtility | BaseProcedure | None) -> str:
+    return next(strategy.name for strategy in strategies if strategy is not None)
+
+
+def check_askable(procedure: BaseProcedure | None, candidates: object) -> None:
     """Reject a restriction of the items to ask about that the parts would not follow."""
-    if isinstance(strategy, Procedure):
-        raise Unsupported(f"the strategy {strategy.name!r} chooses by itself among all items: leave askable out")
+    if procedure is not None:
+        raise Unsupported(f"the strategy {procedure.name!r} chooses by itself among all items: leave askable out")
     if isinstance(candidates, ListedPairs):
         raise Unsupported("ListedPairs names the pairs to ask by rows of all items: leave askable out")
 
 
 def check_appeal(items: Items | Space, response: Response) -> None:
     """Reject an unknown noise kind for items that differ in appeal."""
-    if response.noise_prior is not None and isinstance(items, Items) and np.ptp(items.appeal) > 0.0:
+    if response.noise_prior is not None and len(np.unique(items.appeal)) > 1:
         raise Unsupported(
             "the noise kind is unknown and the items differ in appeal, as those of a population do: appeal is "
             "measured against k, which has another unit under each kind; give the noise kind"
         )
 
 
-def check_residual(items: Items | Space, response: Response, posterior: Any) -> None:
+def check_residual(items: Items | Space, response: Response, posterior: Posterior) -> None:
     """Reject residual utilities where they have no meaning, or where the posterior does not infer them."""
     if response.residual_deviation == 0.0:
         if not items.d:
@@ -192,11 +197,10 @@ def check_residual(items: Items | Space, response: Response, posterior: Any) -> 
         return
     if not items.d and response.noise != "constant":
         raise Unsupported(f"the items have no coordinates, and {response.noise} noise depends on them: use 'constant'")
-    if isinstance(items, Space):
-        raise Unsupported("residual utilities belong to items, and a continuous Space has none: use residual=0")
+    items._catalogue(Unsupported("residual utilities belong to items, and a continuous Space has none: use residual=0"))
     if response.noise_prior is not None:
         raise Unsupported("residual and an unknown noise kind cannot be combined: give the noise kind, or residual=0")
-    if not getattr(posterior, "takes_residuals", False):
+    if not posterior_of(posterior).takes_residuals:
         raise Unsupported(f"{type(posterior).__name__} cannot infer residual utilities: use EP(), or residual=0")
 
 
@@ -204,8 +208,9 @@ def check_curvature(items: Items | Space, response: Response, prior: Prior) -> N
     """Reject a curvature other than 1 where the model has no place for it."""
     if response.curvature == 1.0:
         return
-    if isinstance(items, Space):
-        raise Unsupported("a curvature other than 1 belongs to items, and a continuous Space has none: use curvature=1")
+    items._catalogue(
+        Unsupported("a curvature other than 1 belongs to items, and a continuous Space has none: use curvature=1")
+    )
     if not items.d:
         raise Unsupported("the items have no coordinates, so that their utility has no curvature: use curvature=1")
     if not isinstance(prior, GaussianPrior):
@@ -215,33 +220,28 @@ def check_curvature(items: Items | Space, response: Response, prior: Prior) -> N
         )
 
 
-def infers_reliability(posterior: object) -> bool:
-    """Return whether a posterior can infer k and the lapse."""
-    return bool(getattr(posterior, "infers_reliability", False))
-
-
-def check_inference(response: Response, posterior: Any, prior: Prior, d: int) -> None:
+def check_inference(response: Response, posterior: Posterior, prior: Prior, d: int) -> None:
     """Reject a response or a prior that the posterior cannot infer with, or more dimensions than it accepts."""
-    kind = type(posterior).__name__
-    most = getattr(posterior, "most_dimensions", d)
-    if d > most:
+    kind, able = type(posterior).__name__, posterior_of(posterior)
+    most = able.most_dimensions
+    if most is not None and d > most:
         raise InvalidParameter(
             f"a {kind} has at most {most} dimensions and the items have {d}: use EP() or Particles()"
         )
-    if getattr(posterior, "uses_kernels", False) or response.unknown:
+    if able.uses_kernels or response.unknown:
         _ = response.link  # raises Unsupported for a response with formulas of its own
-    if getattr(posterior, "uses_kernels", False) and is_density(prior):
+    if able.uses_kernels and is_density(prior):
         raise Unsupported(
             f"{kind} needs a Gaussian factor inside a box, and {type(prior).__name__} is known only by its "
             f"log_density(): use Particles(), Grid() in up to {Grid.most_dimensions} dimensions, or one of your own"
         )
-    if infers_reliability(posterior):
+    if able.infers_reliability:
         return
     if response.unknown:
         raise Unsupported(
             f"{kind} cannot infer k or a lapse, and the response is {response!r}: use EP(), or give numbers"
         )
-    if response.share > 0.0 and not getattr(posterior, "takes_lapses", False):
+    if response.share > 0.0 and not able.takes_lapses:
         raise Unsupported(
             f"{kind} needs a log-concave posterior, which lapse={response.share:g} does not give: use Particles(), "
             f"or lapse=0"
@@ -254,9 +254,11 @@ def rules_of(stop: StopRule | Sequence[StopRule] | int | None) -> tuple[StopRule
         return ()
     if isinstance(stop, int | np.integer) and not isinstance(stop, bool):
         return (AfterAnswers(int(stop)),)
-    rules: tuple[Any, ...] = tuple(stop) if isinstance(stop, Sequence) and not isinstance(stop, str) else (stop,)
+    rules: tuple[object, ...] = (stop,)
+    if isinstance(stop, Sequence) and not isinstance(stop, str):
+        rules = tuple(stop)
     for rule in rules:
         if rule is None:
             raise InvalidParameter(f"stop is {stop!r}: give rules, such as AfterAnswers(20)")
         check_parts(stop=rule)
-    return rules
+    return cast("tuple[StopRule, ...]", rules)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 
@@ -14,13 +15,13 @@ from pairseek.core.validation import caller_level
 from pairseek.errors import DefaultWarning, InvalidParameter
 from pairseek.goals import TASTE, SearchGoal
 from pairseek.model.items import Items, Space
-from pairseek.model.priors import GaussianPrior, Prior, UniformBox, is_density, moments_of
+from pairseek.model.priors import AnyPrior, GaussianPrior, Prior, UniformBox, is_density, moments_of
 from pairseek.model.responses import Logistic, Response
 from pairseek.model.unknowns import Unknown
 from pairseek.numerics.moments import sample_moments
 from pairseek.posteriors import EP, Posterior
-from pairseek.strategies.base import Procedure, Utility
-from pairseek.strategies.shape import usable_shape
+from pairseek.posteriors.base import posterior_of
+from pairseek.strategies.base import BaseUtility, Procedure, RandomUtility, Utility, strategy_of
 
 GAP = 0.03
 """Certified shortfall of the default choice, as a share of the best pair's utility."""
@@ -122,11 +123,11 @@ def default_response(items: Items | Space, prior: Prior | None = None, posterior
     unexplained, differs from one embedding to the next, so both are inferred. In a space, for a posterior or a prior
     that does not allow it, the default is the paper's model.
     """
-    if isinstance(items, Space):
+    if not len(items.coordinates):
         return Logistic()
     if not items.d:
         return Logistic(1.0, "constant", residual=RESIDUAL_ALONE)
-    if not getattr(EP() if posterior is None else posterior, "takes_residuals", False):
+    if posterior is not None and not posterior_of(posterior).takes_residuals:
         return Logistic()
     prior = default_prior(items) if prior is None else prior
     if is_density(prior):
@@ -158,13 +159,13 @@ def warn_of_response(items: Items | Space, prior: Prior, posterior: Posterior) -
 def resolve(
     items: Items | Space,
     response: Response | None,
-    prior: Prior | None,
+    prior: AnyPrior | None,
     posterior: Posterior | None,
-    strategy: Utility | Procedure | None,
+    strategy: Utility | RandomUtility | Procedure | None,
     goal: SearchGoal = TASTE,
 ) -> tuple[Response, Prior, Posterior, Utility | Procedure]:
     """Return the parts with every None replaced by the default for these items."""
-    prior = default_prior(items) if prior is None else prior
+    prior = default_prior(items) if prior is None else cast("Prior", prior)
     spread = spread_of(prior, items.d)
     _check_spread(spread)
     posterior = EP() if posterior is None else posterior
@@ -172,37 +173,35 @@ def resolve(
     response = response.for_spread(spread)
     if strategy is None:
         strategy = goal.strategy(response)
-    fill_in = getattr(strategy, "resolved", None)
-    if fill_in is not None:
-        strategy = fill_in(items, prior)
-    return response, prior, posterior, strategy
+    return response, prior, posterior, strategy_of(strategy).resolved(items, prior)
 
 
 def default_candidates(
-    items: Items | Space, strategy: Utility | Procedure, response: Response, prior: Prior | None = None
+    items: Items | Space, strategy: BaseUtility | None, response: Response, prior: Prior | None = None
 ) -> Source | None:
-    """Return the source of pairs for these items; None where a space or a procedure needs none.
+    """Return the source of pairs for these items and a utility; None where a space or a procedure needs none.
 
     The best of all pairs for a strategy whose score can be bounded, and in many dimensions that of a proposal; with an
     unknown k the best of a sample, for `InfoGain`; for any other strategy all pairs while they are few, else a sample
     that favours pairs of high information.
     """
-    if isinstance(items, Space) or isinstance(strategy, Procedure):
+    if strategy is None or not len(items.coordinates):
         return None
-    shape = usable_shape(strategy, response)
+    shape = strategy.usable_shape(response)
+    count = len(items.coordinates) * (len(items.coordinates) - 1) // 2
     sampled = RESCORE_OWN if not response.compiled or is_density(prior) else RESCORE
-    if shape is None and items.n * (items.n - 1) // 2 > LISTED and not hasattr(strategy, "promising"):
+    if shape is None and count > LISTED and strategy.promising is None:
         return WeightedPairs(rescore=sampled)
     if sampled:
         return AllPairs(gap=GAP, rescore=sampled, listed=FEW)
     if shape is not None and items.d >= MANY_DIMENSIONS:
         return ProposedPairs(rescore=RESCORE_UNKNOWN if response.unknown else RESCORE, listed=FEW)
     if response.curvature_prior is not None:
-        proposes = shape is not None and shape.kind == "table" and not hasattr(strategy, "promising")
+        proposes = shape is not None and shape.kind == "table" and strategy.promising is None
         if proposes and not response.unknown:
             return ProposedPairs(items=PROMISING, improved=IMPROVED, rescore=RESCORE, listed=FEW)
         return AllPairs(gap=GAP, budget=BRIEF, rescore=RESCORE, listed=FEW)
-    many = items.n * (items.n - 1) // 2 > FEW
+    many = count > FEW
     if response.unknown and many and shape is not None and (shape.kind, shape.table) == ("table", "information"):
         # Fewer of these questions are spent on the reliability of people who are reliable: see the benchmarks.
         return SampledPairs(count=DRAWN, rescore=RESCORE_DRAWN, shared=True)

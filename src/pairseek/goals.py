@@ -59,6 +59,7 @@ def goal_of(name: str, items: Items | Space) -> SearchGoal:
     name = one_of(name, "goal", get_args(Goal))
     if name == "taste":
         return TASTE
-    if isinstance(items, Space):
-        raise Unsupported(f"goal is {name!r} and a continuous Space has no items to find: use goal='taste'")
-    return SearchGoal("best", 1) if name == "best" else SearchGoal("list", max(1, min(LIST_SIZE, items.n - 1)))
+    found = items._catalogue(
+        Unsupported(f"goal is {name!r} and a continuous Space has no items to find: use goal='taste'")
+    )
+    return SearchGoal("best", 1) if name == "best" else SearchGoal("list", max(1, min(LIST_SIZE, found.n - 1)))

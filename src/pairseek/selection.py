@@ -15,7 +15,7 @@ from pairseek.core.text import plural
 from pairseek.core.types import Event, FloatArray, Query, QueryInfo, Side
 from pairseek.errors import NoPairLeft
 from pairseek.model.items import Items, Space
-from pairseek.strategies.base import Procedure, Utility, rival_of, takes_generator, utility_for_turn
+from pairseek.strategies.base import BaseProcedure, BaseUtility, utility_of
 from pairseek.strategies.features import PairFeatures
 
 # Number of other items with which an item is compared to say how well it is liked.
@@ -83,25 +83,24 @@ def choose_pair(
     context: SelectionContext,
     rules: PairRules,
     draws: Draws,
-    procedure: Procedure | None = None,
+    procedure: BaseProcedure | None = None,
 ) -> ChosenPair | None:
     """Return the pair to ask now, by the strategy of the context or by a procedure; None when that has finished."""
-    chosen: tuple[PairFeatures, Selection, Utility | Procedure]
     before = draws.choice.bit_generator.state
     context = replace(context, draws=draws.scores)
+    strategy: BaseUtility | BaseProcedure
     if isinstance(items, Space):
-        chosen = _from_space(items, context, draws.choice)
+        pair, selection, strategy = _from_space(items, context, draws.choice)
     elif procedure is not None:
         assert draws.procedure is not None
         rows = procedure.next(items, context.history, draws.procedure)
         if rows is None:
             return None
         selection = Selection(int(rows[0]), int(rows[1]), float("nan"), 1, "its own choice")
-        chosen = _pair(context, selection), selection, procedure
+        pair, strategy = _pair(context, selection), procedure
     else:
-        chosen = _from_items(items, context, rules, draws.choice)
-    pair, selection, strategy = chosen
-    drawn = procedure is not None or context.random or takes_generator(strategy)
+        pair, selection, strategy = _from_items(items, context, rules, draws.choice)
+    drawn = isinstance(strategy, BaseProcedure) or strategy.takes_generator or context.strategy.takes_generator
     drawn = drawn or draws.choice.bit_generator.state != before
     return ChosenPair(*_sides(items, pair), _info(pair, selection, strategy.name), drawn)
 
@@ -148,15 +147,15 @@ def _info(pair: PairFeatures, selection: Selection, strategy: str) -> QueryInfo:
 
 def _from_items(
     items: Items, context: SelectionContext, rules: PairRules, rng: np.random.Generator
-) -> tuple[PairFeatures, Selection, Utility]:
+) -> tuple[PairFeatures, Selection, BaseUtility]:
     """Return the features of the best pair, the selection, and the utility that chose it."""
-    strategy = utility_for_turn(context.strategy, len(context.history) + len(context.pending), context.belief)
+    strategy = utility_of(context.strategy.turn(len(context.history) + len(context.pending), context.belief))
     selection = _best_pair(items, replace(context, strategy=strategy), rules, rng)
-    rival = rival_of(strategy, context.belief)
+    rival = strategy.rival(context.belief)
     if rival is not None:
-        other = _best_pair(items, replace(context, strategy=rival), rules, rng)
+        other = _best_pair(items, replace(context, strategy=utility_of(rival)), rules, rng)
         if other.utility > selection.utility:
-            selection, strategy = other, rival
+            selection, strategy = other, utility_of(rival)
     return _pair(context, selection), selection, strategy
 
 
@@ -180,13 +179,14 @@ def _best_pair(items: Items, context: SelectionContext, rules: PairRules, rng: n
 
 def _from_space(
     space: Space, context: SelectionContext, rng: np.random.Generator
-) -> tuple[PairFeatures, Selection, Utility]:
+) -> tuple[PairFeatures, Selection, BaseUtility]:
     """Return the features of the best pair of a space, the selection, and the strategy."""
     belief, response, strategy = context.belief, context.response, context.strategy
     if not context.drawn:
         # Planes are sampled to save time, but equal answers must lead to equal questions.
         rng = keyed_generator(belief, ("planes", strategy, response, space))
-    planes = strategy.planes(space, belief, response, rng)  # type: ignore[attr-defined]
+    assert strategy.planes is not None  # A search in a space refuses any other strategy.
+    planes = strategy.planes(space, belief, response, rng)
     features = continuous_features(space, planes, belief, response)
     scores = context.scores(features)
     row = int(np.argmax(scores))
@@ -197,6 +197,4 @@ def _from_space(
 
 def _sides(items: Items | Space, pair: PairFeatures) -> tuple[Side, Side]:
     rows = int(pair.first[0]), int(pair.second[0])
-    if isinstance(items, Items):
-        return items.ids[rows[0]], items.ids[rows[1]]
-    return items.point(pair.points[rows[0]]), items.point(pair.points[rows[1]])
+    return items._side_of(rows[0], pair.points[rows[0]]), items._side_of(rows[1], pair.points[rows[1]])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pairseek.candidates import SOURCES, Rest
+from pairseek.core.own_parts import name_of
 from pairseek.core.types import JSON, Event, Query, QueryInfo, Side
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.model.items import Items, Space
@@ -45,14 +46,14 @@ def parts_by_name(kind: str) -> Mapping[str, Any]:
     return strategies() if kind == "strategy" else _TABLES[kind]
 
 
-def encode(part: Any) -> JSON:
+def encode(part: object) -> JSON:
     """Return a part as {"name": ..., field: value, ...}."""
     kind = type(part).__name__
     if not dataclasses.is_dataclass(part):
         raise InvalidParameter(
             f"{kind} is not a dataclass, so its settings cannot be serialized: decorate it with @dataclass(frozen=True)"
         )
-    name = getattr(part, "name", kind.lower())
+    name = name_of(part)
     tables = map(parts_by_name, _TABLES)
     twin = next((table[name] for table in tables if name in table and isinstance(part, table[name])), None)
     if twin is not None and type(part) is not twin:
@@ -68,7 +69,7 @@ def encode(part: Any) -> JSON:
     return {"name": name, **fields}
 
 
-def decode(kind: str, record: Mapping[str, Any]) -> Any:
+def decode(kind: str, record: object) -> Any:
     """Return the part that `encode` wrote; an error carries the path of the setting, such as ``prior.low``."""
     try:
         return _decoded(kind, record)
@@ -77,7 +78,7 @@ def decode(kind: str, record: Mapping[str, Any]) -> Any:
         raise
 
 
-def _decoded(kind: str, record: Mapping[str, Any]) -> Any:
+def _decoded(kind: str, record: object) -> Any:
     choices = parts_by_name(kind)
     if not isinstance(record, Mapping):
         raise InvalidParameter(f"{kind} is {record!r}: give a name and settings, such as {{'name': ...}}")
@@ -99,7 +100,7 @@ def _decoded(kind: str, record: Mapping[str, Any]) -> Any:
     return choices[name](**fields)
 
 
-def decode_saved(kind: str, record: Any) -> Any:
+def decode_saved(kind: str, record: object) -> Any:
     """Return a part of a saved search, None for absent candidates, or the list of stop rules."""
     if record is None and kind == "candidates":
         return None
@@ -120,7 +121,7 @@ def _nearest(name: object, choices: Mapping[str, Any]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _plain(value: Any, where: str) -> Any:
+def _plain(value: object, where: str) -> Any:
     """Return a setting as JSON data; `where` names it in errors."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
@@ -135,7 +136,7 @@ def _plain(value: Any, where: str) -> Any:
     )
 
 
-def _frozen(setting: str, value: Any) -> Any:
+def _frozen(setting: str, value: object) -> Any:
     """Return a setting from JSON data, with lists as tuples and unknown numbers decoded."""
     if value == "unknown":
         value = {"name": value}
@@ -148,23 +149,8 @@ def _frozen(setting: str, value: Any) -> Any:
     return tuple(_frozen(setting, x) for x in value) if isinstance(value, list) else value
 
 
-def items_record(items: Items | Space) -> JSON:
-    """Return items or a space as plain data."""
-    if isinstance(items, Space):
-        return {"kind": "space", **dataclasses.asdict(items)}
-    return {
-        "kind": "items",
-        "hash": items.hash,
-        "ids": list(items.ids),
-        "labels": list(items.labels),
-        "coordinates": items.coordinates.tolist(),
-        "appeal": items.appeal.tolist(),
-        "data": {name: list(map(str, values)) for name, values in items.data.items()},
-    }
-
-
 def items_from(record: Mapping[str, Any]) -> Items | Space:
-    """Return the items or space that `items_record` wrote."""
+    """Return the items or space that `Items.record` or `Space.record` wrote."""
     if record["kind"] == "space":
         fields = ("low", "high", "min_separation", "max_separation")
         return Space(*(record[name] for name in fields))
@@ -242,12 +228,12 @@ _LETTERS = {"answer": "", "tie": "t", "skip": "s"}
 _LONGEST_PART = 600
 
 
-def digest(record: Any) -> str:
+def digest(record: object) -> str:
     """Return the SHA-256 of plain data."""
     return hashlib.sha256(json.dumps(record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def light_part(part: Any) -> JSON:
+def light_part(part: object) -> JSON:
     """Return a part as plain data or, if that is long, its name and hash."""
     record = encode(part)
     if len(json.dumps(record)) <= _LONGEST_PART:
@@ -281,7 +267,7 @@ def query_of_light(record: Sequence[Any]) -> Query:
     return query_from({"id": name, "left": left, "right": right, "info": None})
 
 
-def _side(value: Any) -> Side:
+def _side(value: object) -> Side:
     if isinstance(value, list | tuple):
         return tuple(map(float, value))
     if isinstance(value, bool) or not isinstance(value, int | str):

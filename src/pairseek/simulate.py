@@ -91,10 +91,8 @@ class SimulatedUser:
                 f"the user's point has {plural(len(self.point), 'number')}, the items have "
                 f"{plural(items.d, 'dimension')}: give a point of the same space"
             )
-        left, right = (_place(items, side) for side in (query.left, query.right))
-        appeal = 0.0
-        if isinstance(items, Items):
-            appeal = float(items.appeal[items.index(query.left)] - items.appeal[items.index(query.right)])
+        (left, left_appeal), (right, right_appeal) = (items._place_of(side) for side in (query.left, query.right))
+        appeal = left_appeal - right_appeal
         if self.response is None:
             nearer = np.sum((self.point - left) ** 2) <= np.sum((self.point - right) ** 2)
             return query.left if nearer else query.right
@@ -126,9 +124,3 @@ class SimulatedUser:
     def _residual(self, side: Side) -> float:
         """Return the standardized residual utility of an item."""
         return float(np.random.default_rng([self.seed, 2, zlib.crc32(repr(side).encode())]).standard_normal())
-
-
-def _place(items: Items | Space, side: Side) -> FloatArray:
-    if isinstance(items, Items):
-        return np.asarray(items.coordinates[items.index(side)])
-    return np.asarray(items.point(side))

@@ -87,15 +87,14 @@ class AllPairs:
         """Return the best of all pairs; None if the rules of rest leave none."""
         shape = context.shape
         n = len(context.points)
-        enough = getattr(context.strategy, "enough_pairs", None)
-        if enough is not None:
-            return SampledPairs(count=enough).choose(context, context.generator("checks"))
+        strategy = context.strategy
+        if strategy.enough_pairs is not None:
+            return SampledPairs(count=strategy.enough_pairs).choose(context, context.generator("checks"))
         if context.drawn:
             return any_pair(context, rng)
-        promising = getattr(context.strategy, "promising", None)
-        most = min(self.listed, getattr(context.strategy, "most_pairs", self.listed))
-        if promising is not None and n * (n - 1) // 2 > most:
-            some = promising(context.features(_ONE[:1], _ONE[1:]), context.belief)
+        most = self.listed if strategy.most_pairs is None else min(self.listed, strategy.most_pairs)
+        if strategy.promising is not None and n * (n - 1) // 2 > most:
+            some = strategy.promising(context.features(_ONE[:1], _ONE[1:]), context.belief)
             if len(some) < n:
                 return best_among(context, some, rng)
         if n * (n - 1) // 2 <= (self.budget if shape is None else self.listed):
@@ -179,7 +178,7 @@ def best_among(context: SelectionContext, items: IntArray, rng: np.random.Genera
     first, second = (np.sort(items)[rows] for rows in np.triu_indices(len(items), 1))
     words = f"all {len(first):,} pairs of the {len(items):,} most promising of {len(context.points):,} items"
     found = best_of(context, first, second, rng, rescore=0, words=words)
-    bounded = getattr(context.strategy, "bound", None)
+    bounded = context.strategy.bound
     if found is None or bounded is None:
         return found
     others = np.setdiff1d(np.arange(len(context.points)), items)

@@ -18,10 +18,10 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items, Space
 from pairseek.model.responses import Response
 from pairseek.numerics.moments import sample_moments
-from pairseek.strategies.base import Utility, takes_generator
+from pairseek.strategies.base import BaseUtility, Utility, utility_of
 from pairseek.strategies.features import PairFeatures
 from pairseek.strategies.random import Random
-from pairseek.strategies.shape import UtilityShape, usable_shape
+from pairseek.strategies.shape import UtilityShape
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,14 @@ class SelectionContext:
     appeal: FloatArray
     belief: Belief
     response: Response
-    strategy: Utility
+    strategy: BaseUtility
     resting: Resting
     history: Sequence[Event] = ()
     pending: Sequence[Query] = ()
     draws: np.random.SeedSequence = field(default_factory=partial(np.random.SeedSequence, 0))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "strategy", utility_of(self.strategy))
 
     @classmethod
     def of(
@@ -64,11 +67,10 @@ class SelectionContext:
         resting: Resting | None = None,
     ) -> SelectionContext:
         """Return the context of items; without a strategy, it can only compute features."""
-        points, appeal = np.empty((0, items.d)), np.empty(0)
-        if isinstance(items, Items):
-            points, appeal = items.coordinates, items.appeal
+        points, appeal = items.coordinates, items.appeal
         unrestricted = Resting.of(len(points), [], [])
-        return cls(points, appeal, belief, response, strategy or Random(), resting or unrestricted)
+        chooses = Random() if strategy is None else utility_of(strategy)
+        return cls(points, appeal, belief, response, chooses, resting or unrestricted)
 
     def features(self, first: IntArray, second: IntArray, belief: Belief | None = None) -> PairFeatures:
         """Compute the features of pairs of rows."""
@@ -84,8 +86,8 @@ class SelectionContext:
     def scores(self, features: PairFeatures) -> FloatArray:
         """Return validated (m,) utilities; -inf where the two points coincide."""
         scores = np.asarray(self._score(features, self.belief), dtype=np.float64)
-        name = type(self.strategy).__name__
         if scores.shape != (len(features),):
+            name = type(self.strategy.own).__name__
             raise InvalidParameter(f"{name}.score returned shape {scores.shape}, expected ({len(features)},)")
         usable = features.distinct
         if np.any(np.isnan(scores) & usable):
@@ -94,20 +96,14 @@ class SelectionContext:
                     "the belief, or k times the distances of the items, overflows double precision: scale the items "
                     "or use a tighter prior"
                 )
+            name = type(self.strategy.own).__name__
             raise InvalidParameter(f"{name}.score returned NaN for a valid pair: fix its formula")
         return np.where(usable, scores, -np.inf)
 
     def _score(self, features: PairFeatures, belief: Belief) -> FloatArray:
-        if not self.random:
+        if not self.strategy.takes_generator:
             return self.strategy.score(features, belief)
-        strategy: Any = self.strategy
-        scores: FloatArray = strategy.score(features, belief, rng=np.random.default_rng(self.draws))
-        return scores
-
-    @property
-    def random(self) -> bool:
-        """Whether the score of the strategy draws at random."""
-        return takes_generator(self.strategy)
+        return self.strategy.score(features, belief, rng=np.random.default_rng(self.draws))
 
     @cached_property
     def sample_belief(self) -> Belief:
@@ -129,7 +125,7 @@ class SelectionContext:
     @property
     def shape(self) -> UtilityShape | None:
         """The score as a function of few features, where branch and bound can use it."""
-        return usable_shape(self.strategy, self.response)
+        return self.strategy.usable_shape(self.response)
 
     @property
     def drawn(self) -> bool:
@@ -147,7 +143,7 @@ class SelectionContext:
         """Whether the best pairs are rescored by samples."""
         if self.belief.residuals is not None:
             return False  # samples of the point hold no residual utilities, and with them a logit is nearly Gaussian
-        return hasattr(self.strategy, "exact") and getattr(self.strategy, "rescored", True)
+        return self.strategy.exact is not None and self.strategy.rescored
 
     def rescored(self, features: PairFeatures) -> FloatArray:
         """Return (m,) utilities by all samples, with the noise of their first two moments removed.
@@ -157,11 +153,12 @@ class SelectionContext:
         scores.
         """
         scores = self.scores(features)
-        exact = getattr(self.strategy, "exact", None)
-        if exact is None:
+        if self.strategy.exact is None:
             return scores
         same = self.features(features.first, features.second, self.sample_belief)
-        again = np.asarray(scores + exact(features, self.sample_belief) - self._score(same, self.sample_belief))
+        again = np.asarray(
+            scores + self.strategy.exact(features, self.sample_belief) - self._score(same, self.sample_belief)
+        )
         # The correction is undefined for logits beyond the range of the samples; the first score is kept there.
         return np.where(np.isnan(again), scores, again)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pairseek.core.caching import once_for_an_array
+from pairseek.core.lazy import once_for_an_array
 from pairseek.core.types import FloatArray, IntArray
 
 SIZE = 4096

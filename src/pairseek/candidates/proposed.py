@@ -137,7 +137,7 @@ class ProposedPairs:
         """Return whether pairs are many, and scored by the mean and deviation of their logit."""
         n, d = context.points.shape
         residuals = context.belief.residuals
-        plain = not (hasattr(context.strategy, "enough_pairs") or hasattr(context.strategy, "promising"))
+        plain = context.strategy.enough_pairs is None and context.strategy.promising is None
         few = n * (n - 1) // 2 <= self.listed
         shown = residuals is not None and (shape.kind != "table" or 2 * len(residuals.rows) > n)
         return bool(d) and plain and not (few or shown or context.drawn)

@@ -137,7 +137,7 @@ def _in_words(error: Any) -> str:
     return message
 
 
-def _command_of(error: Any) -> str:
+def _command_of(error: object) -> str:
     """Return the command that an error concerns, as it is typed."""
     names = []
     context = getattr(error, "ctx", None)

@@ -79,7 +79,7 @@ class ItemTable:
         count = len(next(iter(columns.values())))
         return cls(source, columns, [f"row {row}" for row in range(count)])
 
-    def is_number(self, cell: Any) -> bool:
+    def is_number(self, cell: object) -> bool:
         """Return whether a cell is a number."""
         return _is_number(cell, decimal_comma=self.decimal_comma)
 
@@ -142,7 +142,7 @@ def read_items(
     return {**found, "ids": None if found["ids"] is None else [text_of(name) for name in found["ids"]]}
 
 
-def items_of_frame(frame: Any, keep: tuple[str, ...], coordinates: Sequence[str] | None = None) -> dict[str, Any]:
+def items_of_frame(frame: object, keep: tuple[str, ...], coordinates: Sequence[str] | None = None) -> dict[str, Any]:
     """Return the arguments of `Items` from a data frame, as `read_items` does; ids keep their type."""
     table = ItemTable.of_columns("the data frame", frame_columns(frame, InvalidItems))
     return items_of(table, keep, coordinates=coordinates)
@@ -307,7 +307,7 @@ def _numbers_rows(name: str, cells: Sequence[Any]) -> bool:
     return all(text.isascii() and text.isdigit() for text in texts) and len(set(texts)) == len(texts)
 
 
-def _is_number(cell: Any, *, decimal_comma: bool = False) -> bool:
+def _is_number(cell: object, *, decimal_comma: bool = False) -> bool:
     try:
         number(cell, decimal_comma=decimal_comma)
     except (TypeError, ValueError):

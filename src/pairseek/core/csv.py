@@ -84,7 +84,7 @@ def check_lengths(path: Path | str, rows: Rows, error: type[PairseekError]) -> N
             raise error(f"{path}, line {line}: expected {wanted} cells, received {len(row)}; fix the line")
 
 
-def number(cell: Any, *, decimal_comma: bool = False) -> float:
+def number(cell: object, *, decimal_comma: bool = False) -> float:
     """Return a cell as a number; raise a `ValueError` or `TypeError` if it is none.
 
     Examples
@@ -94,7 +94,7 @@ def number(cell: Any, *, decimal_comma: bool = False) -> float:
     """
     if decimal_comma and isinstance(cell, str) and "." not in cell:
         cell = cell.replace(",", ".", 1)
-    return float(cell)
+    return float(cell)  # type: ignore[arg-type]
 
 
 def mixed_decimals(cells: Iterable[Any]) -> tuple[str, str] | None:

@@ -33,7 +33,7 @@ SEARCH = FileFormat(FORMAT, FORMAT_VERSION, "a saved search")
 LIGHT_SEARCH = FileFormat("pairseek light search", 1, "a light saved search")
 
 
-def _digest(body: Any) -> str:
+def _digest(body: object) -> str:
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -98,7 +98,7 @@ def text_rows(columns: Mapping[str, Sequence[Any]]) -> list[tuple[int, list[str]
     return [(1, list(columns)), *((line, list(row)) for line, row in enumerate(zip(*cells, strict=True), 2))]
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Return a cell as text; a missing one is empty."""
     return "" if value is None or value != value else str(value)
 

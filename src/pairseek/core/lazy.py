@@ -1,4 +1,4 @@
-"""Properties that are computed at first use: `cached_property`.
+"""Values that are computed at first use and kept: `cached_property`, `once_for_an_array`.
 
 On Python 3.11 `functools.cached_property` holds one lock for all objects while it computes a value, so that the answers
 of two people would wait for each other. Later versions hold none, and neither does this one: two threads may compute
@@ -8,10 +8,15 @@ the same value, and the last one stays.
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-__all__ = ["cached_property"]
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["cached_property", "once_for_an_array"]
 
 T = TypeVar("T")
 
@@ -26,7 +31,7 @@ class _CachedProperty(Generic[T]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
         value = self._function(instance)
@@ -39,3 +44,22 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property
 else:
     cached_property = _CachedProperty
+
+
+def once_for_an_array(compute: Callable[[npt.NDArray[np.float64]], T]) -> Callable[[npt.NDArray[np.float64]], T]:
+    """Return the function with its results kept for as long as the array lives, if that is read-only."""
+    kept: dict[int, tuple[weakref.ref[npt.NDArray[np.float64]], T]] = {}
+
+    @wraps(compute)
+    def recalled(array: npt.NDArray[np.float64]) -> T:
+        if array.flags.writeable:
+            return compute(array)
+        key = id(array)
+        found = kept.get(key)
+        if found is not None and found[0]() is array:
+            return found[1]
+        result = compute(array)
+        kept[key] = weakref.ref(array, lambda _: kept.pop(key, None)), result
+        return result
+
+    return recalled

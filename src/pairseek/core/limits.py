@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class Limit:
         """Return the range in words, for the table of limits."""
         return f"{_written(self.least)} to {self.most.words if isinstance(self.most, BySize) else _written(self.most)}"
 
-    def check(self, value: Any, setting: str, size: Size) -> None:
+    def check(self, value: object, setting: str, size: Size) -> None:
         """Raise an `InvalidParameter` for numbers outside the range, in a study of this size."""
         most = self.most.of(size) if isinstance(self.most, BySize) else self.most
         for count, number in enumerate(_numbers(value), 1):
@@ -103,7 +103,7 @@ def check_limits(part: Any, where: str, size: Size) -> None:
         value, setting = getattr(part, field.name), f"{where}.{field.name}"
         if not field.init:
             continue
-        if dataclasses.is_dataclass(value):
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
             check_limits(value, setting, size)
         elif field.name in declared:
             declared[field.name].check(value, setting, size)
@@ -136,7 +136,7 @@ def _written(number: float) -> str:
     return f"{number:,.12g}" if abs(number) < 1e12 else f"{number:.12g}"
 
 
-def _numbers(value: Any) -> Iterator[float]:
+def _numbers(value: object) -> Iterator[float]:
     """Yield the numbers of a setting: itself, or those of a list of lists."""
     if isinstance(value, np.ndarray):
         yield from value.ravel().tolist()
@@ -144,4 +144,4 @@ def _numbers(value: Any) -> Iterator[float]:
         for one in value:
             yield from _numbers(one)
     elif is_number(value):
-        yield value
+        yield cast("float", value)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.lazy import cached_property
+from pairseek.core.own_parts import OwnPart, Part
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -314,6 +315,24 @@ class Cloud(Protocol):
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
         """Return (S, d) points and (S,) weights that sum to 1; about `count` of them where that can be chosen."""
         ...
+
+
+class BaseCloud(Part):
+    """Base of a source of samples, with the default of every optional member."""
+
+    draw: Callable[[int | None], tuple[FloatArray, FloatArray]]
+    leading: Callable[[int | None, int], tuple[FloatArray, FloatArray]] | None = None
+    """Method (count, d) that returns the d leading coordinates of the points, and their weights, in less time than
+    `draw` takes for all of them; None: those of `draw`."""
+
+
+class _OwnCloud(OwnPart, BaseCloud):
+    """A source of samples that does not derive from `BaseCloud`."""
+
+
+def cloud_of(cloud: object) -> BaseCloud:
+    """Return a source of samples with all its members: itself, or behind an adapter."""
+    return cloud if isinstance(cloud, BaseCloud) else _OwnCloud(cloud)
 
 
 @dataclass(frozen=True, eq=False)

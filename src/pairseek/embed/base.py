@@ -124,7 +124,7 @@ class TripletEmbedding:
         """Return the settings by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Change settings by name."""
         known = self.get_params()
         for name, value in params.items():

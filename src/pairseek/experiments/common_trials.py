@@ -28,9 +28,12 @@ def trial_keys(specification: Specification, items: tuple[Items | Space, ...]) -
     whole["posterior"] = record.get("posterior")
     keys = {}
     for group, (setting, content) in enumerate(zip(record["settings"], items, strict=True)):
-        data = content.hash if isinstance(content, Items) else repr(content)
         for arm, (contender, part) in enumerate(zip(specification.strategies, record["strategies"], strict=True)):
-            own: JSON = {**whole, "setting": {**setting, "data": data, "label": ""}, "strategy": {**part, "label": ""}}
+            own: JSON = {
+                **whole,
+                "setting": {**setting, "data": content._fingerprint, "label": ""},
+                "strategy": {**part, "label": ""},
+            }
             if isinstance(contender.strategy, Procedure):
                 own["inferred"] = specification.procedure_posterior
             else:

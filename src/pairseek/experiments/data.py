@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pairseek.core.types import FloatArray, ItemId
 from pairseek.datasets import colours, food10k, synthetic
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.spec import Setting, Specification
@@ -26,9 +25,7 @@ def load_items(specification: Specification) -> tuple[Items | Space, ...]:
 
 
 def _items(setting: Setting) -> Items | Space:
-    if isinstance(setting.data, Space):
-        return setting.data
-    if isinstance(setting.data, Items):
+    if not isinstance(setting.data, str):
         return _scaled(setting.data) if setting.scaled else setting.data
     if setting.data == "space":
         return _space(setting)
@@ -58,7 +55,7 @@ def _named(data: str, dimension: int | None) -> Items:
 
 
 @lru_cache(maxsize=16)
-def _scaled(items: Items) -> Items:
+def _scaled(items: Items | Space) -> Items | Space:
     return items.scaled()
 
 
@@ -71,39 +68,32 @@ def _space(setting: Setting) -> Space:
 
 @dataclass(frozen=True, eq=False)
 class Parcel:
-    """A specification with its items as plain arrays: everything that a worker needs, without files.
+    """A specification with its items: everything that a worker needs, without files.
 
     Attributes
     ----------
     specification
         The specification, without items.
     contents
-        A `Space`, or coordinates, ids and appeal, for each distinct set of items.
+        Each distinct set of items or space, once.
     which
         Index into ``contents`` for each setting.
     """
 
     specification: Specification
-    contents: tuple[Space | tuple[FloatArray, tuple[ItemId, ...], FloatArray], ...]
+    contents: tuple[Items | Space, ...]
     which: tuple[int, ...]
 
     @classmethod
     def of(cls, specification: Specification, items: tuple[Items | Space, ...]) -> Parcel:
         """Pack a specification and the items of its settings."""
-        different = list(dict.fromkeys(items))
-        contents = tuple(
-            part if isinstance(part, Space) else (part.coordinates, part.ids, part.appeal) for part in different
-        )
-        # Items inside the specification would be sent twice, and cannot be pickled.
-        return cls(_without_items(specification), contents, tuple(different.index(part) for part in items))
+        different = tuple(dict.fromkeys(items))
+        # Items inside the specification would be sent twice.
+        return cls(_without_items(specification), different, tuple(different.index(part) for part in items))
 
     def items(self) -> tuple[Items | Space, ...]:
-        """Unpack the items of each setting."""
-        parts = [
-            content if isinstance(content, Space) else Items._unwarned(content[0], content[1], appeal=content[2])
-            for content in self.contents
-        ]
-        return tuple(parts[index] for index in self.which)
+        """Return the items of each setting."""
+        return tuple(self.contents[index] for index in self.which)
 
     def begin(self) -> Callable[[Task], Outcome]:
         """Unpack, and run a short trial of each strategy so that no trial is timed while kernels are loaded."""
@@ -124,7 +114,7 @@ class Parcel:
 
 def _without_items(specification: Specification) -> Specification:
     settings = tuple(
-        replace(setting, data=f"items:{setting.data.hash}") if isinstance(setting.data, Items) else setting
+        setting if isinstance(setting.data, str | Space) else replace(setting, data=setting.data._key)
         for setting in specification.settings
     )
     return replace(specification, settings=settings)

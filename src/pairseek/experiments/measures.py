@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek.core.types import FloatArray
+from pairseek.errors import Unsupported
 from pairseek.estimates import Estimate
 from pairseek.model import metrics
 from pairseek.model.items import Items, Space
@@ -67,12 +68,13 @@ def _squared_error(context: MeasurementContext) -> float:
 
 
 def _kendall_tau(context: MeasurementContext) -> float:
-    if isinstance(context.items, Space):
-        return float("nan")
-    batch = min(BATCH, context.items.n)
+    if not len(context.items.coordinates):
+        return float("nan")  # a space has no items to rank
+    items = context.items._catalogue(Unsupported("a continuous Space has no items"))
+    batch = min(BATCH, items.n)
     rng = np.random.default_rng(np.random.SeedSequence(context.seed))
     return metrics.kendall_tau_distance(
-        context.items, context.estimate.point, context.point, batch=batch, batches=BATCHES, rng=rng
+        items, context.estimate.point, context.point, batch=batch, batches=BATCHES, rng=rng
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from pairseek._version import MODEL_VERSION
+from pairseek.core.own_parts import missing_members
 from pairseek.core.types import JSON
 from pairseek.core.validation import is_number, one_line, one_of, whole
 from pairseek.datasets import food10k_facts
@@ -144,7 +145,7 @@ class Setting:
             whole(self.subsample, "subsample", 2)
         if not isinstance(self.scaled, bool):
             raise InvalidParameter(f"scaled is {self.scaled!r}: give true or false")
-        missing = [name for name in _PRIOR_METHODS if self.prior is not None and not hasattr(self.prior, name)]
+        missing = () if self.prior is None else missing_members(self.prior, _PRIOR_METHODS)
         if missing:
             raise InvalidParameter(
                 f"prior is {self.prior!r}, which has no {missing[0]}(): give a prior such as UniformBox(-1, 1), or None"
@@ -363,7 +364,7 @@ class Specification:
         for name in ("name", "title", "trials"):
             record.pop(name, None)
         for setting, content in zip(record["settings"], items, strict=True):
-            setting["data"] = content.hash if isinstance(content, Items) else repr(content)
+            setting["data"] = content._fingerprint
         text = json.dumps(record, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -377,11 +378,11 @@ def _rate(value: object, name: str) -> float | Literal["default"]:
 
 
 def _check_posterior(posterior: Posterior | None, name: str) -> None:
-    if posterior is not None and not hasattr(posterior, "infer"):
+    if posterior is not None and missing_members(posterior, ("infer",)):
         raise InvalidParameter(f"{name} is {posterior!r}, which has no infer(): give a posterior such as EP()")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -396,11 +397,8 @@ def _answering_record(part: Truth) -> Any:
 
 
 def _setting_record(setting: Setting) -> JSON:
-    record: JSON = {"label": setting.label, "data": setting.data}
-    if isinstance(setting.data, Items):
-        record["data"] = f"items:{setting.data.hash}"
-    elif isinstance(setting.data, Space):
-        record["data"] = f"space:{setting.data}"
+    data = setting.data
+    record: JSON = {"label": setting.label, "data": data if isinstance(data, str) else data._key}
     for name in ("dimension", "subsample"):
         if getattr(setting, name) is not None:
             record[name] = getattr(setting, name)

@@ -14,12 +14,14 @@ import numpy as np
 
 from pairseek.candidates import Rest, SampledPairs
 from pairseek.core.types import Belief, Evidence, Query, Side
+from pairseek.errors import Unsupported
 from pairseek.experiments.measures import MEASURES, Measure, MeasurementContext
 from pairseek.experiments.spec import Answering, Setting, Specification
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 from pairseek.posteriors import EP, Particles, Posterior
+from pairseek.posteriors.base import BasePosterior
 from pairseek.runs.plan import Outcome, Task
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
@@ -90,7 +92,7 @@ def _measured(measure: Measure, context: MeasurementContext, *, inferred: bool) 
 
 
 @dataclass(frozen=True)
-class _NotInferred:
+class _NotInferred(BasePosterior):
     """The prior in place of the posterior, for procedures, which neither ask nor estimate by it."""
 
     name: ClassVar[str] = "not_inferred"
@@ -157,8 +159,9 @@ def _truth(setting: Setting, matched: Response) -> Response | None:
 
 
 def _subsampled(items: Items | Space, count: int | None, key: tuple[int, ...]) -> Items | Space:
-    if count is None or isinstance(items, Space) or count >= items.n:
+    if count is None or count >= len(items.coordinates):
         return items
-    rows = np.sort(np.random.default_rng(np.random.SeedSequence(key)).choice(items.n, size=count, replace=False))
-    ids = [items.ids[row] for row in rows]
-    return Items._unwarned(items.coordinates[rows], ids, appeal=items.appeal[rows])
+    known = items._catalogue(Unsupported("a continuous Space has no items"))
+    rows = np.sort(np.random.default_rng(np.random.SeedSequence(key)).choice(known.n, size=count, replace=False))
+    ids = [known.ids[row] for row in rows]
+    return Items._unwarned(known.coordinates[rows], ids, appeal=known.appeal[rows])

@@ -15,8 +15,9 @@ from pairseek.core.validation import whole
 from pairseek.errors import InvalidItems, InvalidParameter, PairseekError, StoreUnavailable
 from pairseek.estimates import Recommendation
 from pairseek.model.curvature import extended_items, extended_prior
-from pairseek.model.items import Items
-from pairseek.model.priors import moments_of
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import Prior, moments_of
+from pairseek.model.responses import Response
 
 Hit: TypeAlias = tuple[ItemId, float]
 """An item and the inner product of its vector with the query.
@@ -68,7 +69,7 @@ class VectorIndex(Protocol):
         query: FloatArray,
         count: int,
         *,
-        where: Any = None,
+        where: object = None,
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:
@@ -77,6 +78,25 @@ class VectorIndex(Protocol):
         ``where`` is a filter, as the database takes it. ``only`` and ``exclude`` are ids; one that is not in the
         database is ignored.
         """
+        ...
+
+
+class ModelOfTaste(Protocol):
+    """What a catalogue needs of a search like those that will recommend from it; a `Search` has it."""
+
+    @property
+    def items(self) -> Items | Space:
+        """Return the items of the search."""
+        ...
+
+    @property
+    def prior(self) -> Prior:
+        """Return the prior of the user point."""
+        ...
+
+    @property
+    def response(self) -> Response:
+        """Return the response model."""
         ...
 
 
@@ -123,11 +143,11 @@ class CatalogueIndex:
     k: float
     d: int
     places: Callable[[Items], Items]
-    filter: Any = None
+    filter: object = None
 
     @classmethod
     def of(
-        cls, index: VectorIndex, items: Items, search: Any, payload: Mapping[str, Sequence[Any]] | None = None
+        cls, index: VectorIndex, items: Items, search: ModelOfTaste, payload: Mapping[str, Sequence[Any]] | None = None
     ) -> Self:
         """Add items to a vector database and return the catalogue.
 
@@ -175,7 +195,7 @@ class CatalogueIndex:
         squares = np.einsum("nd,nd->n", moved, moved)
         return np.column_stack([moved, modelled.appeal / self.k - squares])
 
-    def where(self, filter: Any) -> Self:
+    def where(self, filter: object) -> Self:
         """Return the catalogue with a filter, which the database gets as it is given here."""
         return replace(self, filter=filter)
 
@@ -204,20 +224,20 @@ class CatalogueIndex:
         barred = [] if exclude is None else list(exclude)
         moved = belief.mean - self.origin
         query = np.append(2.0 * moved, 1.0)
-        settings = {"where": self.filter, "exclude": barred}
-        hits = dict(_reached(lambda: self.index.best(query, count + len(shown), only=allowed, **settings)))
+        best = partial(self.index.best, query, where=self.filter, exclude=barred)
+        hits = dict(_reached(lambda: best(count + len(shown), only=allowed)))
         # Items that the person liked may be far from the best by their coordinates alone.
         known = [name for name in shown if name not in hits and (allowed is None or name in set(allowed))]
         if known:
-            hits.update(_reached(lambda: self.index.best(query, len(known), only=known, **settings)))
+            hits.update(_reached(lambda: best(len(known), only=known)))
         if not hits:
             raise InvalidParameter(
                 "the filter, only and exclude leave no item to recommend: allow at least one", field="only"
             )
         common = float(moved @ moved) + float(np.trace(belief.covariance))
         utility = {name: self.k * (score - common) + shown.get(name, 0.0) for name, score in hits.items()}
-        best = sorted(utility, key=lambda name: (-utility[name], str(name)))[:count]
-        return [Recommendation(name, str(name), math.nan, utility[name], math.nan) for name in best]
+        highest = sorted(utility, key=lambda name: (-utility[name], str(name)))[:count]
+        return [Recommendation(name, str(name), math.nan, utility[name], math.nan) for name in highest]
 
 
 def _reached(call: Callable[[], _Result]) -> _Result:

@@ -37,7 +37,7 @@ class Columns:
             before = self.payload.get(name)
             self.payload[name] = np.asarray(values) if before is None else np.append(before, np.asarray(values))
 
-    def mask(self, where: Any, only: Iterable[ItemId] | None, exclude: Iterable[ItemId]) -> BoolArray | None:
+    def mask(self, where: object, only: Iterable[ItemId] | None, exclude: Iterable[ItemId]) -> BoolArray | None:
         """Return an (n,) mask of the items that may be found; None for all."""
         exclude = list(exclude)
         if where is None and only is None and not exclude:
@@ -53,7 +53,7 @@ class Columns:
     def _rows(self, names: Iterable[ItemId]) -> list[int]:
         return [self.rows[name] for name in names if name in self.rows]
 
-    def _matching(self, where: Any) -> BoolArray:
+    def _matching(self, where: object) -> BoolArray:
         n = len(self.ids)
         if where is None:
             return np.ones(n, dtype=np.bool_)
@@ -108,7 +108,7 @@ class ExactIndex:
         query: FloatArray,
         count: int,
         *,
-        where: Any = None,
+        where: object = None,
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:

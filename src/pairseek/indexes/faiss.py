@@ -55,7 +55,7 @@ class FaissIndex:
         query: FloatArray,
         count: int,
         *,
-        where: Any = None,
+        where: object = None,
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:

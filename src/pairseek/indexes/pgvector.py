@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pairseek.core.types import FloatArray, ItemId
 from pairseek.errors import MissingExtra
 from pairseek.indexes.base import Hit
+
+if TYPE_CHECKING:
+    from psycopg import Connection
 
 
 class PgvectorIndex:
@@ -43,7 +46,7 @@ class PgvectorIndex:
     >>> connection.close()
     """
 
-    def __init__(self, connection: Any, table: str) -> None:
+    def __init__(self, connection: Connection, table: str) -> None:
         try:
             from psycopg import sql
         except ImportError:
@@ -74,7 +77,7 @@ class PgvectorIndex:
         query: FloatArray,
         count: int,
         *,
-        where: Any = None,
+        where: object = None,
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:
@@ -99,5 +102,5 @@ class PgvectorIndex:
         return self._sql.SQL(text).format(self._table, *values)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pairseek.core.types import FloatArray, ItemId
 from pairseek.errors import MissingExtra
 from pairseek.indexes.base import Hit
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
 
 _SPACE = uuid.UUID("6f1f2a0e-4f0b-4a53-9a4e-0f7b8f6c2d11")
 _BATCH = 1000
@@ -44,7 +47,7 @@ class QdrantIndex:
     [('tea', 0.5)]
     """
 
-    def __init__(self, client: Any, collection: str) -> None:
+    def __init__(self, client: QdrantClient, collection: str) -> None:
         try:
             from qdrant_client import models
         except ImportError:
@@ -75,7 +78,7 @@ class QdrantIndex:
         query: FloatArray,
         count: int,
         *,
-        where: Any = None,
+        where: object = None,
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:
@@ -93,10 +96,11 @@ class QdrantIndex:
         )
         return [(point.payload[_ID], float(point.score)) for point in found.points]
 
-    def _condition(self, key: str, value: Any) -> Any:
+    def _condition(self, key: str, value: object) -> Any:
         models = self._models
-        several = isinstance(value, list | tuple | set | frozenset)
-        match = models.MatchAny(any=list(value)) if several else models.MatchValue(value=value)
+        if isinstance(value, list | tuple | set | frozenset):
+            return models.FieldCondition(key=key, match=models.MatchAny(any=list(value)))
+        match = models.MatchValue(value=value)
         return models.FieldCondition(key=key, match=match)
 
 
@@ -105,5 +109,5 @@ def _name(item: ItemId) -> str:
     return str(uuid.uuid5(_SPACE, repr(item)))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.model.items import Items
+from pairseek.model.items import Asked
 from pairseek.model.priors import AnyPrior, GaussianPrior, Prior, moments_of
 from pairseek.model.responses import Response
 from pairseek.model.unknowns import Normal
@@ -58,18 +58,18 @@ def _extended_prior(prior: GaussianPrior, unknown: Normal, d: int) -> GaussianPr
     return GaussianPrior(np.append(mean, 0.5 * spread * (1.0 - unknown.mean)), covariance)
 
 
-def extended_items(items: Items, prior: Prior, response: Response) -> Items:
-    """Return the items with the coordinates and the appeal that they have in the model."""
+def extended_items(items: Asked, prior: Prior, response: Response) -> Asked:
+    """Return the items with the coordinates and the appeal that they have in the model; a space as it is."""
     if not isinstance(prior, GaussianPrior) or response.curvature == 1.0 or not items.d:
         return items
-    return _extended(items, prior, response)
+    extended: Asked = _extended(items, prior, response)
+    return extended
 
 
 # Searches among the same items share the result, and with it what is kept about its array of coordinates.
 @lru_cache(maxsize=8)
-def _extended(items: Items, prior: GaussianPrior, response: Response) -> Items:
-    points, appeal = extended_points(items.coordinates, items.appeal, prior, response)
-    return Items._unwarned(points, items.ids, items.labels, appeal, items.data)
+def _extended(items: Asked, prior: GaussianPrior, response: Response) -> Asked:
+    return items._placed(*extended_points(items.coordinates, items.appeal, prior, response))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from pairseek.core.columns import (
 from pairseek.core.csv import is_table
 from pairseek.core.frames import Backend, frame_of
 from pairseek.core.lazy import cached_property
-from pairseek.core.types import FloatArray, IntArray, ItemId, Point, Side
+from pairseek.core.types import JSON, FloatArray, IntArray, ItemId, Point, Side
 from pairseek.core.validation import caller_level
 from pairseek.errors import DimensionWarning, InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
 from pairseek.model import scales as _scales
@@ -35,7 +35,7 @@ from pairseek.model.vector_tables import read_vectors
 from pairseek.model.vectors import VectorMap
 
 
-def _real(values: Any) -> FloatArray:
+def _real(values: object) -> FloatArray:
     """Return a new array of real numbers; numpy alone would drop the imaginary part of complex ones."""
     array = np.asarray(values)
     if array.dtype.kind == "c":
@@ -103,6 +103,36 @@ def _identifiers(ids: Sequence[object] | npt.NDArray[np.generic] | None, n: int)
         seen[value] = index
         out.append(value)
     return tuple(out)
+
+
+class Askable(Hashable, Protocol):
+    """What there is to ask about, `Items` or a `Space`: members that return the same kind again."""
+
+    @property
+    def d(self) -> int:
+        """Return the number of dimensions."""
+        ...
+
+    @property
+    def coordinates(self) -> FloatArray:
+        """Return the (n, d) coordinates of the items."""
+        ...
+
+    @property
+    def appeal(self) -> FloatArray:
+        """Return the (n,) appeals of the items."""
+        ...
+
+    def scaled(self) -> Self:
+        """Return it in the scale of the paper's rule."""
+        ...
+
+    def _placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:
+        """Return the same items at other coordinates, with other appeals."""
+        ...
+
+
+Asked = TypeVar("Asked", bound=Askable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,6 +323,54 @@ class Items:
         """Return the row of the item with this id, or -1 if there is none."""
         return self._positions.get(item, -1)  # type: ignore[arg-type]
 
+    def _placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:
+        """Return the same items at other coordinates, with other appeals."""
+        return self._unwarned(coordinates, self.ids, self.labels, appeal, self.data)
+
+    def _side(self, value: object) -> Side:
+        """Return the id of an item, as one side of a query."""
+        return self.ids[self.index(value)]
+
+    def _side_of(self, row: int, point: FloatArray) -> Side:  # noqa: ARG002
+        """Return the id of the item in this row, as one side of a query."""
+        return self.ids[row]
+
+    def _place_of(self, side: Side) -> tuple[FloatArray, float]:
+        """Return the (d,) coordinates and the appeal of one side of a query."""
+        row = self.index(side)
+        return self.coordinates[row], float(self.appeal[row])
+
+    def _catalogue(self, otherwise: Exception) -> Items:  # noqa: ARG002
+        """Return the items themselves; a `Space`, which has none, raises the error."""
+        return self
+
+    def record(self) -> JSON:
+        """Return all that a file holds of the items, as plain data."""
+        return {
+            "kind": "items",
+            "hash": self.hash,
+            "ids": list(self.ids),
+            "labels": list(self.labels),
+            "coordinates": self.coordinates.tolist(),
+            "appeal": self.appeal.tolist(),
+            "data": {name: list(map(str, values)) for name, values in self.data.items()},
+        }
+
+    @property
+    def _fingerprint(self) -> str:
+        """Return a text that tells these items from others: their hash."""
+        return self.hash
+
+    @property
+    def _key(self) -> str:
+        """Return the name of these items in the record of an experiment."""
+        return f"items:{self.hash}"
+
+    @property
+    def _summary(self) -> str:
+        """Return what there is to ask about, in words."""
+        return f"{self.n} items"
+
     def _twin(self, value: object) -> ItemId | None:
         """Return the id that is written like this value and is of the other type, text or number."""
         if isinstance(value, bool) or not isinstance(value, int | str):
@@ -382,7 +460,7 @@ class Items:
     @classmethod
     def from_vectors(
         cls,
-        vectors: Any,
+        vectors: object,
         ids: Sequence[object] | npt.NDArray[np.generic] | None = None,
         *,
         labels: Sequence[str] | None = None,
@@ -471,7 +549,7 @@ class Items:
         return cls._of_csv(path, keep, coordinates=coordinates)._warned()
 
     @classmethod
-    def from_frame(cls, frame: Any, *, keep: Sequence[str] = (), coordinates: Sequence[str] | None = None) -> Self:
+    def from_frame(cls, frame: object, *, keep: Sequence[str] = (), coordinates: Sequence[str] | None = None) -> Self:
         """Build items from a data frame of pandas, polars or pyarrow, which needs the extra ``frames``.
 
         Columns have the roles that they have in `from_csv`. A named index of pandas counts as a column, a column of
@@ -668,6 +746,63 @@ class Space:
     def d(self) -> int:
         """Return the number of dimensions."""
         return len(self.low)
+
+    @property
+    def coordinates(self) -> FloatArray:
+        """Return the (0, d) coordinates of items: a space has none."""
+        return np.empty((0, self.d))
+
+    @property
+    def appeal(self) -> FloatArray:
+        """Return the (0,) appeals of items: a space has none."""
+        return np.empty(0)
+
+    @property
+    def spread(self) -> None:
+        """Return None: a space has no items to be spread out."""
+
+    def scaled(self) -> Self:
+        """Return the space itself: its box is its scale."""
+        return self
+
+    def _placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:  # noqa: ARG002
+        """Return the space itself: it has no items to be placed."""
+        return self
+
+    def _side(self, value: object) -> Side:
+        """Return a point, as one side of a query."""
+        return self.point(value)
+
+    def _side_of(self, row: int, point: FloatArray) -> Side:  # noqa: ARG002
+        """Return a point, as one side of a query."""
+        return self.point(point)
+
+    def _place_of(self, side: Side) -> tuple[FloatArray, float]:
+        """Return the (d,) coordinates and the appeal, 0, of one side of a query."""
+        return np.asarray(self.point(side)), 0.0
+
+    def _catalogue(self, otherwise: Exception) -> Items:
+        """Raise the error, because a space has no items; `Items` return themselves."""
+        raise otherwise
+
+    def record(self) -> JSON:
+        """Return all that a file holds of the space, as plain data."""
+        return {"kind": "space", **asdict(self)}
+
+    @property
+    def _fingerprint(self) -> str:
+        """Return a text that tells this space from others."""
+        return repr(self)
+
+    @property
+    def _key(self) -> str:
+        """Return the name of this space in the record of an experiment."""
+        return f"space:{self}"
+
+    @property
+    def _summary(self) -> str:
+        """Return what there is to ask about, in words."""
+        return "a space"
 
     def point(self, value: object) -> Point:
         """Return a point of the space as a tuple of floats."""

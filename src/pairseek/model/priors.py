@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Protocol, TypeAlias
+from typing import Annotated, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
 
 from pairseek.core.limits import COORDINATE, COVARIANCE
+from pairseek.core.own_parts import OwnPart, Part
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.moments import sample_moments
@@ -53,8 +55,7 @@ class Prior(Protocol):
 class DensityPrior(Protocol):
     """Any density, such as a mixture: `Particles`, `Grid` and posteriors of your own infer with it, `EP` does not.
 
-    It may define ``moments(d)`` and ``box(d)`` as a `Prior` does. Otherwise the moments are estimated from samples, and
-    the support counts as unbounded.
+    It may define ``moments(d)`` and ``box(d)`` as a `Prior` does, see `BasePrior`.
     """
 
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
@@ -69,20 +70,53 @@ class DensityPrior(Protocol):
 AnyPrior: TypeAlias = Prior | DensityPrior
 
 
+class BasePrior(Part):
+    """Base of a prior, with the default of every optional member.
+
+    A prior of your own may derive from it, or be a plain class that has the members of a `Prior` or of a
+    `DensityPrior`, and any of these.
+    """
+
+    name: ClassVar[str]
+    sample: Callable[[int, int, np.random.Generator], FloatArray]
+    log_density: Callable[[FloatArray], FloatArray] | None = None
+    """Method (points) that returns the (n,) log densities at (n, d) points, up to a constant; None: the prior is a
+    Gaussian factor inside a box."""
+
+    def box(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """Return the (d,) lowest and (d,) highest coordinates of the support; by default, infinite ones."""
+        return np.full(d, -np.inf), np.full(d, np.inf)
+
+    def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """Return the (d,) centre and (d, d) precision of the Gaussian factor; by default, a precision of zero."""
+        return np.zeros(d), np.zeros((d, d))
+
+    def moments(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """Return the (d,) mean and (d, d) covariance; by default, estimated from samples."""
+        points = np.ascontiguousarray(self.sample(_POINTS, d, np.random.default_rng(0)), dtype=np.float64)
+        return sample_moments(points, np.full(_POINTS, 1.0 / _POINTS))
+
+
+class _OwnPrior(OwnPart, BasePrior):
+    """A prior that does not derive from `BasePrior`."""
+
+
+def prior_of(prior: object) -> BasePrior:
+    """Return a prior with all its members: itself, or behind an adapter."""
+    return prior if isinstance(prior, BasePrior) else _OwnPrior(prior)
+
+
 def is_density(prior: object) -> bool:
     """Return whether a prior is defined by ``log_density``, not by a Gaussian factor inside a box."""
-    return callable(getattr(prior.point if isinstance(prior, WithResiduals) else prior, "log_density", None))
+    return prior_of(prior).log_density is not None
 
 
 def log_density_of(prior: AnyPrior, points: FloatArray) -> FloatArray:
     """Return the (n,) log densities at (n, d) points, up to a constant; -inf outside of the support."""
-    if isinstance(prior, WithResiduals):
-        of_point = log_density_of(prior.point, np.ascontiguousarray(points[:, : prior.d]))
-        return np.asarray(of_point - 0.5 * np.sum(points[:, prior.d :] ** 2, axis=1))
-    if is_density(prior):
-        return np.asarray(prior.log_density(points), dtype=np.float64)  # type: ignore[union-attr]
-    d = points.shape[1]
-    (low, high), (centre, precision) = prior.box(d), prior.quadratic(d)  # type: ignore[union-attr]
+    known, d = prior_of(prior), points.shape[1]
+    if known.log_density is not None:
+        return np.asarray(known.log_density(points), dtype=np.float64)
+    (low, high), (centre, precision) = known.box(d), known.quadratic(d)
     centred = points - centre
     logs = -0.5 * np.einsum("nd,de,ne->n", centred, precision, centred)
     return np.where(np.all((points >= low) & (points <= high), axis=1), logs, -np.inf)
@@ -90,19 +124,12 @@ def log_density_of(prior: AnyPrior, points: FloatArray) -> FloatArray:
 
 def moments_of(prior: AnyPrior, d: int) -> tuple[FloatArray, FloatArray]:
     """Return the (d,) mean and (d, d) covariance, from samples where the prior does not define ``moments``."""
-    if hasattr(prior, "moments"):
-        mean, covariance = prior.moments(d)
-        return mean, covariance
-    points = np.ascontiguousarray(prior.sample(_POINTS, d, np.random.default_rng(0)), dtype=np.float64)
-    return sample_moments(points, np.full(_POINTS, 1.0 / _POINTS))
+    return prior_of(prior).moments(d)
 
 
 def box_of(prior: AnyPrior, d: int) -> tuple[FloatArray, FloatArray]:
     """Return the (d,) bounds of the support, infinite where the prior does not define ``box``."""
-    if hasattr(prior, "box"):
-        low, high = prior.box(d)
-        return low, high
-    return np.full(d, -np.inf), np.full(d, np.inf)
+    return prior_of(prior).box(d)
 
 
 def check_prior(prior: AnyPrior, d: int) -> None:
@@ -147,7 +174,7 @@ def stratified(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class UniformBox:
+class UniformBox(BasePrior):
     """A uniform distribution on a box: the paper's prior, [-1/2, 1/2]^d in theory and [-1, 1]^d in experiments.
 
     Parameters
@@ -166,7 +193,7 @@ class UniformBox:
 
     low: Annotated[float | tuple[float, ...], COORDINATE] = -1.0
     high: Annotated[float | tuple[float, ...], COORDINATE] = 1.0
-    name = "uniform_box"
+    name: ClassVar[str] = "uniform_box"
 
     def __post_init__(self) -> None:
         for bound in ("low", "high"):
@@ -210,7 +237,7 @@ class UniformBox:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianPrior:
+class GaussianPrior(BasePrior):
     """A normal distribution.
 
     Parameters
@@ -229,7 +256,7 @@ class GaussianPrior:
 
     mean: Annotated[float | FloatArray, COORDINATE] = 0.0
     covariance: Annotated[float | FloatArray, COVARIANCE] = 1.0
-    name = "gaussian"
+    name: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
         mean = np.array(self.mean, dtype=np.float64)
@@ -307,7 +334,7 @@ class WithinSpan(GaussianPrior):
 
 
 @dataclass(frozen=True, eq=False)
-class WithResiduals:
+class WithResiduals(BasePrior):
     """A prior of the user point and of residual utilities, which are independent standard normal coordinates.
 
     Inference alone uses it: see `pairseek.posteriors.residuals`.
@@ -323,7 +350,16 @@ class WithResiduals:
     point: Prior
     d: int
     count: int
-    name = "with_residuals"
+    name: ClassVar[str] = "with_residuals"
+
+    @property
+    def log_density(self) -> Callable[[FloatArray], FloatArray] | None:  # type: ignore[override]
+        """The density of all coordinates, where that of the point is known; None for a Gaussian factor inside a box."""
+        return self._log_density if is_density(self.point) else None
+
+    def _log_density(self, points: FloatArray) -> FloatArray:
+        of_point = log_density_of(self.point, np.ascontiguousarray(points[:, : self.d]))
+        return np.asarray(of_point - 0.5 * np.sum(points[:, self.d :] ** 2, axis=1))
 
     def box(self, d: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Return the bounds of the point, and infinite ones."""

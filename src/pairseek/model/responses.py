@@ -23,6 +23,7 @@ of a vanishing width, and no lapse: its likelihood is proportional to (1 - lapse
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,7 +36,6 @@ from pairseek.core.limits import Limit
 from pairseek.core.types import Evidence, FloatArray
 from pairseek.core.validation import is_number
 from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.model.geometry import hyperplanes
 from pairseek.model.noise import NOISES as NOISES
 from pairseek.model.noise import PUBLISHED_NOISES, NoiseKind, noise_kind
 from pairseek.model.noise import Noise as Noise
@@ -72,6 +72,25 @@ _COMPILED = (
 _LARGEST = 1e100
 _WIDEST_TIE = 20.0
 _LARGEST_RESIDUAL = 20.0
+
+
+def hyperplanes(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the normals and thresholds of the planes between pairs of points (equation 1 of the paper).
+
+    A user at w prefers p to q when |w - p|² < |w - q|², that is when a·w > b.
+
+    Parameters
+    ----------
+    first, second
+        (m, d) points p and q.
+
+    Returns
+    -------
+    normals, thresholds
+        (m, d) a = 2(p - q) and (m,) b = (p - q)·(p + q), which is |p|² - |q|² without its cancellation.
+    """
+    difference = first - second
+    return 2.0 * difference, np.einsum("md,md->m", difference, first + second)
 
 
 @dataclass(frozen=True)
@@ -174,6 +193,13 @@ class Response:
                 field="residual",
             )
         object.__setattr__(self, "residual", float(self.residual))
+
+    def with_numbers(self, **numbers: float) -> Self:
+        """Return the response with numbers that follow from a belief, which need no validation."""
+        twin = copy.copy(self)
+        for name, number in numbers.items():
+            object.__setattr__(twin, name, float(number))
+        return twin
 
     def _leaves_k_open(self) -> bool:
         """Return whether k is None, the median of an unknown k is None, or all constants of unknown kinds are set."""

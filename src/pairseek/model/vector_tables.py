@@ -28,7 +28,7 @@ class VectorTable:
         Further columns that hold no numbers.
     """
 
-    vectors: Any
+    vectors: Sequence[object] | npt.NDArray[Any]
     ids: Sequence[object] | None = None
     labels: Sequence[str] | None = None
     appeal: npt.ArrayLike | None = None

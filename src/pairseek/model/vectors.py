@@ -77,7 +77,7 @@ class VectorMap:
     def __repr__(self) -> str:
         return f"VectorMap({len(self.centre)} to {self.axes.shape[1]} dimensions)"
 
-    def place(self, vectors: Any, ids: Sequence[object] | None = None) -> FloatArray:
+    def place(self, vectors: object, ids: Sequence[object] | None = None) -> FloatArray:
         """Return the (n, d) coordinates of (n, D) vectors, each of which depends on its own vector alone."""
         array = checked_vectors(vectors, ids, length=len(self.centre))
         # einsum, because the last digits of matrix products depend on the number of rows and of threads.
@@ -109,7 +109,7 @@ class VectorMap:
 
 
 def checked_vectors(
-    vectors: Any, ids: Sequence[object] | None = None, *, length: int | None = None
+    vectors: object, ids: Sequence[object] | None = None, *, length: int | None = None
 ) -> npt.NDArray[Any]:
     """Return vectors as an (n, D) array of finite real numbers in its own precision; errors name the item."""
     try:
@@ -141,10 +141,10 @@ def checked_vectors(
     return array
 
 
-def _uneven(vectors: Any, ids: Sequence[object] | None) -> str | None:
+def _uneven(vectors: object, ids: Sequence[object] | None) -> str | None:
     """Return the first vector whose length differs from that of the first one, in words."""
     try:
-        lengths = [len(vector) for vector in vectors]
+        lengths = [len(vector) for vector in vectors]  # type: ignore[attr-defined]
     except TypeError:
         return None
     for row, length in enumerate(lengths):
@@ -170,7 +170,7 @@ def resolved_dimensions(variances: npt.ArrayLike, answers: int = ANSWERS) -> int
 
 
 def principal_map(
-    vectors: Any,
+    vectors: object,
     *,
     dimension: int | Literal["auto"] = "auto",
     answers: int = ANSWERS,

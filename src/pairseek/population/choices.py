@@ -253,7 +253,7 @@ class Choices:
         return found
 
     @classmethod
-    def from_frame(cls, frame: Any, *, ids: Sequence[ItemId] | None = None) -> Self:
+    def from_frame(cls, frame: object, *, ids: Sequence[ItemId] | None = None) -> Self:
         """Build choices from a data frame of pandas, polars or pyarrow, which needs the extra ``frames``.
 
         The columns are person, item and rating, or person, winner and loser; a row without a winner is a tie of the

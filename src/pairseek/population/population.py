@@ -160,7 +160,7 @@ class Population:
         items: Items | None = None,
         *,
         dimension: int | Literal["auto"] | None = None,
-        vectors: Any = None,
+        vectors: object = None,
         appeal: Setting = True,
         rescale: Setting = False,
         curvature: Setting = False,
@@ -249,7 +249,7 @@ class Population:
         return fitted if table is None else fitted.with_vectors(table.vectors, table.ids, labels=table.labels)
 
     def with_vectors(
-        self, vectors: Any, ids: Sequence[ItemId] | None = None, *, labels: Sequence[str] | None = None
+        self, vectors: object, ids: Sequence[ItemId] | None = None, *, labels: Sequence[str] | None = None
     ) -> Self:
         """Return the population for the items of these vectors, such as tomorrow's catalogue.
 
@@ -368,11 +368,12 @@ class Population:
         Items without coordinates get those that the population has learned. They may have been added since: see
         `extended`.
         """
-        if isinstance(items, Space):
-            raise Unsupported(
+        items = items._catalogue(
+            Unsupported(
                 "population is given with a Space: a population describes items, and a continuous Space has none; "
                 "leave population out"
             )
+        )
         if items.hash == self.items.hash:
             return items
         known, given = self._known, set(items.ids)
@@ -465,7 +466,7 @@ class Population:
         return {
             "pairseek_version": __version__,
             "provenance": self.provenance,
-            "items": serialization.items_record(self.items),
+            "items": self.items.record(),
             "mean": self.mean.tolist(),
             "covariance": self.covariance.tolist(),
             "k": self.k,
@@ -491,9 +492,8 @@ class Population:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Build a population from the data that `record` returns."""
-        items = serialization.items_from(record["items"])
-        if isinstance(items, Space):
-            raise InvalidFile("items is a continuous space: expected items with coordinates")
+        refused = InvalidFile("items is a continuous space: expected items with coordinates")
+        items = serialization.items_from(record["items"])._catalogue(refused)
         mean, covariance = np.array(record["mean"], dtype=float), np.array(record["covariance"], dtype=float)
         if items.d or len(mean):
             GaussianPrior(mean, covariance).moments(items.d)
@@ -523,7 +523,7 @@ class _Table:
     labels: Sequence[str] | None
 
 
-def _vector_table(vectors: Any, choices: Choices, items: Items | None) -> _Table:
+def _vector_table(vectors: object, choices: Choices, items: Items | None) -> _Table:
     """Return vectors with the ids of their items."""
     if not isinstance(choices, Choices):
         _usable(choices, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr
@@ -54,9 +54,9 @@ def options(
     return sorted(found, key=_size)
 
 
-def _plain(appeal: Any, rescale: Any, curvature: Any) -> tuple[bool, bool, bool]:
+def _plain(appeal: object, rescale: object, curvature: object) -> tuple[bool, bool, bool]:
     # Learned coordinates leave no other option to select.
-    return (True if appeal == "auto" else appeal, rescale is True, curvature is True)
+    return (appeal == "auto" or bool(appeal), rescale is True, curvature is True)
 
 
 def _size(learned: FitOptions) -> tuple[bool, bool, bool]:
@@ -213,7 +213,9 @@ def predicted(
     return tuple(np.bincount(hidden.person, each, minlength=count) / total for each in (value, hits))  # type: ignore[return-value]
 
 
-def _score_ratings(choices: Choices, items: Items | None, learned: FitOptions, people: Any, others: Any) -> FloatArray:
+def _score_ratings(
+    choices: Choices, items: Items | None, learned: FitOptions, people: IntArray, others: IntArray
+) -> FloatArray:
     """Return the (people,) mean log-likelihoods of held-out ratings, given half of a person's ratings, at most ten.
 
     Pairs of ratings would not do: shown and hidden pairs share the noise of a rating, which rewards models that take

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray
+from pairseek.core.own_parts import OwnPart, Part
+from pairseek.core.types import BaseCloud, Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 
@@ -20,15 +22,7 @@ class Posterior(Protocol):
     inferred before and on any number of threads. Random draws are keyed by the arguments. The belief is
     finite for any answers, and no argument is modified.
 
-    Optional members declare what a posterior can do; a search reads them to refuse a combination at once:
-
-    - ``infers_reliability = True``: it can infer k, the reliability, the lapse and the noise kind, as `EP` does.
-    - ``takes_lapses = True``: it accepts a known lapse, with which the posterior is not log-concave.
-    - ``takes_residuals = True``: it accepts a prior of d coordinates of the point and further ones of residual
-      utilities, `pairseek.model.priors.WithResiduals`, and returns a belief of all of them.
-    - ``uses_kernels = True``: it evaluates compiled formulas, not the methods of the response and the prior, so that a
-      response with a link of its own and a prior known only by ``log_density`` are refused.
-    - ``most_dimensions``: the largest number of dimensions it accepts.
+    `BasePosterior` declares the optional members, by which a posterior tells what it can do.
     """
 
     @property
@@ -41,8 +35,40 @@ class Posterior(Protocol):
         ...
 
 
+class BasePosterior(Part):
+    """Base of a posterior, with the default of every optional member.
+
+    A search reads these members to refuse a combination at once. A posterior of your own may derive from this class, or
+    be a plain class that defines some of them beside `Posterior.infer`.
+    """
+
+    name: ClassVar[str]
+    infer: Callable[[Evidence, Prior, Response], Belief]
+    infers_reliability: ClassVar[bool] = False
+    """Whether it can infer k, the reliability, the lapse and the noise kind, as `EP` does."""
+    takes_lapses: ClassVar[bool] = False
+    """Whether it accepts a known lapse, with which the posterior is not log-concave."""
+    takes_residuals: ClassVar[bool] = False
+    """Whether it accepts a prior of d coordinates of the point and further ones of residual utilities,
+    `pairseek.model.priors.WithResiduals`, and returns a belief of all of them."""
+    uses_kernels: ClassVar[bool] = False
+    """Whether it evaluates compiled formulas, not the methods of the response and the prior, so that a response with a
+    link of its own and a prior known only by ``log_density`` are refused."""
+    most_dimensions: ClassVar[int | None] = None
+    """The largest number of dimensions it accepts; None: any."""
+
+
+class _OwnPosterior(OwnPart, BasePosterior):
+    """A posterior that does not derive from `BasePosterior`."""
+
+
+def posterior_of(posterior: object) -> BasePosterior:
+    """Return a posterior with all its members: itself, or behind an adapter."""
+    return posterior if isinstance(posterior, BasePosterior) else _OwnPosterior(posterior)
+
+
 @dataclass(frozen=True, eq=False)
-class FixedCloud:
+class FixedCloud(BaseCloud):
     """Samples that were computed together with the belief."""
 
     samples: FloatArray

@@ -11,6 +11,7 @@ from pairseek.core.types import Belief, Evidence, FloatArray
 from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
+from pairseek.posteriors.base import BasePosterior
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import (
     GOAL,
@@ -31,7 +32,7 @@ _ROUGH_GOAL = (3e-2, 8.0)
 
 
 @dataclass(frozen=True)
-class EP:
+class EP(BasePosterior):
     """Expectation propagation with a check of its accuracy, and samplers where it fails.
 
     Every call starts from the prior and sweeps over the answers until convergence: a pure function of the evidence,

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from pairseek.core.lazy import cached_property
-from pairseek.core.types import Belief, BeliefInfo, FloatArray
+from pairseek.core.types import BaseCloud, Belief, BeliefInfo, FloatArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.priors import GaussianPrior, Prior, WithinSpan, WithResiduals, is_density
@@ -120,7 +120,7 @@ class GaussianFit:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianCloud:
+class GaussianCloud(BaseCloud):
     """Importance samples from a Gaussian, weighted by the posterior that it approximates."""
 
     mean: FloatArray

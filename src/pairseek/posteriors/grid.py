@@ -17,7 +17,7 @@ from pairseek.errors import AccuracyWarning, InvalidParameter
 from pairseek.model.priors import AnyPrior, Prior, box_of, is_density, log_density_of, moments_of
 from pairseek.model.responses import Response
 from pairseek.numerics.moments import sample_moments
-from pairseek.posteriors.base import sampled_belief
+from pairseek.posteriors.base import BasePosterior, sampled_belief
 from pairseek.posteriors.gaussian import log_prior_mass
 
 MOST_DIMENSIONS = 3
@@ -41,7 +41,7 @@ _MOST_POINTS = BySize(
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(BasePosterior):
     """An adaptive grid of equal cells, each with the posterior density at its centre (the midpoint rule).
 
     The grid first covers the prior, then only the part of it that has mass, so that a narrow posterior gets narrow

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from pairseek.core.lazy import cached_property
-from pairseek.core.types import FloatArray, IntArray
+from pairseek.core.types import BaseCloud, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
 from pairseek.numerics.moments import CHUNK, sample_moments
@@ -74,7 +74,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianMixture:
+class GaussianMixture(BaseCloud):
     """The mixture of the posteriors at the nodes, as the source of samples of a belief.
 
     Attributes
@@ -147,7 +147,7 @@ class GaussianMixture:
 
 
 @dataclass(frozen=True, eq=False)
-class JointSamples:
+class JointSamples(BaseCloud):
     """Importance samples of the user point from the mixture of Gaussians, with the exact likelihood at every node.
 
     Attributes

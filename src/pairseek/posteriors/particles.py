@@ -13,7 +13,7 @@ from pairseek.core.types import Belief, Evidence, FloatArray
 from pairseek.core.validation import whole
 from pairseek.model.priors import AnyPrior, Prior
 from pairseek.model.responses import Response
-from pairseek.posteriors.base import generator_for
+from pairseek.posteriors.base import BasePosterior, generator_for
 from pairseek.posteriors.densities import density_belief
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import PointBelief, log_prior_mass
@@ -30,7 +30,7 @@ _MOST_SWEEPS = BySize(lambda size: 2 if size.unknown else 4, f"4; {_BESIDE} 2")
 
 
 @dataclass(frozen=True)
-class Particles:
+class Particles(BasePosterior):
     """Samples of the posterior by sequential Monte Carlo with tempering.
 
     All answers enter together, with a power that grows from 0 to 1 in stages; each stage keeps half of the effective

@@ -22,6 +22,7 @@ import numpy as np
 
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import (
+    BaseCloud,
     Belief,
     BeliefInfo,
     Evidence,
@@ -30,6 +31,7 @@ from pairseek.core.types import (
     Reliability,
     Residuals,
     SampleReliability,
+    cloud_of,
 )
 from pairseek.errors import Unsupported
 from pairseek.model.priors import GaussianPrior, Prior, UniformBox, WithinSpan, WithResiduals
@@ -154,7 +156,7 @@ def _mixed(beliefs: Sequence[Belief], weights: FloatArray, log_evidence: float) 
 
 
 @dataclass(frozen=True, eq=False)
-class _MixedSamples:
+class _MixedSamples(BaseCloud):
     """Samples of a mixture of beliefs: those of each, with their weights times that of the belief."""
 
     beliefs: tuple[Belief, ...]
@@ -260,7 +262,7 @@ def _drawn(joint: Belief, d: int, basis: FloatArray, deviation: float) -> FloatA
 
 
 @dataclass(frozen=True, eq=False)
-class PointCloud:
+class PointCloud(BaseCloud):
     """The samples of the user point, the leading coordinates of a joint belief."""
 
     joint: Belief
@@ -268,7 +270,7 @@ class PointCloud:
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
         """Return (S, d) points and their weights."""
-        leading = getattr(self.joint.cloud, "leading", None)
+        leading = cloud_of(self.joint.cloud).leading
         if leading is not None:
             points, weights = leading(count, self.d)
         else:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pairseek.core.types import Belief, Cloud, Evidence, FloatArray, Residuals
+from pairseek.core.types import BaseCloud, Belief, Cloud, Evidence, FloatArray, Residuals
 from pairseek.model.priors import GaussianPrior, Prior, WithinSpan
 
 MANY_DIMENSIONS = 16
@@ -71,7 +71,7 @@ def _prior_points(prior: GaussianPrior, d: int, count: int) -> tuple[FloatArray,
 
 
 @dataclass(frozen=True, eq=False)
-class _Lifted:
+class _Lifted(BaseCloud):
     """Samples within the span, with the rest of the coordinates drawn from the prior.
 
     Attributes

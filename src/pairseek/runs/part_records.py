@@ -9,13 +9,12 @@ from typing import Any
 from pairseek import serialization
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
-from pairseek.strategies.base import Procedure, Utility
+from pairseek.strategies.base import Procedure, Utility, strategy_of
 
 
 def default_label(strategy: Utility | Procedure) -> str:
     """Return the label as the paper writes it: InfoGain, GaussCloud-4, ActRank-3."""
-    number = getattr(strategy, "stages", getattr(strategy, "votes", None))
-    name = type(strategy).__name__
+    number, name = strategy_of(strategy).label_number, type(strategy).__name__
     return name if number is None else f"{name}-{number}"
 
 
@@ -24,7 +23,7 @@ def strategy_record(strategy: Utility | Procedure) -> JSON:
     return part_record("strategy", strategy)
 
 
-def part_record(kind: str, part: Any) -> JSON:
+def part_record(kind: str, part: object) -> JSON:
     """Return name and parameters of a part as plain data, for a kind of `serialization.parts_by_name`."""
     record = {key: value for key, value in serialization.encode(part).items() if value is not None}
     made = type(part)

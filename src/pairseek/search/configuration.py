@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -29,18 +29,38 @@ from pairseek.defaults import default_candidates, resolve
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.goals import SearchGoal, goal_of
 from pairseek.model.curvature import extended_items
-from pairseek.model.items import Items, Space
-from pairseek.model.priors import Prior, check_prior
+from pairseek.model.items import Asked, Items, Space
+from pairseek.model.priors import AnyPrior, Prior, check_prior
 from pairseek.model.responses import Response
 from pairseek.posteriors import Posterior
 from pairseek.stopping import StopRule
-from pairseek.strategies.base import Procedure, Utility
+from pairseek.strategies.base import (
+    BaseProcedure,
+    BaseUtility,
+    Procedure,
+    RandomUtility,
+    Utility,
+    procedure_of,
+    utility_of,
+)
 
 if TYPE_CHECKING:
     from pairseek.population import Population
 
-PARTS = ("response", "prior", "posterior", "strategy", "candidates", "rest")
-"""Parts of a search besides its stop rules and its goal."""
+
+class Parts(TypedDict, total=False):
+    """Parts of a search besides its stop rules and its goal; None stands for a default."""
+
+    response: Response | None
+    prior: AnyPrior | None
+    posterior: Posterior | None
+    strategy: Utility | RandomUtility | Procedure | None
+    candidates: Source | None
+    rest: Rest | None
+
+
+PARTS = tuple(Parts.__annotations__)
+"""Their names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +109,7 @@ class SearchConfiguration:
         goal: str = "taste",
         askable: Selected = None,
         stop: StopRule | Sequence[StopRule] | int | None = None,
-        **parts: Any,
+        **parts: Unpack[Parts],
     ) -> Self:
         """Return the configuration of these parts: fill in the defaults, and reject what does not go together.
 
@@ -103,16 +123,16 @@ class SearchConfiguration:
         own = {name: part for name, part in {**parts, "stop": stop}.items() if part is not None}
         if population is not None:
             items, of_population = _from_population(population, items, parts.get("response"), parts.get("prior"))
-            parts |= of_population
+            parts.update(of_population)
         given = own if population is None else {**own, **of_population}
         rows = askable_rows(items, askable)
         check_parts(**parts)
-        if parts.get("prior") is not None:
-            check_prior(parts["prior"], items.d)
+        own_prior, candidates, rest = parts.get("prior"), parts.get("candidates"), parts.get("rest")
+        if own_prior is not None:
+            check_prior(own_prior, items.d)
         purpose = goal_of(goal, items)
-        part = parts.get
         response, prior, posterior, strategy = resolve(
-            items, part("response"), part("prior"), part("posterior"), part("strategy"), purpose
+            items, parts.get("response"), own_prior, parts.get("posterior"), parts.get("strategy"), purpose
         )
         known = cls(
             items,
@@ -120,8 +140,8 @@ class SearchConfiguration:
             prior,
             posterior,
             strategy,
-            candidates=part("candidates"),
-            rest=Rest() if part("rest") is None else parts["rest"],
+            candidates=candidates,
+            rest=Rest() if rest is None else rest,
             stop=rules_of(purpose.stop() if stop is None else stop),
             goal=purpose,
             askable_rows=rows,
@@ -129,18 +149,17 @@ class SearchConfiguration:
             own=own,
             given=given,
         )
-        known._check(parts)
+        known._check({"candidates": candidates, "rest": rest})
         if known.candidates is not None:
             return known
-        return replace(known, candidates=default_candidates(known.askable, strategy, response, prior))
+        return replace(known, candidates=default_candidates(known.askable, known.utility, response, prior))
 
-    def _check(self, parts: Mapping[str, Any]) -> None:
-        """Reject combinations of parts that have no meaning; ``parts`` are those that were given."""
-        items, strategy = self.items, self.strategy
-        given = {name: parts.get(name) for name in ("candidates", "rest")}
-        check_together(items, strategy, given, self.stop)
+    def _check(self, given: Mapping[str, object]) -> None:
+        """Reject combinations of parts that have no meaning, with the source and the rest that were given."""
+        items = self.items
+        check_together(items, self.utility, self.procedure, given, self.stop)
         if self.askable_rows is not None:
-            check_askable(strategy, given["candidates"])
+            check_askable(self.procedure, given["candidates"])
         check_appeal(items, self.response)
         check_residual(items, self.response, self.posterior)
         check_curvature(items, self.response, self.prior)
@@ -148,38 +167,34 @@ class SearchConfiguration:
 
     # Protocols are tested once, because a test takes as long as a small computation.
     @cached_property
-    def utility(self) -> Utility | None:
-        """The strategy, if it scores pairs."""
-        return self.strategy if isinstance(self.strategy, Utility) else None
+    def utility(self) -> BaseUtility | None:
+        """The strategy with all its members, if it scores pairs."""
+        return utility_of(self.strategy) if isinstance(self.strategy, Utility) else None
 
     @cached_property
-    def procedure(self) -> Procedure | None:
-        """The strategy, if it chooses pairs by itself."""
-        return self.strategy if isinstance(self.strategy, Procedure) else None
+    def procedure(self) -> BaseProcedure | None:
+        """The strategy with all its members, if it chooses pairs by itself."""
+        return procedure_of(self.strategy) if isinstance(self.strategy, Procedure) else None
 
     @property
     def catalogue(self) -> Items:
         """The items; raise `Unsupported` for a continuous space."""
-        if not isinstance(self.items, Items):
-            raise Unsupported("a continuous Space has no catalogue: use save()")
-        return self.items
+        return self.items._catalogue(Unsupported("a continuous Space has no catalogue: use save()"))
 
     @property
     def askable(self) -> Items | Space:
         """The items to ask about."""
         return self.items if self.askable_rows is None else part_of(self.catalogue, self.askable_rows.tobytes())
 
-    def modelled(self, items: Items) -> Items:
+    def modelled(self, items: Asked) -> Asked:
         """Return items as the model has them: with one more coordinate where the curvature is unknown."""
         return extended_items(items, self.prior, self.response)
 
     def side(self, value: object) -> Side:
         """Return one side of a query: the id of an item, which may be a removed one, or a point of the space."""
-        if isinstance(self.items, Space):
-            return self.items.point(value)
         if isinstance(value, int | str) and value in self.removed:
             return value
-        return self.items.ids[self.items.index(value)]
+        return self.items._side(value)
 
     def with_removed(self, removed: Mapping[ItemId, GoneItem]) -> Self:
         """Return the same configuration with items that are no longer in the catalogue."""
@@ -207,8 +222,8 @@ def _askable_choice(items: Items | Space, askable: Selected, rows: IntArray | No
 
 
 def _from_population(
-    population: Population, items: Items | Space, response: Response | None, prior: Prior | None
-) -> tuple[Items, dict[str, Any]]:
+    population: Population, items: Items | Space, response: Response | None, prior: AnyPrior | None
+) -> tuple[Items, Parts]:
     """Return the items with the appeal of the population, and its response and prior where none is given."""
     from pairseek.population import Population
 

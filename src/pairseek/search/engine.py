@@ -16,6 +16,7 @@ import numpy as np
 
 from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import Belief, Event, Evidence, FloatArray, IntArray, ItemId, Query
+from pairseek.errors import Unsupported
 from pairseek.model.curvature import extended_points, extended_prior
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
@@ -82,17 +83,16 @@ def selection_context(
     """Return the inputs of a pair selection under a belief, among all items or these."""
     items = configuration.items if items is None else items
     belief = belief_about(configuration, belief, items)
-    modelled = configuration.modelled(items) if isinstance(items, Items) else items
     response = typical_response(configuration.response, belief)
-    return SelectionContext.of(modelled, belief, response, configuration.utility)
+    return SelectionContext.of(configuration.modelled(items), belief, response, configuration.utility)
 
 
 def belief_about(configuration: SearchConfiguration, belief: Belief, items: Items | Space) -> Belief:
     """Return a belief about the point and the items of another catalogue, or of a part of this one."""
-    if belief.residuals is None or items is configuration.items or not isinstance(items, Items):
+    if belief.residuals is None or items is configuration.items:
         return belief
-    ids = configuration.catalogue.ids
-    return belief.at(np.array([items.find(ids[row]) for row in belief.residuals.rows.tolist()], dtype=np.int64))
+    ids, there = configuration.catalogue.ids, items._catalogue(Unsupported("a continuous Space has no items"))
+    return belief.at(np.array([there.find(ids[row]) for row in belief.residuals.rows.tolist()], dtype=np.int64))
 
 
 def _generator(seed: int, purpose: int, events: int = 0, index: int = 0) -> np.random.Generator:

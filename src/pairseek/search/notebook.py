@@ -8,17 +8,16 @@ from pairseek.core import notebook
 from pairseek.core.text import plural
 from pairseek.core.types import Query
 from pairseek.estimates import estimate_panel, recommended_rows
-from pairseek.model.items import Space
 from pairseek.search.state import SearchState
 
 
 def search_panel(state: SearchState, pending: Sequence[Query], note: str) -> str:
     """Return a search as HTML: a map with the estimate, the recommended items and the pending queries."""
     configuration, estimate = state.configuration, state.estimate()
-    items = configuration.items
     title = f"Search after {plural(state.answers, 'answer')}"
-    if isinstance(items, Space):
+    if not len(configuration.items.coordinates):
         return notebook.panel(title, notebook.Html(estimate_panel(estimate)), note=note)
+    items = configuration.catalogue
     best = state.recommend(5)
     names = {items.index(item.id): item.label for item in best}
     drawing, axes = notebook.items_map(items, names, estimate.point, estimate.covariance)

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from pairseek.best_items import Shelf, typical_unit
 from pairseek.catalogues import permitted_rows
 from pairseek.core.types import Belief, ItemId
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.estimates import Estimate, Recommendation, recommendations
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.search import engine
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.strategies.features import typical_response
 
 if TYPE_CHECKING:
     from pairseek.indexes import CatalogueIndex
+
+
+class RecommendOptions(TypedDict, total=False):
+    """Options of `Search.recommend`."""
+
+    only: Iterable[object] | None
+    exclude: Iterable[object] | None
+    among: Items | CatalogueIndex | None
+    diversity: float
 
 
 def recommend(
@@ -30,14 +39,14 @@ def recommend(
     diversity: float = 0.0,
 ) -> list[Recommendation]:
     """Return the recommended items: see `Search.recommend`."""
-    if isinstance(configuration.items, Space):
-        raise Unsupported("a continuous Space has no items to recommend: read estimate().point")
+    refused = Unsupported("a continuous Space has no items to recommend: read estimate().point")
+    own = configuration.items._catalogue(refused)
     if among is not None and not isinstance(among, Items):
         _check_index(among, diversity)
         return _from_index(configuration, estimate.belief, among, count, only, exclude)
-    items = _catalogue(configuration.items, among)
+    items = _catalogue(own, among)
     typical = typical_response(configuration.response, estimate.belief)
-    unit = typical_unit(configuration.items, typical.noise_kind.name)
+    unit = typical_unit(own, typical.noise_kind.name)
     rows = permitted_rows(items, only, exclude)
     belief = engine.belief_about(configuration, estimate.belief, items)
     shelf = Shelf(items, configuration.modelled(items), belief, typical, unit, rows)

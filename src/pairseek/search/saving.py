@@ -85,7 +85,7 @@ def to_file(state: SearchState, pending: Sequence[Query]) -> JSON:
     return {
         "pairseek_version": __version__,
         "configuration": configuration.record(),
-        "items": serialization.items_record(configuration.items),
+        "items": configuration.items.record(),
         "askable": configuration.askable_choice,
         **SearchRecord.of(state, pending).written(FULL),
     }
@@ -174,7 +174,7 @@ def from_light(
     return carried(told, configuration, before)
 
 
-def _light_part(kind: str, record: Any, given: Any) -> Any:
+def _light_part(kind: str, record: Any, given: object) -> Any:
     """Return a part of a light record; one that is named by its hash alone must be given."""
     if kind == "stop":
         return given if given is not None else [_light_part("stop rule", rule, None) for rule in record]

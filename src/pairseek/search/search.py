@@ -133,16 +133,18 @@ class Search:
         goal: Goal = "taste",
         askable: Selected = None,
     ) -> None:
-        parts = {"response": response, "prior": prior, "posterior": posterior, "strategy": strategy}
         configuration = SearchConfiguration.resolved(
             items,
             population=population,
             goal=goal,
             askable=askable,
             stop=stop,
+            response=response,
+            prior=prior,
+            posterior=posterior,
+            strategy=strategy,
             candidates=candidates,
             rest=rest,
-            **parts,
         )
         if "response" not in configuration.given:
             warn_of_response(configuration.items, configuration.prior, configuration.posterior)
@@ -162,9 +164,8 @@ class Search:
 
     def __repr__(self) -> str:
         items = self.items
-        what = f"{items.n} items" if isinstance(items, Items) else "a space"
         done = f"{plural(self.answers, 'answer')}, seed {self.seed}"
-        return f"<Search of {what} in {plural(items.d, 'dimension')} by {self.strategy.name}: {done}>"
+        return f"<Search of {items._summary} in {plural(items.d, 'dimension')} by {self.strategy.name}: {done}>"
 
     @_atomic
     def _repr_html_(self) -> str:
@@ -241,9 +242,8 @@ class Search:
     @property
     def modelled_items(self) -> Items:
         """The items as the model has them: with one more coordinate where the curvature is unknown."""
-        if isinstance(self.items, Space):
-            raise Unsupported("a continuous Space has no items")
-        return self._state.configuration.modelled(self.items)
+        items = self.items._catalogue(Unsupported("a continuous Space has no items"))
+        return self._state.configuration.modelled(items)
 
     @property
     def configuration(self) -> JSON:
@@ -272,8 +272,10 @@ class Search:
         pairs, or if `AfterAnswers` allows fewer answers.
         """
         count = whole(count, "the count of ask_many")
-        if isinstance(self.items, Space) or self._state.configuration.utility is None:
-            raise Unsupported("ask_many needs items and a strategy that scores pairs: use ask()")
+        refused = Unsupported("ask_many needs items and a strategy that scores pairs: use ask()")
+        self.items._catalogue(refused)
+        if self._state.configuration.utility is None:
+            raise refused
         self.ask()
         allowed = [rule.count - self.answers for rule in self.stop if isinstance(rule, AfterAnswers)]
         count = min([count, *allowed])
@@ -379,8 +381,10 @@ class Search:
         askable
             The items to ask about. None: as many as before, or those of the items before that are still there.
         """
-        if not isinstance(self.items, Items) or not isinstance(items, Items):
-            raise Unsupported("moved_to needs items: a continuous Space has none")
+        refused = Unsupported("moved_to needs items: a continuous Space has none")
+        self.items._catalogue(refused)
+        if not isinstance(items, Items):
+            raise refused
         return self._restored(saving.moved(*self._saved(), items, population, askable))
 
     # State
@@ -531,7 +535,7 @@ class Search:
 
     @classmethod
     def from_token(
-        cls, token: str, *, items: Items, key: Key, catalogues: Iterable[Items] = (), **configuration: Any
+        cls, token: str, *, items: Items, key: Key, catalogues: Iterable[Items] = (), **configuration: object
     ) -> Self:
         """Return the search that a token carries.
 

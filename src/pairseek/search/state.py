@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from pairseek.estimates import Estimate, Recommendation, reliability_estimate
 from pairseek.forecasts import expected_path
 from pairseek.gains import expected_gain, expected_gains
 from pairseek.model.curvature import CurvedUtility
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.numerics.compilation import first_use
 from pairseek.search import engine
 from pairseek.search.configuration import SearchConfiguration
-from pairseek.search.recommending import recommend
+from pairseek.search.recommending import RecommendOptions, recommend
 from pairseek.selection import ChosenPair, PairMemo, choice_shares, pair_info
 from pairseek.strategies.features import typical_response
 
@@ -134,12 +134,11 @@ class SearchState:
         point, note = belief.mean[:d], None
         if known.procedure is not None:
             point = np.asarray(known.procedure.estimate(known.catalogue, self.events))
-            status = getattr(known.procedure, "status", None)
-            note = None if status is None else status(known.catalogue, self.events)
+            note = known.procedure.status(known.catalogue, self.events)
         utility = CurvedUtility.of(known.prior, known.response, d)
         return Estimate(point, belief.covariance[:d, :d], belief, note, reliability, utility)
 
-    def recommend(self, count: int, **options: Any) -> list[Recommendation]:
+    def recommend(self, count: int, **options: Unpack[RecommendOptions]) -> list[Recommendation]:
         """Return recommended items, with the options of `Search.recommend`."""
         return recommend(self.configuration, self.estimate(), count, **options)
 
@@ -184,8 +183,7 @@ class SearchState:
     def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
         """Yield the expected (credible radius, bits of the next answer) after 0, 1, 2, ... further answers."""
         information, radius = self.information(), self.radius(level)
-        items = self.configuration.items
-        modelled = items if isinstance(items, Space) else self._modelled
+        modelled = self.configuration.modelled(self.configuration.items)
         typical = typical_response(self.configuration.response, self.belief)
         return expected_path(information, modelled, self.belief, typical, radius=radius, level=level)
 
@@ -202,12 +200,8 @@ class SearchState:
 
     @property
     def _modelled(self) -> Items:
-        items = self.configuration.items
-        if isinstance(items, Space):
-            raise Unsupported("a continuous Space has no best item: use another stop rule")
-        return self.configuration.modelled(items)
+        refused = Unsupported("a continuous Space has no best item: use another stop rule")
+        return self.configuration.modelled(self.configuration.items._catalogue(refused))
 
     def _items(self, asked: str) -> Items:
-        if isinstance(self.configuration.items, Space):
-            raise Unsupported(f"{asked} needs items: a continuous Space has none")
-        return self.configuration.items
+        return self.configuration.items._catalogue(Unsupported(f"{asked} needs items: a continuous Space has none"))

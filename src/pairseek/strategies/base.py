@@ -5,28 +5,26 @@ history of answers, chooses the next pair itself, and computes its own estimate.
 contains its mathematics and nothing else. The loop over candidates, tie-breaking, randomness and validation belong to
 the search.
 
-A utility may define further members. All of them are declared here, in `OptionalMembers`; no other module tests for a
-particular strategy.
+A utility or a procedure may define further members. `BaseUtility` and `BaseProcedure` declare all of them with their
+defaults; no other module tests for a particular strategy.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from pairseek.core.own_parts import OwnPart, Part
 from pairseek.core.types import Belief, Event, FloatArray, IntArray
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
-
-if TYPE_CHECKING:
-    from pairseek.strategies.features import PairFeatures
-    from pairseek.strategies.planes import Planes
-    from pairseek.strategies.shape import UtilityShape
+from pairseek.strategies.features import PairFeatures
+from pairseek.strategies.planes import Planes
+from pairseek.strategies.shape import UtilityShape
 
 
 @runtime_checkable
@@ -65,48 +63,70 @@ class RandomUtility(Protocol):
         ...
 
 
-class OptionalMembers(Protocol):
-    """Members that a utility may define beside `Utility.score`."""
+def _owner_of_score(kind: type) -> type | None:
+    """Return the class that defines `score`: its shape describes that score, and no other class's does."""
+    return next((one for one in kind.__mro__ if "score" in vars(one)), None)
 
-    rescored: bool
-    """Whether the best pairs are rescored by `exact`; True unless set."""
-    enough_pairs: int
-    """Sample size that replaces all pairs, for a utility with many near-optimal pairs; all pairs unless set."""
 
-    most_pairs: int
-    """Number of pairs beyond which only those among `promising` items are scored; 100,000 unless set."""
+class BaseUtility(Part):
+    """Base of a strategy that scores pairs, with the default of every optional member.
 
-    def promising(self, candidates: PairFeatures, belief: Belief) -> IntArray:
-        """Return the rows of the items among which the best pair is sought where all pairs are too many to list."""
-        ...
+    A utility of your own may derive from it, or be a plain class that defines some of these members beside
+    `Utility.score`. A class that overrides ``score`` does not inherit ``shape``, which describes its parent's score.
+    """
 
-    def bound(self, candidates: PairFeatures, belief: Belief, others: IntArray) -> float:
-        """Return an upper bound on the score of every pair that contains one of the items that are not promising."""
-        ...
+    name: ClassVar[str]
+    score: Callable[..., FloatArray]
+    rescored: ClassVar[bool] = True
+    """Whether the best pairs are rescored by `exact`, where it is defined."""
+    enough_pairs: ClassVar[int | None] = None
+    """Sample size that replaces all pairs, for a utility with many near-optimal pairs; None: all pairs."""
+    most_pairs: ClassVar[int | None] = None
+    """Number of pairs beyond which only those among `promising` items are scored; None: the source decides."""
+    promising: Callable[[PairFeatures, Belief], IntArray] | None = None
+    """Method (candidates, belief) that returns the rows of the items among which the best pair is sought where all
+    pairs are too many to list; None: among all."""
+    bound: Callable[[PairFeatures, Belief, IntArray], float] | None = None
+    """Method (candidates, belief, others) that returns an upper bound on the score of every pair that contains one of
+    the items that are not promising; None: no bound is known."""
+    exact: Callable[[PairFeatures, Belief], FloatArray] | None = None
+    """Method (candidates, belief) that returns the (m,) utilities averaged over every sample, where `score` assumes a
+    Gaussian logit; None: `score` is all that is known."""
+    planes: Callable[[Space, Belief, Response, np.random.Generator], Planes] | None = None
+    """Method (space, belief, response, rng) that returns the planes to choose from in a continuous space; None: only
+    items are supported."""
+    label_number: int | None = None
+    """Number in its label in tables and figures; None: no number."""
+    takes_generator: ClassVar[bool] = False
+    """Whether ``score`` has a third parameter ``rng``, as that of a `RandomUtility`; follows from its signature."""
 
-    def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return the (m,) utilities averaged over every sample, where `score` assumes a Gaussian logit."""
-        ...
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        owner = _owner_of_score(cls)
+        if owner is not None:
+            cls.takes_generator = _names_generator(cls.score)
+            cls.shape = vars(owner).get("shape", BaseUtility.shape)  # type: ignore[method-assign]
 
-    def shape(self) -> UtilityShape:
-        """Return the form of `score` as a function of few features, required by branch and bound over all pairs."""
-        ...
+    def shape(self) -> UtilityShape | None:
+        """Return the form of `score` as a function of few features, for branch and bound over all pairs; None: none."""
+        return None
 
-    def resolved(self, items: Items | Space, prior: Prior) -> Self:
-        """Return the strategy with the settings that depend on items and prior filled in."""
-        ...
+    def usable_shape(self, response: Response) -> UtilityShape | None:
+        """Return the shape, or None where no table tells its values for a response of this kind."""
+        shape = self.shape()
+        return shape if shape is None or shape.kind == "even" or response.compiled else None
 
-    def turn(self, number: int, belief: Belief) -> Utility:
-        """Return the utility that chooses question `number`, counted from 0, where several take turns."""
-        ...
+    def resolved(self, items: Items | Space, prior: Prior) -> Utility:  # noqa: ARG002
+        """Return the strategy with the settings that depend on items and prior filled in; by default, itself."""
+        return self
 
-    def rival(self, belief: Belief) -> Utility | None:
-        """Return a utility in the same unit whose pair is asked instead if its score is higher, or None."""
-        ...
+    def turn(self, number: int, belief: Belief) -> Utility:  # noqa: ARG002
+        """Return the utility for question `number`, counted from 0, where several take turns; by default, itself."""
+        return self
 
-    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:
-        """Return the planes to choose from in a continuous space; without this member, only items are supported."""
-        ...
+    def rival(self, belief: Belief) -> Utility | None:  # noqa: ARG002
+        """Return a utility in the same unit whose pair is asked instead if its score is higher; by default, None."""
+        return None
 
 
 @runtime_checkable
@@ -133,31 +153,69 @@ class Procedure(Protocol):
         ...
 
 
-def takes_generator(strategy: object) -> bool:
-    """Return whether ``score`` has a third parameter ``rng``, as that of a `RandomUtility`."""
-    score: Any = strategy.score  # type: ignore[attr-defined]
-    return _names_generator(getattr(score, "__func__", score))
+class BaseProcedure(Part):
+    """Base of a rule that chooses pairs by itself, with the default of every optional member.
+
+    A procedure of your own may derive from it, or be a plain class that defines some of these members beside those of
+    `Procedure`.
+    """
+
+    name: ClassVar[str]
+    next: Callable[[Items, Sequence[Event], np.random.Generator], tuple[int, int] | None]
+    estimate: Callable[[Items, Sequence[Event]], FloatArray]
+    label_number: int | None = None
+    """Number in its label in tables and figures, as in ActRank-3; None: no number."""
+
+    def resolved(self, items: Items | Space, prior: Prior) -> Procedure:  # noqa: ARG002
+        """Return the procedure with the settings that depend on items and prior filled in; by default, itself."""
+        return self
+
+    def status(self, items: Items, history: Sequence[Event]) -> str | None:  # noqa: ARG002
+        """Return a remark about the estimate after this history, for `Estimate.note`; by default, None."""
+        return None
 
 
-@lru_cache(maxsize=256)
-def _names_generator(score: Any) -> bool:
+class _OwnUtility(OwnPart, BaseUtility):
+    """A utility that does not derive from `BaseUtility`."""
+
+    def __init__(self, part: object) -> None:
+        super().__init__(part)
+        vars(self).update(takes_generator=_names_generator(self.score), shape=lambda: _declared_shape(part))
+
+    def resolved(self, items: Items | Space, prior: Prior) -> Utility:  # noqa: ARG002
+        """Return the part itself, without the adapter."""
+        return cast("Utility", self.own)
+
+
+class _OwnProcedure(OwnPart, BaseProcedure):
+    """A procedure that does not derive from `BaseProcedure`."""
+
+    def resolved(self, items: Items | Space, prior: Prior) -> Procedure:  # noqa: ARG002
+        """Return the part itself, without the adapter."""
+        return cast("Procedure", self.own)
+
+
+def strategy_of(strategy: object) -> BaseUtility | BaseProcedure:
+    """Return a strategy with all members of its protocol: itself, or behind an adapter."""
+    return procedure_of(strategy) if isinstance(strategy, Procedure) else utility_of(strategy)
+
+
+def utility_of(strategy: object) -> BaseUtility:
+    """Return a utility with all its members: itself, or behind an adapter."""
+    return strategy if isinstance(strategy, BaseUtility) else _OwnUtility(strategy)
+
+
+def procedure_of(strategy: object) -> BaseProcedure:
+    """Return a procedure with all its members: itself, or behind an adapter."""
+    return strategy if isinstance(strategy, BaseProcedure) else _OwnProcedure(strategy)
+
+
+def _names_generator(score: Callable[..., FloatArray]) -> bool:
     return "rng" in inspect.signature(score).parameters
 
 
-def takes_spaces(strategy: object) -> bool:
-    """Return whether a strategy, or a strategy class, supports a continuous space."""
-    return callable(getattr(strategy, "planes", None))
-
-
-def utility_for_turn(strategy: Utility, number: int, belief: Belief) -> Utility:
-    """Return the utility that chooses question `number`: the strategy itself unless several take turns."""
-    turn: Any = getattr(strategy, "turn", None)
-    chosen: Utility = strategy if turn is None else turn(number, belief)
-    return chosen
-
-
-def rival_of(strategy: Utility, belief: Belief) -> Utility | None:
-    """Return the utility that competes with the strategy for the next question, or None."""
-    rival: Any = getattr(strategy, "rival", None)
-    found: Utility | None = None if rival is None else rival(belief)
-    return found
+def _declared_shape(part: object) -> UtilityShape | None:
+    owner = _owner_of_score(type(part))
+    declared = vars(owner).get("shape") if owner is not None else None
+    shape = declared(part) if callable(declared) else None
+    return shape if isinstance(shape, UtilityShape) else None

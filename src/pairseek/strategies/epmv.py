@@ -14,13 +14,14 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
+from pairseek.strategies.base import BaseUtility
 from pairseek.strategies.features import PairFeatures
 from pairseek.strategies.planes import Planes, equiprobable_offset, widest_direction
 from pairseek.strategies.shape import UtilityShape
 
 
 @dataclass(frozen=True)
-class EPMV:
+class EPMV(BaseUtility):
     """η_1(p, q) = k_pq sqrt(a'Σa) - λ |E f(z) - 1/2| (equation 8 of the paper).
 
     Parameters
@@ -48,9 +49,7 @@ class EPMV:
 
     def resolved(self, items: Items | Space, prior: Prior) -> EPMV:  # noqa: ARG002
         """Return the strategy with λ set for these items. In a space the offset is equiprobable, and λ is not used."""
-        if self.penalty is not None or isinstance(items, Space):
-            return self
-        return dataclasses.replace(self, penalty=items.spread)
+        return self if self.penalty is not None else dataclasses.replace(self, penalty=items.spread)
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """Return the (m,) utilities, with E f(z) for a Gaussian logit."""

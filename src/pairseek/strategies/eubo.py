@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from pairseek.core.types import Belief, FloatArray, IntArray
+from pairseek.strategies.base import BaseUtility
 from pairseek.strategies.features import PairFeatures
 from pairseek.strategies.item_utilities import (
     expected_excess,
@@ -26,7 +27,7 @@ _HELD = 1 << 20
 
 
 @dataclass(frozen=True)
-class EUBO:
+class EUBO(BaseUtility):
     """E max(u_p, u_q) - max_i E u_i: what the better of two items is expected to add to the best pick so far.
 
     The expected utility of the best option (Lin, Astudillo, Frazier and Bakshy, AISTATS 2022): it asks about the items

@@ -46,13 +46,13 @@ def typical_response(response: Response, belief: Belief) -> Response:
     """Return the response with an unknown k, lapse or residual replaced by its typical value under the belief."""
     known = belief.reliability
     if response.residual_prior is not None and belief.residuals is not None:
-        response = replace(response, residual=belief.residuals.deviation)
+        response = response.with_numbers(residual=belief.residuals.deviation)
     if known is None:
         return response
     # The likeliest noise kind, with its own reference k.
     kind = next(one for one, _ in response.kinds if one.noise == max(known.noise, key=lambda name: known.noise[name]))
     factor = known.typical_k / kind.reference if kind.reference > 0.0 else 1.0
-    return replace(kind, k=kind.reference, reliability=factor, lapse=known.typical_lapse)
+    return kind.with_numbers(k=kind.reference, reliability=factor, lapse=known.typical_lapse)
 
 
 def credits_of(appeal: FloatArray, response: Response) -> FloatArray:

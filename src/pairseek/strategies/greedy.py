@@ -17,13 +17,14 @@ from pairseek.core.types import Belief, FloatArray
 from pairseek.model.items import Space
 from pairseek.model.responses import Response
 from pairseek.numerics.moments import sample_moments
+from pairseek.strategies.base import BaseUtility
 from pairseek.strategies.features import PairFeatures
 from pairseek.strategies.planes import Planes, sampled_planes
 from pairseek.strategies.shape import UtilityShape
 
 
 @dataclass(frozen=True)
-class GreedyMSE:
+class GreedyMSE(BaseUtility):
     """Expected reduction of the trace of the posterior covariance by the answer.
 
     E tr Cov(w | y) = tr Σ - |Σa|²/σ² Var(E[u | y]).
@@ -65,7 +66,7 @@ class GreedyMSE:
 
 
 @dataclass(frozen=True)
-class GreedyVolume:
+class GreedyVolume(BaseUtility):
     """Expected reduction of the log determinant of the posterior covariance by the answer.
 
     E log det Cov(w | y) = log det Σ + E log Var(u | y).

@@ -12,6 +12,7 @@ from pairseek.core.types import Belief, FloatArray
 from pairseek.core.validation import whole
 from pairseek.model.items import Space
 from pairseek.model.responses import Response
+from pairseek.strategies.base import BaseUtility
 from pairseek.strategies.features import PairFeatures
 from pairseek.strategies.planes import Planes, sampled_planes
 from pairseek.strategies.reliability_probe import ReliabilityProbe
@@ -19,7 +20,7 @@ from pairseek.strategies.shape import UtilityShape
 
 
 @dataclass(frozen=True)
-class InfoGain:
+class InfoGain(BaseUtility):
     """η_0(p, q) = I(W; Y) = h_b(E f(z)) - E h_b(f(z)), in bits (equations 4 to 7 of the paper).
 
     `score` assumes a Gaussian logit and reads a table; `exact` averages over all samples. If k or the lapse is unknown,

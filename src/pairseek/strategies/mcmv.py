@@ -12,13 +12,14 @@ from pairseek.core.types import Belief, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Space
 from pairseek.model.responses import Response
+from pairseek.strategies.base import BaseUtility
 from pairseek.strategies.features import PairFeatures
 from pairseek.strategies.planes import Planes, widest_direction
 from pairseek.strategies.shape import UtilityShape
 
 
 @dataclass(frozen=True)
-class MCMV:
+class MCMV(BaseUtility):
     """η_2(p, q) = k_pq sqrt(a'Σa) - λ |a·μ - b|/|a| (equation 9 of the paper).
 
     With appeal, the distance is to the plane of even odds, a·w - b + (appeal_p - appeal_q)/k = 0.

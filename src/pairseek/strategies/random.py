@@ -10,13 +10,14 @@ import numpy as np
 from pairseek.core.types import Belief, FloatArray
 from pairseek.model.items import Space
 from pairseek.model.responses import Response
+from pairseek.strategies.base import BaseUtility
 from pairseek.strategies.features import PairFeatures
 from pairseek.strategies.planes import Planes, random_plane
 from pairseek.strategies.shape import UtilityShape
 
 
 @dataclass(frozen=True)
-class Random:
+class Random(BaseUtility):
     """Constant utility, so that the tie-breaking of the search draws a pair uniformly.
 
     Examples

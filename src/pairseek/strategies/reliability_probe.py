@@ -11,11 +11,12 @@ from scipy.special import entr
 from pairseek.core.types import Belief, FloatArray
 from pairseek.numerics.mixtures import table
 from pairseek.numerics.tables import look_up
+from pairseek.strategies.base import BaseUtility
 from pairseek.strategies.features import PairFeatures, logit_constant
 
 
 @dataclass(frozen=True)
-class ReliabilityProbe:
+class ReliabilityProbe(BaseUtility):
     """I(k; y) in bits, the user point integrated out: h_b(E P) - E h_b(P), P = P(first | k) with E[lapse | k].
 
     The questions most informative about the point have P = 1/2 for every k, and are therefore uninformative about k;

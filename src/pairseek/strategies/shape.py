@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pairseek.model.responses import Response
 from pairseek.strategies.features import TableName
 
 ShapeKind: TypeAlias = Literal["table", "trace", "chance", "distance", "even"]
@@ -44,20 +43,3 @@ class UtilityShape:
     def signed(self) -> bool:
         """Whether values may be negative, so that a gap is measured against the spread of the values."""
         return self.kind in ("chance", "distance")
-
-
-def shape_of(strategy: object) -> UtilityShape | None:
-    """Return the shape declared in the class that defines the strategy's `score`, or None.
-
-    A subclass that overrides `score` does not inherit the shape, which describes the score of its parent.
-    """
-    owner = next((kind for kind in type(strategy).__mro__ if "score" in vars(kind)), None)
-    declared = vars(owner).get("shape") if owner is not None else None
-    shape = declared(strategy) if callable(declared) else None
-    return shape if isinstance(shape, UtilityShape) else None
-
-
-def usable_shape(strategy: object, response: Response) -> UtilityShape | None:
-    """Return the shape of a strategy, or None where no table tells its values for a response of this kind."""
-    shape = shape_of(strategy)
-    return shape if shape is None or shape.kind == "even" or response.compiled else None

@@ -15,6 +15,7 @@ from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.parallel import for_ranges
+from pairseek.strategies.base import BaseUtility
 from pairseek.strategies.features import PairFeatures
 from pairseek.strategies.item_utilities import expected_utilities, highest_reach, utility_covariance
 
@@ -28,7 +29,7 @@ _TIE_BREAKER = 1e-3
 
 
 @dataclass(frozen=True)
-class Shortlist:
+class Shortlist(BaseUtility):
     """E Σ_i u_i of the best `size` items after the answer, less that before it, divided by `size`.
 
     This is the knowledge gradient (Frazier, Powell and Dayanik, 2008) for a list of several items: the answer is
@@ -67,10 +68,10 @@ class Shortlist:
 
     def resolved(self, items: Items | Space, prior: Prior) -> Self:  # noqa: ARG002
         """Return the strategy itself; reject a list that holds every item."""
-        if isinstance(items, Items) and not self.size < min(items.n, _PROMISING):
+        n = len(items.coordinates)
+        if n and not self.size < min(n, _PROMISING):
             raise InvalidParameter(
-                f"Shortlist(size={self.size}) has no item to leave out of {items.n}: give a size below "
-                f"{min(items.n, _PROMISING)}",
+                f"Shortlist(size={self.size}) has no item to leave out of {n}: give a size below {min(n, _PROMISING)}",
                 field="size",
             )
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -18,32 +18,30 @@ from pairseek.posteriors import Particles
 from pairseek.posteriors.base import sampled_belief
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser
-from pairseek.strategies.base import Utility, takes_generator
+from pairseek.strategies.base import BaseUtility, Utility, utility_of
 from pairseek.strategies.features import PairFeatures
 from pairseek.testing.scenes import ITEM_COUNT, ITEMS, belief_of, random_belief, random_scenes
 
 Score: TypeAlias = Callable[[PairFeatures, Belief], FloatArray]
 
 
-def resolved(strategy: Utility) -> Utility:
+def resolved(strategy: Utility) -> BaseUtility:
     """Return a strategy with its defaults filled in for the items of the contract."""
-    fill_in = getattr(strategy, "resolved", None)
-    return strategy if fill_in is None else fill_in(ITEMS, UniformBox())
+    return utility_of(utility_of(strategy).resolved(ITEMS, UniformBox()))
 
 
 def scores_of(strategy: Utility) -> list[Score]:
     """Return ``score`` of a resolved strategy, and ``exact`` if it is defined."""
     ready = resolved(strategy)
-    exact = [ready.exact] if hasattr(ready, "exact") else []
+    exact = [] if ready.exact is None else [ready.exact]
     return [score_of(ready), *exact]
 
 
-def score_of(strategy: Utility) -> Score:
+def score_of(strategy: BaseUtility) -> Score:
     """Return ``score`` as a function of pairs and belief: with equal draws in every call where it draws."""
-    if not takes_generator(strategy):
+    if not strategy.takes_generator:
         return strategy.score
-    score: Any = strategy.score
-    return lambda candidates, belief: score(candidates, belief, rng=np.random.default_rng(0))
+    return lambda candidates, belief: strategy.score(candidates, belief, rng=np.random.default_rng(0))
 
 
 def _features(belief: Belief, response: Logistic, appeal: FloatArray | None = None) -> PairFeatures:

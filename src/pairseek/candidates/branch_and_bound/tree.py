@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairseek.core.caching import once_for_an_array
+from pairseek.core.lazy import once_for_an_array
 from pairseek.core.types import FloatArray, IntArray
 
 LEAF = 64

@@ -11,10 +11,9 @@ import numpy as np
 from pairseek.candidates import SampledPairs
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidFile
-from pairseek.model.geometry import hyperplanes
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
-from pairseek.model.responses import Logistic
+from pairseek.model.responses import Logistic, hyperplanes
 from pairseek.runs.figure_style import FAINT, INK, NamedFigure, SavedFigure, canvas
 from pairseek.search import Search
 from pairseek.simulate import SimulatedUser

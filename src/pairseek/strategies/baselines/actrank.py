@@ -24,8 +24,9 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.limits import COORDINATE, Limit
 from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items
+from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
+from pairseek.strategies.base import BaseProcedure
 from pairseek.strategies.baselines.ballots import Ballot, Decision, tally
 from pairseek.strategies.baselines.box import Box, box_bounds, checked_box, prior_box
 from pairseek.strategies.baselines.cache import FoldCache
@@ -50,7 +51,7 @@ class _RankingState:
 
 
 @dataclass(frozen=True)
-class ActRank:
+class ActRank(BaseProcedure):
     """Ranking by binary insertion that asks only comparisons not implied by earlier answers.
 
     Parameters
@@ -91,7 +92,12 @@ class ActRank:
     def _rankings(self) -> FoldCache[_RankingState]:
         return FoldCache()
 
-    def resolved(self, items: Items, prior: Prior) -> Self:
+    @property
+    def label_number(self) -> int:  # type: ignore[override]
+        """Q, the number of votes for each pair."""
+        return self.votes
+
+    def resolved(self, items: Items | Space, prior: Prior) -> Self:
         """Return the strategy with the prior's box filled in, if none was given."""
         return self if self.box is not None else dataclasses.replace(self, box=prior_box(prior, items.d))
 

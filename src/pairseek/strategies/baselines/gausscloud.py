@@ -24,9 +24,10 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.limits import COORDINATE, Limit
 from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.model.geometry import hyperplanes
-from pairseek.model.items import Items
+from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
+from pairseek.model.responses import hyperplanes
+from pairseek.strategies.base import BaseProcedure
 from pairseek.strategies.baselines.box import Box, box_bounds, checked_box, prior_box
 from pairseek.strategies.baselines.cache import LRUCache
 from pairseek.strategies.baselines.nearest import nearest_pairs
@@ -40,7 +41,7 @@ DRAWS = 20
 
 
 @dataclass(frozen=True)
-class GaussCloud:
+class GaussCloud(BaseProcedure):
     """Pairs drawn from a Gaussian cloud around the estimate that shrinks from stage to stage.
 
     Parameters
@@ -91,7 +92,12 @@ class GaussCloud:
     def _clouds(self) -> LRUCache[list[tuple[int, int]]]:
         return LRUCache(DRAWS + 4)
 
-    def resolved(self, items: Items, prior: Prior) -> Self:
+    @property
+    def label_number(self) -> int:  # type: ignore[override]
+        """Q, the number of stages."""
+        return self.stages
+
+    def resolved(self, items: Items | Space, prior: Prior) -> Self:
         """Return the strategy with the prior's box filled in, if none was given."""
         return self if self.box is not None else dataclasses.replace(self, box=prior_box(prior, items.d))
 

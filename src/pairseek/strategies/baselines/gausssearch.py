@@ -27,9 +27,10 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.limits import COORDINATE, COVARIANCE, Limit
 from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items
+from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior, moments_of
 from pairseek.model.responses import TYPICAL_LOGIT
+from pairseek.strategies.base import BaseProcedure
 from pairseek.strategies.baselines.cache import FoldCache
 from pairseek.strategies.baselines.gaussian import Gaussian
 from pairseek.strategies.baselines.nearest import distinct_points, nearest_pairs
@@ -40,7 +41,7 @@ DRAWS = 64
 
 
 @dataclass(frozen=True)
-class GaussSearch:
+class GaussSearch(BaseProcedure):
     """Pairs that bisect a Gaussian belief across its direction of largest variance.
 
     Parameters
@@ -94,7 +95,7 @@ class GaussSearch:
     def _beliefs(self) -> FoldCache[Gaussian]:
         return FoldCache()
 
-    def resolved(self, items: Items, prior: Prior) -> Self:
+    def resolved(self, items: Items | Space, prior: Prior) -> Self:
         """Return the strategy with the prior's moments and a matching noise filled in, where none were given."""
         mean, covariance = moments_of(prior, items.d)
         filled = dataclasses.replace(
@@ -139,7 +140,7 @@ class GaussSearch:
             return None
         return "every pair was skipped: no pair is left to ask"
 
-    def _first(self, items: Items) -> Gaussian:
+    def _first(self, items: Items | Space) -> Gaussian:
         """Return the belief before the first answer."""
         mean = items.coordinates.mean(axis=0) if self.mean is None else np.array(self.mean)
         covariance = (

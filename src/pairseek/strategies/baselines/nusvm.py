@@ -96,7 +96,7 @@ def _clarabel() -> Any:
     return clarabel
 
 
-def _minimise(*, curvature: FloatArray, slope: FloatArray, table: Any, limits: FloatArray) -> Any:
+def _minimise(*, curvature: FloatArray, slope: FloatArray, table: object, limits: FloatArray) -> Any:
     """Minimise Σ curvature x²/2 + slope·x subject to table x <= limits by Clarabel; None on failure.
 
     `curvature` is that of the first unknowns; the others have none.

@@ -89,10 +89,10 @@ def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[St
                     learned[str(one.row.population)] = population.record()
         archive.writestr(PARTS, _json(began))
         archive.writestr(POPULATIONS, _json(learned))
-        archive.writestr("items.json", _json(serialization.items_record(study.items)))
+        archive.writestr("items.json", _json(study.items.record()))
         if study.row.catalogue:
             numbers = sorted(set(catalogues) - {study.row.catalogue})
-            records = {str(number): serialization.items_record(study.at(number).items) for number in numbers}
+            records = {str(number): study.at(number).items.record() for number in numbers}
             archive.writestr(CATALOGUES, _json(records))
         archive.writestr("codebook.csv", _codebook(study))
         archive.writestr("README.txt", _README.format(slug=study.row.slug))
@@ -291,7 +291,7 @@ def _said(error: Exception) -> str:
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
-def _check_format(path: Path, record: Any) -> None:
+def _check_format(path: Path, record: object) -> None:
     if not isinstance(record, dict) or not isinstance(record.get("versions", {}), dict):
         raise InvalidFile(f"{path}: study.json must hold an object: it is not a bundle of pairseek")
     if record.get("format") != FORMAT:

@@ -251,7 +251,7 @@ class StudyConfiguration(_Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _kept_apart(cls, record: Any) -> Any:
+    def _kept_apart(cls, record: object) -> Any:
         # A similarity study measures its error with random triplets, unless it says otherwise.
         if isinstance(record, dict) and record.get("kind") == "similarity":
             return {"random": APART, **record}
@@ -577,7 +577,7 @@ def _check_shown(name: str, value: str, item: object) -> None:
 
 def pack_items(items: Items) -> bytes:
     """Serialize items for the store, with the names of their coordinates."""
-    record = {**serialization.items_record(items), "columns": items.columns}
+    record = {**items.record(), "columns": items.columns}
     return zlib.compress(json.dumps(record, allow_nan=False).encode(), 6)
 
 

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias
 
 import sqlalchemy as sa
 
@@ -22,6 +22,9 @@ from pairseek.store import media
 from pairseek.store.media import StoredPicture
 from pairseek.web.errors import InvalidPictures
 from pairseek.web.studies.names import spoken_name
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 Files: TypeAlias = Mapping[str, Callable[[], bytes]]
 """Functions that read a file, by name."""
@@ -214,5 +217,5 @@ def _opened(name: str, content: bytes) -> Any:
     return image
 
 
-def _is_clear(image: Any) -> bool:
+def _is_clear(image: Image.Image) -> bool:
     return "A" in image.getbands() or "transparency" in image.info

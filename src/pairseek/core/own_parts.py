@@ -1,0 +1,69 @@
+"""Parts of a user's own: the only module that looks at which members of a protocol a part defines.
+
+Each protocol has a base class that declares every optional member with its default. The package's parts derive from it.
+A user's part need not: an adapter, made where the part enters, has the members that the part defines and the defaults
+of the base for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+
+class Part:
+    """Base of the base classes of all protocols."""
+
+    @property
+    def own(self) -> object:
+        """The part as its author wrote it, also behind an adapter."""
+        return self
+
+
+class OwnPart(Part):
+    """Adapter of a part that does not derive from the base class of its protocol; adapters derive from both."""
+
+    _members: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        bases = (kind for kind in cls.__mro__ if kind not in (*OwnPart.__mro__, cls))
+        names = {name: None for kind in bases for name in (*kind.__annotations__, *vars(kind))}
+        cls._members = tuple(name for name in names if not name.startswith("_"))
+
+    def __init__(self, part: object) -> None:
+        self._own = part
+        for name in self._members:
+            value = getattr(part, name, None)
+            if value is not None:
+                setattr(self, name, value)
+
+    @property
+    def own(self) -> object:
+        """The part as its author wrote it."""
+        return self._own
+
+    # A source of pairs may read further members of a strategy of the same author.
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._own, name)
+
+    def __repr__(self) -> str:
+        return repr(self._own)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[object]]:
+        return type(self), (self._own,)
+
+
+def missing_members(part: object, members: Sequence[str]) -> tuple[str, ...]:
+    """Return the members that a part lacks: a ``name`` is text, all others are methods."""
+    return tuple(member for member in members if not _has(part, member))
+
+
+def name_of(part: object) -> str:
+    """Return the name of a part in records: its own, or that of its class in small letters."""
+    return type(part).__name__.lower() if missing_members(part, ("name",)) else part.name  # type: ignore[attr-defined]
+
+
+def _has(part: object, member: str) -> bool:
+    value = getattr(part, member, None)
+    return isinstance(value, str) if member == "name" else callable(value)
