@@ -43,6 +43,13 @@ def test_the_first_question_needs_no_kernel_of_inference():
     assert {"propagate", "reduced", "join_private", "_orthonormal"} <= second
 
 
+def test_the_first_questions_load_no_module_after_the_import():
+    program = "import sys, pairseek as ps; items = ps.datasets.colours(); known = set(sys.modules); "
+    loaded = "print(*(name for name in set(sys.modules) - known if name.startswith('pairseek')))"
+    asked = "search = ps.Search(items, rng=0); query = search.ask(); " + ANSWER
+    assert not words_of(program + asked + loaded)
+
+
 @pytest.mark.slow
 def test_a_default_search_compiles_nothing_of_strings(tmp_path):
     compiled = words_of(STRINGS + ASK + ANSWER, NUMBA_CACHE_DIR=str(tmp_path), HOME=str(tmp_path))

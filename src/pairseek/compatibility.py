@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from pairseek import posteriors
 from pairseek.candidates import ListedPairs, Rest
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, Prior, is_density
 from pairseek.model.responses import LINK_MEMBERS, Response
-from pairseek.posteriors import Grid
 from pairseek.stopping import AfterAnswers, BestItemFound, GainBelow, StopRule
 from pairseek.strategies import UTILITIES
 from pairseek.strategies.base import Procedure, Utility, takes_generator, takes_spaces
@@ -233,7 +233,8 @@ def check_inference(response: Response, posterior: Any, prior: Prior, d: int) ->
     if getattr(posterior, "uses_kernels", False) and is_density(prior):
         raise Unsupported(
             f"{kind} needs a Gaussian factor inside a box, and {type(prior).__name__} is known only by its "
-            f"log_density(): use Particles(), Grid() in up to {Grid.most_dimensions} dimensions, or one of your own"
+            f"log_density(): use Particles(), Grid() in up to {posteriors.Grid.most_dimensions} dimensions, or one of "
+            "your own"
         )
     if infers_reliability(posterior):
         return

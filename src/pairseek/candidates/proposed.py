@@ -15,9 +15,9 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from pairseek.candidates.all_pairs import AllPairs, certified_gap, description, median_score
+from pairseek.candidates.branch_and_bound import SearchResult
 from pairseek.candidates.branch_and_bound.bounds import TABLE, steepness, value
 from pairseek.candidates.branch_and_bound.finalists import keep
-from pairseek.candidates.branch_and_bound.search import SearchResult
 from pairseek.candidates.branch_and_bound.view import Model, residual_variance, utility_model
 from pairseek.candidates.context import Selection, SelectionContext
 from pairseek.candidates.core_set import SIZE, core_set

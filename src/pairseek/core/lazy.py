@@ -1,4 +1,4 @@
-"""Properties that are computed at first use: `cached_property`.
+"""What is computed or loaded at first use: `cached_property`, and `LazyMembers`, the members of a package.
 
 On Python 3.11 `functools.cached_property` holds one lock for all objects while it computes a value, so that the answers
 of two people would wait for each other. Later versions hold none, and neither does this one: two threads may compute
@@ -8,10 +8,11 @@ the same value, and the last one stays.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-__all__ = ["cached_property"]
+__all__ = ["LazyMembers", "cached_property"]
 
 T = TypeVar("T")
 
@@ -39,3 +40,37 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property
 else:
     cached_property = _CachedProperty
+
+
+class LazyMembers(Mapping[str, T]):
+    """Members by name, each in a module that is loaded when the member is looked up.
+
+    Parameters
+    ----------
+    places
+        For each name ``"module:member"``, or a module alone.
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = dict(places)
+
+    def __getitem__(self, name: str) -> T:
+        module, _, member = self._places[name].partition(":")
+        loaded: Any = import_module(module)
+        found: T = getattr(loaded, member) if member else loaded
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def attribute_of(self, package: str, name: str) -> T:
+        """Return a member as ``__getattr__`` of the package does."""
+        if name not in self:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return self[name]

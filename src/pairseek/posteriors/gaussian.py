@@ -5,6 +5,8 @@ p(w) ∝ N(w; c, P⁻¹) Π_i 1[low_i <= w_i <= high_i] Π_j f(z_j). EP approxim
 q(w) ∝ N(w; c, P⁻¹) Π_i t_i(w_i) Π_j t_j(z_j) whose sites t are Gaussian in one number each. A site is chosen so that
 q and q with the true factor in its place have the same mean and variance of that number (Minka, UAI 2001); see
 `ep_kernels` for the moments and the updates.
+
+Importance samples and particles are imported where they begin: most searches never leave the Gaussian.
 """
 
 from __future__ import annotations
@@ -26,7 +28,6 @@ from pairseek.model.priors import GaussianPrior, Prior, WithinSpan, WithResidual
 from pairseek.numerics.jit import LOGISTIC, PROBIT, read_only
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples, generator_for
-from pairseek.posteriors.control_variates import controlled_moments
 from pairseek.posteriors.ep_kernels import (
     PriorArrays,
     gaussian_points,
@@ -38,7 +39,6 @@ from pairseek.posteriors.ep_kernels import (
 )
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.smc import square_root
-from pairseek.posteriors.tempering import PointTarget, log_importance_ratios, tempered_belief
 from pairseek.posteriors.weights import resampled
 
 # Sweeps end when no site moves the mean by more than this many deviations, or a variance by more than this share.
@@ -167,6 +167,8 @@ class GaussianCloud:
             samples = np.ascontiguousarray(samples[resampled(weights, n, rng)])
             weights = np.full(n, 1.0 / n)
             if counted < _EVEN * n:
+                from pairseek.posteriors.tempering import PointTarget
+
                 samples = PointTarget(self.factors, self.prior).move(samples, self.covariance, 1.0, _SWEEPS, rng)
         else:
             kept = weights > 0.0
@@ -221,6 +223,8 @@ class GaussianCloud:
         return self._importance_samples(self.points * self.oversampling)
 
     def _importance_samples(self, n: int) -> tuple[FloatArray, FloatArray, float]:
+        from pairseek.posteriors.tempering import log_importance_ratios
+
         covariance = self.widening * self.covariance
         root = square_root(covariance)
         # The points have exactly this mean and covariance, which removes most of the sampling variance.
@@ -487,6 +491,9 @@ def propagated(fit: GaussianFit, factors: Factors, prior: Prior, points: int, se
 
 def importance_sampled(fit: GaussianFit, factors: Factors, prior: Prior, points: int) -> PointBelief:
     """Return the belief by weighted points from the Gaussian if enough of them count, else by a sampler."""
+    from pairseek.posteriors.control_variates import controlled_moments
+    from pairseek.posteriors.tempering import tempered_belief
+
     began = time.perf_counter()
     d = len(fit.mean)
     facts: dict[str, Any] = {"logit_deviation": fit.logit_deviation, "sweeps": fit.sweeps}
