@@ -15,14 +15,20 @@ from typing import TypeAlias
 import numpy as np
 
 from pairseek.core.types import FloatArray, IntArray
-from pairseek.numerics.jit import LOGISTIC, exp_minus, inner, kernel, log_answer, log_ndtr, log_slope, log_tie
+from pairseek.numerics.jit import (
+    LOGISTIC,
+    Answers,
+    LinkModel,
+    PriorArrays,
+    exp_minus,
+    inner,
+    kernel,
+    log_answer,
+    log_ndtr,
+    log_slope,
+    log_tie,
+)
 
-Answers: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-"""Slopes (m, d), offsets (m,) and decided (m,)."""
-PriorArrays: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-"""Low and high ends of a box, centre (d,) and precision (d, d)."""
-Model: TypeAlias = tuple[float, float, float]
-"""Floor, rest and width, as in `log_answer`."""
 Rule: TypeAlias = tuple[FloatArray, FloatArray]
 """Nodes and weights of Gauss and Legendre on [-1, 1]."""
 Private: TypeAlias = tuple[IntArray, IntArray, FloatArray]
@@ -155,7 +161,7 @@ def _quadrature(m: float, v: float, decided: float, link: int, width: float) -> 
 
 
 @inner
-def tilted_answer(m: float, v: float, decided: float, link: int, model: Model) -> tuple[float, float, float]:
+def tilted_answer(m: float, v: float, decided: float, link: int, model: LinkModel) -> tuple[float, float, float]:
     """Return log Z, mean and variance of the logit under N(m, v) times the likelihood of an answer or a tie.
 
     With lapses, P = floor + rest f(z): the floor leaves the cavity as it is, so the tilted density is a mixture of the
@@ -381,7 +387,7 @@ def _log_evidence(
     evidence: Answers,
     prior: PriorArrays,
     link: int,
-    model: Model,
+    model: LinkModel,
     sites: FloatArray,
     cavities: FloatArray,
     mean: FloatArray,
@@ -421,7 +427,7 @@ def propagate(  # noqa: C901
     prior: PriorArrays,
     rule: Rule,
     link: int,
-    model: Model,
+    model: LinkModel,
     goal: tuple[float, float],
     warm: bool,  # noqa: FBT001
     sites: FloatArray,
@@ -634,7 +640,7 @@ def profile_moments(
     evidence: Answers,
     rule: Rule,
     link: int,
-    model: Model,
+    model: LinkModel,
     sites: FloatArray,
     mean: FloatArray,
     directions: FloatArray,

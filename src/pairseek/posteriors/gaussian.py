@@ -25,11 +25,10 @@ from pairseek.core.types import Belief, BeliefInfo, FloatArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.priors import GaussianPrior, Prior, WithinSpan, WithResiduals, is_density
-from pairseek.numerics.jit import LOGISTIC, PROBIT, read_only
+from pairseek.numerics.jit import LOGISTIC, PROBIT, PriorArrays, read_only
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples, generator_for
 from pairseek.posteriors.ep_kernels import (
-    PriorArrays,
     gaussian_points,
     join_private,
     log_inverse_determinant,
