@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -181,7 +181,7 @@ def _whole(text: str) -> int:
 
 def _components(source: Path, text: str, coordinates: str | None = None, *, standardize: bool, drop: bool) -> PCA:
     if text == AUTO:
-        wanted: Any = 0.9
+        wanted: float = 0.9
     else:
         try:
             wanted = int(text) if text.isdigit() else float(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr
@@ -41,11 +41,11 @@ def options(
             raise InvalidParameter(f"{name} is {value!r}: give True, False or 'auto'")
     if dimension == "auto":
         tried = [d for d in DIMENSIONS if d <= max(1, n - 2)]
-        return [FitOptions(d, *_plain(appeal, rescale, curvature)) for d in tried]
+        return [FitOptions(d, *_plain((appeal, rescale, curvature))) for d in tried]
     if dimension is not None:
         if not isinstance(dimension, bool) and isinstance(dimension, int) and dimension > n - 1:
             raise InvalidParameter(f"dimension is {dimension} and there are {n} items: give at most {n - 1}")
-        return [FitOptions(dimension, *_plain(appeal, rescale, curvature))]
+        return [FitOptions(dimension, *_plain((appeal, rescale, curvature)))]
     found = [
         FitOptions(None, *wish)
         for wish in product(*((False, True) if x == "auto" else (bool(x),) for x in (appeal, rescale, curvature)))
@@ -54,9 +54,10 @@ def options(
     return sorted(found, key=_size)
 
 
-def _plain(appeal: Any, rescale: Any, curvature: Any) -> tuple[bool, bool, bool]:
+def _plain(wish: tuple[bool | str, bool | str, bool | str]) -> tuple[bool, bool, bool]:
+    appeal, rescale, curvature = wish
     # Learned coordinates leave no other option to select.
-    return (True if appeal == "auto" else appeal, rescale is True, curvature is True)
+    return (appeal == "auto" or appeal is True, rescale is True, curvature is True)
 
 
 def _size(learned: FitOptions) -> tuple[bool, bool, bool]:
@@ -213,7 +214,9 @@ def predicted(
     return tuple(np.bincount(hidden.person, each, minlength=count) / total for each in (value, hits))  # type: ignore[return-value]
 
 
-def _score_ratings(choices: Choices, items: Items | None, learned: FitOptions, people: Any, others: Any) -> FloatArray:
+def _score_ratings(
+    choices: Choices, items: Items | None, learned: FitOptions, people: IntArray, others: IntArray
+) -> FloatArray:
     """Return the (people,) mean log-likelihoods of held-out ratings, given half of a person's ratings, at most ten.
 
     Pairs of ratings would not do: shown and hidden pairs share the noise of a rating, which rewards models that take

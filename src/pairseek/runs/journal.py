@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class ResultsFolder:
             raise InvalidFile(f"cannot write {self.path / JOURNAL}: {error.strerror or error}; {_KEPT}") from error
         self.outcomes[outcome.task] = outcome
 
-    def note(self, **facts: Any) -> None:
+    def note(self, **facts: object) -> None:
         """Store facts about this session for the report."""
         self._run["sessions"][-1].update(facts)
         self._save()

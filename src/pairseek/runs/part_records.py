@@ -24,7 +24,7 @@ def strategy_record(strategy: Utility | Procedure) -> JSON:
     return part_record("strategy", strategy)
 
 
-def part_record(kind: str, part: Any) -> JSON:
+def part_record(kind: str, part: object) -> JSON:
     """Return name and parameters of a part as plain data, for a kind of `serialization.parts_by_name`."""
     record = {key: value for key, value in serialization.encode(part).items() if value is not None}
     made = type(part)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from pairseek.core.types import JSON
 
@@ -25,7 +24,7 @@ def _is_array_of_tables(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(entry, dict) for entry in value)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if isinstance(value, dict):
         fields = (f"{key} = {_value(inner)}" for key, inner in value.items() if inner is not None)
         return "{ " + ", ".join(fields) + " }"

@@ -10,7 +10,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 import sqlalchemy as sa
 
@@ -46,7 +46,7 @@ def write(database: Database, path: Path) -> int:
     return count
 
 
-def _dump(connection: sa.Connection, lines: Any) -> int:
+def _dump(connection: sa.Connection, lines: TextIO) -> int:
     head = {"format": FORMAT, "version": migrate.newest(), "made_at": now()}
     lines.write(json.dumps(head) + "\n")
     count = 0
@@ -183,5 +183,5 @@ def _tables_of(connection: sa.Connection) -> dict[str, sa.Table]:
     return {name: table for name, table in found.tables.items() if name not in {*_LEFT_OUT, "alembic_version"}}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return base64.b64encode(value).decode() if isinstance(value, bytes | memoryview) else value

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
@@ -166,7 +166,7 @@ class Database:
             )
 
 
-def _scrub_sqlite(connection: Any, *, rewrite: bool) -> bool:
+def _scrub_sqlite(connection: sqlite3.Connection, *, rewrite: bool) -> bool:
     # Writers of this process wait meanwhile, so it gives up early if another connection is in the way.
     connection.execute(f"PRAGMA busy_timeout={_SCRUB_MS}")
     try:
@@ -241,14 +241,14 @@ def _sqlite(url: sa.URL) -> sa.Engine:
     )
 
     @sa.event.listens_for(engine, "do_connect")
-    def make(*_: Any) -> None:
+    def make(*_: object) -> None:
         # Nobody else on the machine may read what people have said. SQLite gives -wal and -shm the mode of the file. A
         # file that exists is not opened, because closing it would release the locks of other connections.
         with contextlib.suppress(OSError):
             os.close(os.open(str(url.database), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
     @sa.event.listens_for(engine, "connect")
-    def prepare(connection: sqlite3.Connection, _: Any) -> None:
+    def prepare(connection: sqlite3.Connection, _: object) -> None:
         try:
             _prepare(connection)
         except sqlite3.Error:

@@ -39,8 +39,8 @@ class SessionRow:
     finished_at: str | None
     confirmed_at: str | None
     reason: str | None
-    final: Any
-    truth: Any
+    final: JSON | None
+    truth: JSON | None
     population: int | None
     parts: str
     browser: str | None

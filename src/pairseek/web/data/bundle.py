@@ -292,7 +292,7 @@ def _said(error: Exception) -> str:
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
-def _check_format(path: Path, record: Any) -> None:
+def _check_format(path: Path, record: object) -> None:
     if not isinstance(record, dict) or not isinstance(record.get("versions", {}), dict):
         raise InvalidFile(f"{path}: study.json must hold an object: it is not a bundle of pairseek")
     if record.get("format") != FORMAT:

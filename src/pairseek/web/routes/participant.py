@@ -8,7 +8,7 @@ import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, Form, Request
 from pydantic import BaseModel, Field
@@ -331,7 +331,7 @@ class _Who:
         return Visitor(dict(self.ids), signed, self.nonce)
 
 
-def _identity(parameters: Any) -> dict[str, str]:
+def _identity(parameters: Mapping[str, str]) -> dict[str, str]:
     """Return the ids that a link contains, without control characters."""
     found = {column: parameters[name] for name, column in _NAMES.items() if parameters.get(name)}
     if any(len(text) > LONGEST_ID for text in found.values()):
