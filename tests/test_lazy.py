@@ -1,11 +1,11 @@
-"""Properties that are computed at first use."""
+"""Properties that are computed, and members that are loaded, at first use."""
 
 import threading
 from dataclasses import FrozenInstanceError, dataclass
 
 import pytest
 
-from pairseek.core.lazy import _CachedProperty, cached_property
+from pairseek.core.lazy import LazyMembers, _CachedProperty, cached_property
 
 
 @pytest.fixture(params=[_CachedProperty, cached_property], ids=["ours", "as installed"])
@@ -51,3 +51,23 @@ def test_two_objects_do_not_wait_for_each_other():
     for thread in threads:
         thread.join(timeout=30)
     assert [one.__dict__.get("answer") for one in people] == [1, 1]
+
+
+def test_members_are_loaded_when_they_are_looked_up():
+    members = LazyMembers({"sqrt": "math:sqrt", "math": "math", "lost": "no.such.module:thing"})
+    assert (members["sqrt"](9.0), members["math"].pi > 3.0, len(members)) == (3.0, True, 3)
+    assert list(members) == ["sqrt", "math", "lost"]
+    assert "lost" in members
+    assert "pi" not in members
+    with pytest.raises(ModuleNotFoundError):
+        members["lost"]
+    with pytest.raises(AttributeError, match="module 'here' has no attribute 'pi'"):
+        members.attribute_of("here", "pi")
+
+
+def test_every_part_is_registered_under_its_own_name():
+    from pairseek.posteriors import POSTERIORS
+    from pairseek.strategies import UTILITIES
+
+    for table in (POSTERIORS, UTILITIES):
+        assert all(kind.name == name for name, kind in table.items())

@@ -592,14 +592,13 @@ def test_residual_utilities_of_one_answer_are_integrated_out_without_a_change(mo
         return search.belief
 
     found = inferred()
-    propagate = gaussian.propagate
+    reduced = gaussian.reduced
 
-    def without_private_parts(data, form, *rest):
-        unit, prior, first = form
+    def without_private_parts(slopes, unit, first, sites):
         assert first < len(unit)
-        propagate(data, (unit, prior, len(unit)), *rest)
+        return reduced(slopes, unit, len(unit), sites)
 
-    monkeypatch.setattr(gaussian, "propagate", without_private_parts)
+    monkeypatch.setattr(gaussian, "reduced", without_private_parts)
     whole = inferred()
     assert not np.array_equal(found.mean, whole.mean)
     # To the tolerance at which the sweeps end.

@@ -4,13 +4,13 @@ Bayesian active search in an embedding, after Canal, Massimino, Davenport and Ro
 noisy paired comparisons", ICML 2019.
 """
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from pairseek import errors
 from pairseek._version import __version__
 from pairseek.candidates import AllPairs, Candidates, ListedPairs, Rest, SampledPairs
+from pairseek.core.lazy import LazyMembers as _LazyMembers
 from pairseek.core.types import Belief, Event, Query
 from pairseek.errors import DefaultWarning, DimensionWarning, PairseekError, ScaleWarning
 from pairseek.estimates import Estimate, IdealPoint, Recommendation
@@ -19,39 +19,49 @@ from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic, Probit
 from pairseek.model.unknowns import Beta, LogNormal, NoiseKinds, Normal, Unknown
 from pairseek.numerics.parallel import set_thread_count
-from pairseek.posteriors import EP, Grid, Particles
+from pairseek.posteriors import EP
 from pairseek.search import Search
 from pairseek.stopping import AfterAnswers, BestItemFound, GainBelow, InformationBelow, RadiusBelow
-from pairseek.strategies import EPMV, EUBO, MCMV, GreedyMSE, GreedyVolume, InfoGain, Random, Shortlist
+from pairseek.strategies import InfoGain, Random
 
 if _TYPE_CHECKING:
     from pairseek import datasets, embed, experiments
     from pairseek.model import bounds, metrics
     from pairseek.model.vectors import VectorMap
     from pairseek.population import Choices, Population
+    from pairseek.posteriors import Grid, Particles
     from pairseek.ranking import Ranking, rank
     from pairseek.simulate import SimulatedUser
+    from pairseek.strategies import EPMV, EUBO, MCMV, GreedyMSE, GreedyVolume, Shortlist
     from pairseek.strategies.baselines import ActRank, GaussCloud, GaussSearch
 
 # Loaded when they are first named, because a search does without them.
-_MODULES = {
-    "bounds": "pairseek.model.bounds",
-    "datasets": "pairseek.datasets",
-    "embed": "pairseek.embed",
-    "experiments": "pairseek.experiments",
-    "metrics": "pairseek.model.metrics",
-}
-_MEMBERS = {
-    "ActRank": "pairseek.strategies.baselines",
-    "Choices": "pairseek.population",
-    "GaussCloud": "pairseek.strategies.baselines",
-    "GaussSearch": "pairseek.strategies.baselines",
-    "Population": "pairseek.population",
-    "Ranking": "pairseek.ranking",
-    "SimulatedUser": "pairseek.simulate",
-    "VectorMap": "pairseek.model.vectors",
-    "rank": "pairseek.ranking",
-}
+_MEMBERS = _LazyMembers[_Any](
+    {
+        "bounds": "pairseek.model.bounds",
+        "datasets": "pairseek.datasets",
+        "embed": "pairseek.embed",
+        "experiments": "pairseek.experiments",
+        "metrics": "pairseek.model.metrics",
+        "ActRank": "pairseek.strategies.baselines:ActRank",
+        "Choices": "pairseek.population:Choices",
+        "EPMV": "pairseek.strategies:EPMV",
+        "EUBO": "pairseek.strategies:EUBO",
+        "GaussCloud": "pairseek.strategies.baselines:GaussCloud",
+        "GaussSearch": "pairseek.strategies.baselines:GaussSearch",
+        "GreedyMSE": "pairseek.strategies:GreedyMSE",
+        "GreedyVolume": "pairseek.strategies:GreedyVolume",
+        "Grid": "pairseek.posteriors:Grid",
+        "MCMV": "pairseek.strategies:MCMV",
+        "Particles": "pairseek.posteriors:Particles",
+        "Population": "pairseek.population:Population",
+        "Ranking": "pairseek.ranking:Ranking",
+        "Shortlist": "pairseek.strategies:Shortlist",
+        "SimulatedUser": "pairseek.simulate:SimulatedUser",
+        "VectorMap": "pairseek.model.vectors:VectorMap",
+        "rank": "pairseek.ranking:rank",
+    }
+)
 
 __all__ = [
     "EP",
@@ -118,11 +128,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _MODULES:
-        return _import_module(_MODULES[name])
-    if name in _MEMBERS:
-        return getattr(_import_module(_MEMBERS[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _MEMBERS.attribute_of(__name__, name)
 
 
 def __dir__() -> list[str]:

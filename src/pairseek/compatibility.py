@@ -9,13 +9,14 @@ from typing import cast
 
 import numpy as np
 
+from pairseek import posteriors
 from pairseek.candidates import ListedPairs, Rest
 from pairseek.core.own_parts import missing_members
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, Prior, is_density
 from pairseek.model.responses import LINK_MEMBERS, Response
-from pairseek.posteriors import Grid, Posterior
+from pairseek.posteriors import Posterior
 from pairseek.posteriors.base import posterior_of
 from pairseek.stopping import AfterAnswers, BestItemFound, GainBelow, StopRule
 from pairseek.strategies import UTILITIES
@@ -233,7 +234,8 @@ def check_inference(response: Response, posterior: Posterior, prior: Prior, d: i
     if able.uses_kernels and is_density(prior):
         raise Unsupported(
             f"{kind} needs a Gaussian factor inside a box, and {type(prior).__name__} is known only by its "
-            f"log_density(): use Particles(), Grid() in up to {Grid.most_dimensions} dimensions, or one of your own"
+            f"log_density(): use Particles(), Grid() in up to {posteriors.Grid.most_dimensions} dimensions, or one of "
+            "your own"
         )
     if able.infers_reliability:
         return

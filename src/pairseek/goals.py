@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from pairseek import strategies
 from pairseek.core.validation import one_of
 from pairseek.errors import Unsupported
 from pairseek.model.items import Items, Space
 from pairseek.model.responses import Response
 from pairseek.stopping import GainBelow, StopRule
-from pairseek.strategies import EUBO, InfoGain, Shortlist
 from pairseek.strategies.base import Utility
 
 Goal: TypeAlias = Literal["taste", "best", "list"]
@@ -39,11 +39,11 @@ class SearchGoal:
     def strategy(self, response: Response) -> Utility:
         """Return the strategy that serves the goal."""
         if self.name == "best":
-            return EUBO()
+            return strategies.EUBO()
         if self.name == "list":
-            return Shortlist(self.size)
+            return strategies.Shortlist(self.size)
         checks: int | Literal["auto"] | None = "auto" if response.unknown else None
-        return InfoGain(checks=CHECKS if response.lapse_prior is not None else checks)
+        return strategies.InfoGain(checks=CHECKS if response.lapse_prior is not None else checks)
 
     def stop(self) -> StopRule | None:
         """Return the stop rule that serves the goal; None for a taste, of which there is always more to learn."""

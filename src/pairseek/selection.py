@@ -10,7 +10,6 @@ import numpy as np
 
 from pairseek.candidates import Rest
 from pairseek.candidates.context import Selection, SelectionContext, Source, keyed_generator
-from pairseek.candidates.continuous import continuous_features
 from pairseek.core.text import plural
 from pairseek.core.types import Event, FloatArray, Query, QueryInfo, Side
 from pairseek.errors import NoPairLeft
@@ -181,6 +180,8 @@ def _from_space(
     space: Space, context: SelectionContext, rng: np.random.Generator
 ) -> tuple[PairFeatures, Selection, BaseUtility]:
     """Return the features of the best pair of a space, the selection, and the strategy."""
+    from pairseek.candidates.continuous import continuous_features  # searches among items do without it
+
     belief, response, strategy = context.belief, context.response, context.strategy
     if not context.drawn:
         # Planes are sampled to save time, but equal answers must lead to equal questions.

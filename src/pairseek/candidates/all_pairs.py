@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from pairseek.candidates.branch_and_bound.search import Goal, SearchResult, best_first
+from pairseek.candidates.branch_and_bound import Goal, SearchResult, best_first
 from pairseek.candidates.branch_and_bound.view import CatalogueView
 from pairseek.candidates.context import Selection, SelectionContext, best_of
 from pairseek.candidates.sampled import SampledPairs, pair_rows, sampled_pairs

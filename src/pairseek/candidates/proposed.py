@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
 
 from pairseek.candidates.all_pairs import AllPairs, certified_gap, description, median_score
-from pairseek.candidates.branch_and_bound.bounds import TABLE, steepness, value
+from pairseek.candidates.branch_and_bound import SearchResult
+from pairseek.candidates.branch_and_bound.bounds import TABLE, Model, steepness, value
 from pairseek.candidates.branch_and_bound.finalists import keep
-from pairseek.candidates.branch_and_bound.search import SearchResult
-from pairseek.candidates.branch_and_bound.view import Model, residual_variance, utility_model
+from pairseek.candidates.branch_and_bound.view import residual_variance, utility_model
 from pairseek.candidates.context import Selection, SelectionContext
 from pairseek.candidates.core_set import SIZE, core_set
 from pairseek.core.limits import Limit
@@ -31,6 +31,9 @@ from pairseek.numerics.roots import principal_root
 from pairseek.numerics.tables import S_MAX, interpolate
 from pairseek.strategies.features import credits_of
 from pairseek.strategies.shape import UtilityShape
+
+ScanModel: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray, float, float]
+"""A model, the own variance of a logit, and the highest deviation of one."""
 
 # The sketch has so many axes at least, and d of them while d² is no larger than the second number.
 _AXES, _SQUARE = 12, 512
@@ -407,9 +410,9 @@ def _sketch(  # noqa: C901
     stop: int,
     points: FloatArray,
     rows: IntArray,
-    places: Any,
+    places: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     values: FloatArray,
-    model: Any,
+    model: tuple[int, float],
     columns: FloatArray,
     facts: FloatArray,
 ) -> None:
@@ -459,7 +462,7 @@ def _sketch(  # noqa: C901
 
 
 @kernel
-def _value_at(s: float, gain: float, model: Any, out: FloatArray) -> None:
+def _value_at(s: float, gain: float, model: Model, out: FloatArray) -> None:
     """Write the bound of the utility at a mean of 0 and a deviation of s."""
     shape, _, _, penalty, _, table = model
     out[0] = value(shape, penalty, table, 0.0, s, 0.0, gain)
@@ -549,8 +552,8 @@ def _scan_pairs(
     mine: FloatArray,
     columns: FloatArray,
     values: FloatArray,
-    model: Any,
-    names: Any,
+    model: ScanModel,
+    names: tuple[IntArray, IntArray, int],
     resting: IntArray,
     once: int,
     chunk: int,

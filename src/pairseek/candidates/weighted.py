@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from pairseek.candidates.branch_and_bound import Goal, best_first
 from pairseek.candidates.branch_and_bound.bounds import bound_pairs
-from pairseek.candidates.branch_and_bound.search import Goal, best_first
 from pairseek.candidates.branch_and_bound.tree import Tree
 from pairseek.candidates.branch_and_bound.view import CatalogueView
 from pairseek.candidates.context import Selection, SelectionContext, best_of

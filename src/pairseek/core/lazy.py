@@ -1,4 +1,4 @@
-"""Values that are computed at first use and kept: `cached_property`, `once_for_an_array`.
+"""What is computed or loaded at first use: `cached_property`, `once_for_an_array`, and `LazyMembers` of a package.
 
 On Python 3.11 `functools.cached_property` holds one lock for all objects while it computes a value, so that the answers
 of two people would wait for each other. Later versions hold none, and neither does this one: two threads may compute
@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["cached_property", "once_for_an_array"]
+__all__ = ["LazyMembers", "cached_property", "once_for_an_array"]
 
 T = TypeVar("T")
 
@@ -63,3 +64,37 @@ def once_for_an_array(compute: Callable[[npt.NDArray[np.float64]], T]) -> Callab
         return result
 
     return recalled
+
+
+class LazyMembers(Mapping[str, T]):
+    """Members by name, each in a module that is loaded when the member is looked up.
+
+    Parameters
+    ----------
+    places
+        For each name ``"module:member"``, or a module alone.
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = dict(places)
+
+    def __getitem__(self, name: str) -> T:
+        module, _, member = self._places[name].partition(":")
+        loaded: Any = import_module(module)
+        found: T = getattr(loaded, member) if member else loaded
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def attribute_of(self, package: str, name: str) -> T:
+        """Return a member as ``__getattr__`` of the package does."""
+        if name not in self:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return self[name]

@@ -382,7 +382,7 @@ def _check_posterior(posterior: Posterior | None, name: str) -> None:
         raise InvalidParameter(f"{name} is {posterior!r}, which has no infer(): give a posterior such as EP()")
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 

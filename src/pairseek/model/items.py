@@ -31,7 +31,6 @@ from pairseek.core.validation import caller_level
 from pairseek.errors import DimensionWarning, InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
 from pairseek.model import scales as _scales
 from pairseek.model import vectors as _vectors
-from pairseek.model.vector_tables import read_vectors
 from pairseek.model.vectors import VectorMap
 
 
@@ -505,6 +504,8 @@ class Items:
         >>> items.d, round(items.vector_map.provenance["variance_kept"], 2)
         (5, 0.9)
         """
+        from pairseek.model.vector_tables import read_vectors  # few searches begin with vectors
+
         table = read_vectors(vectors)
         names = table.ids if ids is None else _listed(ids, "ids", len(table.vectors))
         if vector_map is None:

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from numba.core import event
 
@@ -39,7 +38,7 @@ class _Watch(event.Listener):
         self._timer: threading.Timer | None = None
         self._collecting = False
 
-    def on_start(self, _: Any) -> None:
+    def on_start(self, _: object) -> None:
         """Start the timer at the outermost compilation."""
         self._depth += 1
         if self._depth > 1:
@@ -53,7 +52,7 @@ class _Watch(event.Listener):
         self._timer.daemon = True
         self._timer.start()
 
-    def on_end(self, _: Any) -> None:
+    def on_end(self, _: object) -> None:
         """Stop the timer at the end of the outermost compilation."""
         self._depth -= 1
         if self._depth == 0 and self._timer is not None:

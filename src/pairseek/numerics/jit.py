@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numba import njit
 
+from pairseek.core.types import FloatArray
 from pairseek.numerics.kernel_cache import cached
 
 F = TypeVar("F", bound=Callable[..., Any])
 A = TypeVar("A", bound=np.ndarray[Any, Any])
+Answers: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""Slopes (m, d), offsets (m,) and decided (m,): see `pairseek.posteriors.factors.Factors`."""
+LinkModel: TypeAlias = tuple[float, float, float]
+"""Floor, rest and width, as in `log_answer`."""
+PriorArrays: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Low and high ends (d,) of a box, and centre (d,) and precision (d, d) of the Gaussian inside it."""
+SeedArray: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 LOGISTIC = 0
 PROBIT = 1
@@ -107,7 +115,7 @@ def log_tie(z: float, width: float, link: int) -> float:
 
 
 @primitive
-def log_answer(z: float, decided: float, link: int, model: Any) -> float:
+def log_answer(z: float, decided: float, link: int, model: LinkModel) -> float:
     """Return the log-likelihood of an answer with logit z, or of a tie.
 
     ``model`` is (floor, rest, width): an answer has the probability floor + rest f(z), the width of a tie being
@@ -146,7 +154,7 @@ def log_slope(z: float, decided: float, link: int, width: float) -> float:
 
 
 @primitive
-def next_uniform(state: Any) -> float:
+def next_uniform(state: SeedArray) -> float:
     """Return a number in (0, 1) from a splitmix64 stream; ``state`` is a (1,) uint64 array that advances."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]

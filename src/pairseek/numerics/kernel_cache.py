@@ -159,14 +159,14 @@ class KernelCache(_Cache):
         """Folder in which the kernel is stored."""
         return None if self.place.writable is None else str(self.place.writable)
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: object, target_context: object) -> Any:
         """Return the compiled kernel, or None; in that case no other process compiles until `_Turn` ends."""
         found = self._loaded(sig, target_context)
         if found is None and TURN.wait():
             found = self._loaded(sig, target_context)
         return found
 
-    def _loaded(self, sig: Any, target_context: Any) -> Any:
+    def _loaded(self, sig: object, target_context: object) -> Any:
         for folder in self._folders:
             try:
                 found = folder.load_overload(sig, target_context)
@@ -176,7 +176,7 @@ class KernelCache(_Cache):
                 return found
         return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: object, data: object) -> None:
         """Store a compiled kernel if there is a folder for it; the search goes on if that fails."""
         if self.place.writable is None:
             return
@@ -295,7 +295,7 @@ def cached(dispatcher: Any) -> Any:
         return dispatcher
     compile_now = dispatcher.compile
 
-    def compiled(sig: Any) -> Any:
+    def compiled(sig: object) -> Any:
         with TURN:
             return compile_now(sig)
 

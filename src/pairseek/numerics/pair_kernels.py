@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, primitive
 
 CONSTANT, NORMALIZED, DECAYING = 0, 1, 2
 """Codes of the noise kinds; `pairseek.model.noise` describes them."""
+PlaneArrays: TypeAlias = tuple[FloatArray, FloatArray]
+"""Slopes (m, d) and offsets (m,) of candidates."""
+MixtureArrays: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""Bases (S,), parts (Q, S) and ratios (Q,) of the links of the samples."""
 # Square of the distance of two shadows, relative to their norms, below which their difference has too few digits.
 _NEAR = 1e-4
 
@@ -71,8 +75,8 @@ def describe(
     second: IntArray,
     points: FloatArray,
     shadows: FloatArray,
-    belief: Any,
-    model: Any,
+    belief: tuple[FloatArray, FloatArray],
+    model: tuple[float, int],
     out: FloatArray,
 ) -> None:
     """Write columns a·μ - b, |a|, k_pq, a'Σa of pairs; ``belief`` is (mean, root of Σ), ``model`` (k, noise).
@@ -240,10 +244,10 @@ def _lapsing_link(y: float, link: int) -> float:
 def expect_mixed(
     start: int,
     stop: int,
-    planes: Any,
+    planes: PlaneArrays,
     columns: FloatArray,
     weights: FloatArray,
-    mixture: Any,
+    mixture: MixtureArrays,
     link: int,
     out: FloatArray,
 ) -> None:
@@ -276,10 +280,10 @@ def expect_mixed(
 def expect_ties(
     start: int,
     stop: int,
-    planes: Any,
+    planes: PlaneArrays,
     columns: FloatArray,
     weights: FloatArray,
-    mixture: Any,
+    mixture: MixtureArrays,
     width: float,
     link: int,
     out: FloatArray,
@@ -315,10 +319,10 @@ def expect_ties(
 def weigh_mixed(
     start: int,
     stop: int,
-    planes: Any,
+    planes: PlaneArrays,
     columns: FloatArray,
     weights: FloatArray,
-    answering: Any,
+    answering: tuple[FloatArray, FloatArray],
     link: int,
     out: FloatArray,
 ) -> None:

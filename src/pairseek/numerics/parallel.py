@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
@@ -58,7 +57,7 @@ def _workers() -> ThreadPoolExecutor:
     return pool[2]
 
 
-def for_ranges(kernel: Callable[..., None], n: int, chunk: int, *arguments: Any) -> None:
+def for_ranges(kernel: Callable[..., None], n: int, chunk: int, *arguments: object) -> None:
     """Call ``kernel(start, stop, *arguments)`` for the pieces of ``range(n)``, on all threads."""
     pieces = [(start, min(start + chunk, n)) for start in range(0, n, chunk)]
     if len(pieces) <= 1 or thread_count() <= 1:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr
@@ -48,6 +48,7 @@ _M_BITS = int(np.float64(M0).view(np.int64))
 _S_BITS = int(np.float64(S0).view(np.int64))
 _M_CELLS = M_OCTAVES << STEPS_BITS
 _S_CELLS = S_OCTAVES << STEPS_BITS
+_LAST_ROW, _LAST_COLUMN = np.int64(_S_CELLS - 1), np.int64(_M_CELLS - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,10 +174,10 @@ def interpolate(table: FloatArray, m: float, s: float) -> float:
     if s > S_MAX:
         m *= S_MAX / s
         s = S_MAX
-    i: Any = np.float64(s + S0).view(np.int64) - _S_BITS
-    j: Any = np.float64(m + M0).view(np.int64) - _M_BITS
-    row: Any = min(i >> _SHIFT, _S_CELLS - 1)
-    column: Any = min(j >> _SHIFT, _M_CELLS - 1)
+    i: np.int64 = np.float64(s + S0).view(np.int64) - _S_BITS
+    j: np.int64 = np.float64(m + M0).view(np.int64) - _M_BITS
+    row: np.int64 = min(i >> _SHIFT, _LAST_ROW)
+    column: np.int64 = min(j >> _SHIFT, _LAST_COLUMN)
     v = min((i - (row << _SHIFT)) / _CELL, 1.0)
     h = min((j - (column << _SHIFT)) / _CELL, 1.0)
     lower = table[row, column] + h * (table[row, column + 1] - table[row, column])

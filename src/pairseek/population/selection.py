@@ -41,11 +41,11 @@ def options(
             raise InvalidParameter(f"{name} is {value!r}: give True, False or 'auto'")
     if dimension == "auto":
         tried = [d for d in DIMENSIONS if d <= max(1, n - 2)]
-        return [FitOptions(d, *_plain(appeal, rescale, curvature)) for d in tried]
+        return [FitOptions(d, *_plain((appeal, rescale, curvature))) for d in tried]
     if dimension is not None:
         if not isinstance(dimension, bool) and isinstance(dimension, int) and dimension > n - 1:
             raise InvalidParameter(f"dimension is {dimension} and there are {n} items: give at most {n - 1}")
-        return [FitOptions(dimension, *_plain(appeal, rescale, curvature))]
+        return [FitOptions(dimension, *_plain((appeal, rescale, curvature)))]
     found = [
         FitOptions(None, *wish)
         for wish in product(*((False, True) if x == "auto" else (bool(x),) for x in (appeal, rescale, curvature)))
@@ -54,9 +54,10 @@ def options(
     return sorted(found, key=_size)
 
 
-def _plain(appeal: object, rescale: object, curvature: object) -> tuple[bool, bool, bool]:
+def _plain(wish: tuple[bool | str, bool | str, bool | str]) -> tuple[bool, bool, bool]:
+    appeal, rescale, curvature = wish
     # Learned coordinates leave no other option to select.
-    return (appeal == "auto" or bool(appeal), rescale is True, curvature is True)
+    return (appeal == "auto" or appeal is True, rescale is True, curvature is True)
 
 
 def _size(learned: FitOptions) -> tuple[bool, bool, bool]:

@@ -1,10 +1,31 @@
 """Posteriors: inference of the user point from answers."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from pairseek.core.lazy import LazyMembers as _LazyMembers
 from pairseek.posteriors.base import Posterior
 from pairseek.posteriors.ep import EP
-from pairseek.posteriors.grid import Grid
-from pairseek.posteriors.particles import Particles
 
-POSTERIORS = {posterior.name: posterior for posterior in (EP, Particles, Grid)}
+if _TYPE_CHECKING:
+    from pairseek.posteriors.grid import Grid
+    from pairseek.posteriors.particles import Particles
+
+# Loaded when they are first named, because a default search does without them.
+_MEMBERS = _LazyMembers[_Any](
+    {"Grid": "pairseek.posteriors.grid:Grid", "Particles": "pairseek.posteriors.particles:Particles"}
+)
+POSTERIORS = _LazyMembers[type[Posterior]](
+    {
+        "ep": "pairseek.posteriors.ep:EP",
+        "particles": "pairseek.posteriors.particles:Particles",
+        "grid": "pairseek.posteriors.grid:Grid",
+    }
+)
+"""All posteriors by name."""
 
 __all__ = ["EP", "POSTERIORS", "Grid", "Particles", "Posterior"]
+
+
+def __getattr__(name: str) -> _Any:
+    return _MEMBERS.attribute_of(__name__, name)

@@ -11,13 +11,12 @@ covariance exact; after some answers it divides their variance by five to twenty
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from pairseek.core.types import FloatArray
 from pairseek.model.priors import Prior
-from pairseek.numerics.jit import kernel, log_slope, primitive
+from pairseek.numerics.jit import Answers, PriorArrays, kernel, log_slope, primitive
 from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.factors import Factors
@@ -35,7 +34,7 @@ _ROWS = 4
 
 
 @primitive
-def _gradient(x: FloatArray, evidence: Any, prior: Any, link: int, width: float, out: Any) -> None:
+def _gradient(x: FloatArray, evidence: Answers, prior: PriorArrays, link: int, width: float, out: FloatArray) -> None:
     """Write the gradient of the log posterior at x, ignoring the box."""
     slopes, offsets, decided = evidence
     _, _, centre, precision = prior
@@ -55,7 +54,7 @@ def _gradient(x: FloatArray, evidence: Any, prior: Any, link: int, width: float,
 
 
 @primitive
-def _fill(x: FloatArray, mean: FloatArray, gradient: FloatArray, prior: Any, row: FloatArray) -> None:
+def _fill(x: FloatArray, mean: FloatArray, gradient: FloatArray, prior: PriorArrays, row: FloatArray) -> None:
     """Write the controls of one sample (g = 1; then g a coordinate, symmetrised), then its targets c and cc'."""
     low, high, _, _ = prior
     d = len(x)
@@ -89,11 +88,11 @@ def _products(
     points: FloatArray,
     weights: FloatArray,
     mean: FloatArray,
-    evidence: Any,
-    prior: Any,
+    evidence: Answers,
+    prior: PriorArrays,
     link: int,
     width: float,
-    out: Any,
+    out: FloatArray,
 ) -> None:
     """Write partial sums of rows r of controls and targets.
 

@@ -22,7 +22,6 @@ from pairseek.posteriors.gaussian import (
     is_trusted,
     propagated,
 )
-from pairseek.posteriors.mixture import mixture_belief
 
 # Tolerance and largest number of sweeps at one of many nodes, and with residual utilities, whose sites are weak: the
 # errors of EP itself are larger.
@@ -80,6 +79,8 @@ class EP(BasePosterior):
         """Return the belief after these answers."""
         form = PriorForm.of(prior, evidence.slopes.shape[1])
         if response.unknown or (response.share > 0.0 and len(evidence.offsets)):
+            from pairseek.posteriors.mixture import mixture_belief  # a default search does without it
+
             return mixture_belief(evidence, prior, response, PropagatedNodes(self.points, form), self.points)
         began = time.perf_counter()
         factors = Factors.of(evidence, response)

@@ -10,12 +10,31 @@ approximate posterior without that site.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from pairseek.core.types import FloatArray, IntArray
-from pairseek.numerics.jit import LOGISTIC, exp_minus, inner, kernel, log_answer, log_ndtr, log_slope, log_tie
+from pairseek.numerics.jit import (
+    LOGISTIC,
+    Answers,
+    LinkModel,
+    PriorArrays,
+    exp_minus,
+    inner,
+    kernel,
+    log_answer,
+    log_ndtr,
+    log_slope,
+    log_tie,
+)
+
+Rule: TypeAlias = tuple[FloatArray, FloatArray]
+"""Nodes and weights of Gauss and Legendre on [-1, 1]."""
+Private: TypeAlias = tuple[IntArray, IntArray, FloatArray]
+"""Answers with a residual utility of their own, its coordinate, and its factor in the logit."""
+Reduced: TypeAlias = tuple[Private, IntArray, FloatArray, FloatArray, FloatArray]
+"""Private residual utilities; the other coordinates; and, in these, slopes, own variances of the logits, and sites."""
 
 # Half width of the quadrature in cavity deviations: the tilted density of a log-concave factor falls at least as fast
 # as the cavity, so e^(-7²/2) = 2e-11 is left out.
@@ -142,7 +161,7 @@ def _quadrature(m: float, v: float, decided: float, link: int, width: float) -> 
 
 
 @inner
-def tilted_answer(m: float, v: float, decided: float, link: int, model: Any) -> tuple[float, float, float]:
+def tilted_answer(m: float, v: float, decided: float, link: int, model: LinkModel) -> tuple[float, float, float]:
     """Return log Z, mean and variance of the logit under N(m, v) times the likelihood of an answer or a tie.
 
     With lapses, P = floor + rest f(z): the floor leaves the cavity as it is, so the tilted density is a mixture of the
@@ -164,7 +183,7 @@ def tilted_answer(m: float, v: float, decided: float, link: int, model: Any) -> 
 
 
 @inner
-def tilted_interval(m: float, v: float, low: float, high: float, rule: Any) -> tuple[float, float, float]:
+def tilted_interval(m: float, v: float, low: float, high: float, rule: Rule) -> tuple[float, float, float]:
     """Return log ∫ exp(-(z - m)²/2v) over [low, high], and mean and variance of N(m, v) inside; v may be infinite.
 
     By Gauss-Legendre quadrature (``rule`` holds nodes and weights on [-1, 1]) over the part of the interval that has
@@ -197,14 +216,13 @@ def tilted_interval(m: float, v: float, low: float, high: float, rule: Any) -> t
 
 
 @inner
-def _invert(matrix: FloatArray, out: Any) -> tuple[bool, float]:  # noqa: C901
-    """Write the inverse of a positive definite matrix, by Cholesky.
+def _factorize(matrix: FloatArray) -> tuple[bool, float]:
+    """Write the Cholesky factor of a positive definite matrix over its lower triangle.
 
     Return whether it is one, and the log determinant of the inverse.
     """
-    n = len(matrix)
     log_volume = 0.0
-    for i in range(n):
+    for i in range(len(matrix)):
         for j in range(i + 1):
             total = matrix[i, j]
             for k in range(j):
@@ -216,6 +234,19 @@ def _invert(matrix: FloatArray, out: Any) -> tuple[bool, float]:  # noqa: C901
                 log_volume -= math.log(total)
             else:
                 matrix[i, j] = total / matrix[j, j]
+    return True, log_volume
+
+
+@inner
+def _invert(matrix: FloatArray, out: FloatArray) -> tuple[bool, float]:
+    """Write the inverse of a positive definite matrix, by Cholesky.
+
+    Return whether it is one, and the log determinant of the inverse.
+    """
+    proper, log_volume = _factorize(matrix)
+    if not proper:
+        return False, 0.0
+    n = len(matrix)
     # The inverse of the factor, in the lower triangle, then its square.
     for j in range(n):
         matrix[j, j] = 1.0 / matrix[j, j]
@@ -233,9 +264,20 @@ def _invert(matrix: FloatArray, out: Any) -> tuple[bool, float]:  # noqa: C901
     return True, log_volume
 
 
+@kernel
+def log_inverse_determinant(matrix: FloatArray) -> float:
+    """Return the log determinant of the inverse of a matrix, which is overwritten; 0 if it is not positive definite."""
+    return _factorize(matrix)[1]
+
+
 @inner
 def _refresh(
-    evidence: Any, prior: Any, sites: Any, work: Any, mean: FloatArray, covariance: FloatArray
+    evidence: Answers,
+    prior: PriorArrays,
+    sites: FloatArray,
+    work: FloatArray,
+    mean: FloatArray,
+    covariance: FloatArray,
 ) -> tuple[bool, float]:
     """Compute mean and covariance from all sites, which frees them of the rounding of rank-one updates.
 
@@ -272,7 +314,13 @@ def _refresh(
 
 @inner
 def _replace_site(
-    site: Any, tau: float, nu: float, here: Any, column: FloatArray, mean: FloatArray, covariance: FloatArray
+    site: FloatArray,
+    tau: float,
+    nu: float,
+    here: tuple[float, float],
+    column: FloatArray,
+    mean: FloatArray,
+    covariance: FloatArray,
 ) -> float:
     """Give a site new parameters and update mean and covariance.
 
@@ -323,7 +371,7 @@ def _project(
 
 
 @inner
-def _log_site(site: Any, cavity: Any) -> float:
+def _log_site(site: FloatArray, cavity: FloatArray) -> float:
     """Return the log of the constant of a site: of the mass of the factor less that of the site, under the cavity.
 
     ``cavity`` holds the precision and shift of exp(-precision z²/2 + shift z), and the log integral of the factor.
@@ -336,7 +384,14 @@ def _log_site(site: Any, cavity: Any) -> float:
 
 @inner
 def _log_evidence(
-    evidence: Any, prior: Any, link: int, model: Any, sites: Any, cavities: Any, mean: Any, volume: float
+    evidence: Answers,
+    prior: PriorArrays,
+    link: int,
+    model: LinkModel,
+    sites: FloatArray,
+    cavities: FloatArray,
+    mean: FloatArray,
+    volume: float,
 ) -> float:
     """Return log ∫ prior Π factors by EP, up to a constant of the dimension (Minka, UAI 2001).
 
@@ -365,33 +420,33 @@ def _log_evidence(
     return total
 
 
-@inner
-def _propagate(  # noqa: C901
-    evidence: Any,
+@kernel
+def propagate(  # noqa: C901
+    evidence: Answers,
     own: FloatArray,
-    prior: Any,
-    rule: Any,
+    prior: PriorArrays,
+    rule: Rule,
     link: int,
-    model: Any,
-    goal: Any,
+    model: LinkModel,
+    goal: tuple[float, float],
     warm: bool,  # noqa: FBT001
-    sites: Any,
-    mean: FloatArray,
-    covariance: FloatArray,
-    facts: Any,
-) -> None:
+    sites: FloatArray,
+    facts: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
     """Run sweeps of EP until no site changes the belief by more than a tolerance.
 
     ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)); ``own`` (m,) variances of independent normal parts of
     the logits, over which each answer's likelihood is averaged; ``prior`` (low, high, centre, precision) as elsewhere;
     ``rule`` nodes and weights of Gauss and Legendre; ``model`` (floor, rest, width) as in `log_answer`; ``goal``
-    (tolerance, most sweeps); ``warm`` whether to start from the given sites. The outputs are ``sites`` (m + d, 2),
-    precision and shift of the answers and of the coordinates of the box, mean, covariance, and ``facts``: whether it
-    converged, the sweeps made, the largest cavity deviation of a logit, and the log evidence. O(sweeps m (d² + nodes)).
+    (tolerance, most sweeps); ``warm`` whether to start from the given sites. It returns mean and covariance, and writes
+    ``sites`` (m + d, 2), precision and shift of the answers and of the coordinates of the box, and ``facts``: whether
+    it converged, the sweeps made, the largest cavity deviation of a logit, and the log evidence.
+    O(sweeps m (d² + nodes)).
     """
     slopes, offsets, decided = evidence
     low, high, _, _ = prior
     m, d = slopes.shape
+    mean, covariance = np.empty(d), np.empty((d, d))
     work, column, cavities = np.empty((d, d)), np.empty(d), np.zeros((m + d, 3))
     facts[:] = 0.0
     proper, volume = _refresh(evidence, prior, sites, work, mean, covariance) if warm else (False, 0.0)
@@ -406,7 +461,7 @@ def _propagate(  # noqa: C901
                 sites[m + i, 1] = sites[m + i, 0] * 0.5 * (low[i] + high[i])
         proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
         if not proper:
-            return
+            return mean, covariance
     tolerance, most = goal
     for sweep in range(int(most)):
         change = 0.0
@@ -464,11 +519,12 @@ def _propagate(  # noqa: C901
         facts[1], facts[2] = sweep + 1.0, widest
         proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
         if not proper:
-            return
+            return mean, covariance
         if change < tolerance:
             facts[0] = 1.0
             break
     facts[3] = _log_evidence(evidence, prior, link, model, sites, cavities, mean, volume)
+    return mean, covariance
 
 
 @inner
@@ -497,112 +553,98 @@ def _private_residuals(slopes: FloatArray, first: int, answers: IntArray, column
     return count
 
 
-@inner
-def _join_private(
-    private: Any,
+@kernel
+def reduced(slopes: FloatArray, unit: FloatArray, first: int, sites: FloatArray) -> Reduced:
+    """Integrate residual utilities that occur in one answer alone out of that answer's likelihood.
+
+    ``first`` is the index of the first residual utility. The slopes are not in units of the prior, those returned are.
+    """
+    m, d = slopes.shape
+    answers, columns = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
+    count = _private_residuals(slopes, first, answers, columns)
+    answers, columns = answers[:count], columns[:count]
+    own, factors, alone = np.zeros(m), np.empty(count), np.zeros(d)
+    for p in range(count):
+        factors[p] = slopes[answers[p], columns[p]]
+        own[answers[p]] = factors[p] * factors[p]
+        alone[columns[p]] = 1.0
+    kept = np.empty(d, dtype=np.int64)
+    size = 0
+    for i in range(d):
+        if alone[i] == 0.0:
+            kept[size] = i
+            size += 1
+    kept = kept[:size]
+    # Loops, because an assignment of an array to an array takes longer to compile than the sweeps.
+    inner_slopes, inner_sites = np.empty((m, size)), np.empty((m + size, 2))
+    for j in range(m):
+        inner_sites[j, 0], inner_sites[j, 1] = sites[j, 0], sites[j, 1]
+        for i in range(size):
+            inner_slopes[j, i] = slopes[j, kept[i]] * unit[kept[i]]
+    for i in range(size):
+        inner_sites[m + i, 0], inner_sites[m + i, 1] = sites[m + kept[i], 0], sites[m + kept[i], 1]
+    return (answers, columns, factors), kept, inner_slopes, own, inner_sites
+
+
+@kernel
+def join_private(
+    private: Private,
     kept: IntArray,
-    evidence: Any,
+    evidence: Answers,
+    inner_sites: FloatArray,
+    known: tuple[FloatArray, FloatArray],
     sites: FloatArray,
-    known: Any,
     mean: FloatArray,
     covariance: FloatArray,
 ) -> None:
-    """Write mean and covariance of the whole state, from those ``known`` of the coordinates that were kept.
+    """Write sites, mean and covariance of the whole state, from those ``known`` of the coordinates that were kept.
 
-    ``private`` is (answers, columns, factors). Let t = s·x + o be the part of a logit that the others explain, with the
-    site exp(-τt²/2 + νt). Given t, the private residual utility e, with the factor a, is normal with the mean a(ν - τt)
-    and the variance 1 - τa².
+    Let t = s·x + o be the part of a logit that the others explain, with the site exp(-τt²/2 + νt). Given t, the private
+    residual utility e, with the factor a, is normal with the mean a(ν - τt) and the variance 1 - τa².
     """
     answers, columns, factors = private
     slopes, offsets, _ = evidence
     centre, inner_covariance = known
-    size, count = len(kept), len(answers)
+    size, count, m = len(kept), len(answers), len(slopes)
     along = np.zeros((count, size))
+    sites[:] = 0.0
+    for j in range(m):
+        sites[j, 0], sites[j, 1] = inner_sites[j, 0], inner_sites[j, 1]
     for k in range(size):
+        sites[m + kept[k], 0], sites[m + kept[k], 1] = inner_sites[m + k, 0], inner_sites[m + k, 1]
         mean[kept[k]] = centre[k]
         for h in range(size):
             covariance[kept[k], kept[h]] = inner_covariance[k, h]
     for p in range(count):
         j, column = answers[p], columns[p]
-        pull = sites[j, 0] * factors[p]
+        pull = inner_sites[j, 0] * factors[p]
         explained = offsets[j]
         for k in range(size):
             explained += slopes[j, k] * centre[k]
             for h in range(size):
                 along[p, h] += slopes[j, k] * inner_covariance[k, h]
-        mean[column] = factors[p] * sites[j, 1] - pull * explained
+        mean[column] = factors[p] * inner_sites[j, 1] - pull * explained
         for h in range(size):
             covariance[column, kept[h]] = covariance[kept[h], column] = -pull * along[p, h]
         for q in range(p + 1):
             both = 0.0
             for k in range(size):
                 both += along[p, k] * slopes[answers[q], k]
-            both *= pull * sites[answers[q], 0] * factors[q]
+            both *= pull * inner_sites[answers[q], 0] * factors[q]
             covariance[column, columns[q]] = covariance[columns[q], column] = both
         covariance[column, column] += 1.0 - pull * factors[p]
 
 
 @kernel
-def propagate(
-    evidence: Any,
-    form: Any,
-    rule: Any,
+def profile_moments(
+    evidence: Answers,
+    rule: Rule,
     link: int,
-    model: Any,
-    goal: Any,
-    warm: bool,  # noqa: FBT001
+    model: LinkModel,
     sites: FloatArray,
     mean: FloatArray,
-    covariance: FloatArray,
-    facts: FloatArray,
-) -> None:
-    """Run expectation propagation: see `_propagate`.
-
-    A residual utility that occurs in one answer alone is integrated out of that answer's likelihood, and inferred
-    afterwards. ``form`` is (units of the coordinates, prior in these units, index of the first residual utility). The
-    slopes are not in these units. The last of the ``facts`` is 1 if mean, covariance and log evidence are finite.
-    """
-    slopes, offsets, decided = evidence
-    unit, (low, high, centre, precision), first = form
-    m, d = slopes.shape
-    answers, columns = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
-    count = _private_residuals(slopes, first, answers, columns)
-    answers, columns = answers[:count], columns[:count]
-    own, factors, alone = np.zeros(m), np.empty(count), np.zeros(d, dtype=np.bool_)
-    for p in range(count):
-        factors[p] = slopes[answers[p], columns[p]]
-        own[answers[p]] = factors[p] * factors[p]
-        alone[columns[p]] = True
-    kept = np.flatnonzero(~alone)
-    size = len(kept)
-    inner_slopes, inner_sites = np.empty((m, size)), np.zeros((m + size, 2))
-    for j in range(m):
-        inner_sites[j] = sites[j]
-        for i in range(size):
-            inner_slopes[j, i] = slopes[j, kept[i]] * unit[kept[i]]
-    for i in range(size):
-        inner_sites[m + i] = sites[m + kept[i]]
-    # Residual utilities are independent and alike, so that the last ones are left out of the prior.
-    prior = (low[:size], high[:size], centre[:size], np.ascontiguousarray(precision[:size, :size]))
-    inner_mean, inner_covariance = np.empty(size), np.empty((size, size))
-    data, known = (inner_slopes, offsets, decided), (inner_mean, inner_covariance)
-    _propagate(data, own, prior, rule, link, model, goal, warm, inner_sites, *known, facts)
-    _join_private((answers, columns, factors), kept, data, inner_sites, known, mean, covariance)
-    sites[:] = 0.0
-    sites[:m] = inner_sites[:m]
-    for i in range(size):
-        sites[m + kept[i]] = inner_sites[m + i]
-    finite = abs(facts[3]) < math.inf
-    for i in range(d):
-        finite &= abs(mean[i]) < math.inf
-        for h in range(d):
-            finite &= abs(covariance[i, h]) < math.inf
-    facts[4] = 1.0 if finite else 0.0
-
-
-@kernel
-def profile_moments(
-    evidence: Any, rule: Any, link: int, model: Any, sites: Any, mean: FloatArray, directions: FloatArray, out: Any
+    directions: FloatArray,
+    out: FloatArray,
 ) -> None:
     """Write mean and variance of the posterior along lines through the mean, in deviations of the approximation.
 

@@ -5,6 +5,8 @@ p(w) ∝ N(w; c, P⁻¹) Π_i 1[low_i <= w_i <= high_i] Π_j f(z_j). EP approxim
 q(w) ∝ N(w; c, P⁻¹) Π_i t_i(w_i) Π_j t_j(z_j) whose sites t are Gaussian in one number each. A site is chosen so that
 q and q with the true factor in its place have the same mean and variance of that number (Minka, UAI 2001); see
 `ep_kernels` for the moments and the updates.
+
+Importance samples and particles are imported where they begin: most searches never leave the Gaussian.
 """
 
 from __future__ import annotations
@@ -23,14 +25,20 @@ from pairseek.core.types import BaseCloud, Belief, BeliefInfo, FloatArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.priors import GaussianPrior, Prior, WithinSpan, WithResiduals, is_density
-from pairseek.numerics.jit import LOGISTIC, PROBIT, read_only
+from pairseek.numerics.jit import LOGISTIC, PROBIT, PriorArrays, read_only
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.roots import square_root
 from pairseek.posteriors.base import effective_samples, generator_for
-from pairseek.posteriors.control_variates import controlled_moments
-from pairseek.posteriors.ep_kernels import gaussian_points, profile_moments, propagate
+from pairseek.posteriors.ep_kernels import (
+    gaussian_points,
+    join_private,
+    log_inverse_determinant,
+    profile_moments,
+    propagate,
+    reduced,
+)
 from pairseek.posteriors.factors import Factors
-from pairseek.posteriors.tempering import PointTarget, log_importance_ratios, tempered_belief
+from pairseek.posteriors.tempering import log_importance_ratios, tempered_belief
 from pairseek.posteriors.weights import resampled
 
 # Sweeps end when no site moves the mean by more than this many deviations, or a variance by more than this share.
@@ -159,6 +167,8 @@ class GaussianCloud(BaseCloud):
             samples = np.ascontiguousarray(samples[resampled(weights, n, rng)])
             weights = np.full(n, 1.0 / n)
             if counted < _EVEN * n:
+                from pairseek.posteriors.tempering import PointTarget
+
                 samples = PointTarget(self.factors, self.prior).move(samples, self.covariance, 1.0, _SWEEPS, rng)
         else:
             kept = weights > 0.0
@@ -213,6 +223,7 @@ class GaussianCloud(BaseCloud):
         return self._importance_samples(self.points * self.oversampling)
 
     def _importance_samples(self, n: int) -> tuple[FloatArray, FloatArray, float]:
+
         covariance = self.widening * self.covariance
         root = square_root(covariance)
         # The points have exactly this mean and covariance, which removes most of the sampling variance.
@@ -271,7 +282,7 @@ class PriorForm:
     origin: FloatArray
     unit: FloatArray
     covariance: FloatArray
-    scaled: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+    scaled: PriorArrays
     boxed: bool
     residuals: int = 0
     """Number of residual utilities, which are the last coordinates of the state."""
@@ -296,7 +307,7 @@ class PriorForm:
             (low - origin) / unit,
             (high - origin) / unit,
             (centre - origin) / unit,
-            precision * np.outer(unit, unit),
+            np.ascontiguousarray(precision * np.outer(unit, unit)),
         )
         boxed = bool(np.any(np.isfinite(low) | np.isfinite(high)))
         residuals = prior.count if isinstance(prior, WithResiduals) else 0
@@ -316,8 +327,17 @@ class PriorForm:
     def log_mass(self) -> float:
         """Log integral of the prior, without its constants."""
         d = len(self.unit)
+        if not self.boxed:
+            # Residual utilities are independent and have unit variance.
+            size = d - self.residuals
+            return 0.5 * log_inverse_determinant(self.leading(size)[3].copy()) + self.log_volume
         empty = Factors(np.empty((0, d)), np.empty(0), np.empty(0), LOGISTIC, (0.0, 1.0, 0.0))
         return gaussian_fit(empty, self).log_evidence
+
+    def leading(self, size: int) -> PriorArrays:
+        """Return the form of the leading coordinates, for residual utilities, which are independent and alike."""
+        low, high, centre, precision = self.scaled
+        return low[:size], high[:size], centre[:size], np.ascontiguousarray(precision[:size, :size])
 
     def data(self, factors: Factors) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the answers in units of the prior."""
@@ -345,19 +365,27 @@ def gaussian_fit(
     """
     m, d = factors.slopes.shape
     form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
-    offsets = factors.offsets + np.einsum("md,d->m", factors.slopes, form.origin)
+    if m == 0 and not form.boxed:
+        # The prior itself. The first question of a search comes here, and would wait for the kernel's compilation.
+        return _unanswered(form, form.log_mass + factors.constant, np.zeros((d, 2)))
     sites = np.zeros((m + d, 2)) if start is None else start.copy()
-    facts, mean, out = np.empty(5), np.empty(d), np.empty((d, d))
-    data = (read_only(factors.slopes), offsets, read_only(factors.decided))
-    units = (form.unit, form.scaled, d - form.residuals)
-    propagate(data, units, _rule(), factors.link, factors.model, goal, start is not None, sites, mean, out, facts)
+    facts = np.empty(4)
+    offsets, decided = factors.offsets + np.einsum("md,d->m", factors.slopes, form.origin), read_only(factors.decided)
+    response, warm = (_rule(), factors.link, factors.model, goal), start is not None
+    if form.residuals:
+        first = d - form.residuals
+        private, kept, slopes, own, inner_sites = reduced(read_only(factors.slopes), form.unit, first, sites)
+        answers = slopes, offsets, decided
+        known = propagate(answers, own, form.leading(len(kept)), *response, warm, inner_sites, facts)
+        mean, out = np.empty(d), np.empty((d, d))
+        join_private(private, kept, answers, inner_sites, known, sites, mean, out)
+    else:
+        answers = np.ascontiguousarray(factors.slopes * form.unit), offsets, decided
+        mean, out = propagate(answers, np.zeros(m), form.scaled, *response, warm, sites, facts)
     log_evidence = float(facts[3] + form.log_volume + factors.constant)
     if m == 0:
-        found = form.origin.copy(), form.covariance.copy()
-        return GaussianFit(
-            *found, converged=True, sweeps=0, logit_deviation=0.0, log_evidence=log_evidence, sites=sites
-        )
-    if not (facts[4] and math.isfinite(log_evidence)):
+        return _unanswered(form, log_evidence, sites)
+    if not (math.isfinite(log_evidence) and np.isfinite(mean).all() and np.isfinite(out).all()):
         lost = form.origin.copy(), form.covariance.copy()
         sweeps = int(facts[1])
         return GaussianFit(
@@ -365,6 +393,12 @@ def gaussian_fit(
         )
     found = form.origin + form.unit * mean, out * form.units
     return GaussianFit(*found, bool(facts[0] == 1.0), int(facts[1]), float(facts[2]), log_evidence, sites)
+
+
+def _unanswered(form: PriorForm, log_evidence: float, sites: FloatArray) -> GaussianFit:
+    """Return the moments of the prior."""
+    found = form.origin.copy(), form.covariance.copy()
+    return GaussianFit(*found, converged=True, sweeps=0, logit_deviation=0.0, log_evidence=log_evidence, sites=sites)
 
 
 def log_prior_mass(prior: Prior, d: int) -> float:
@@ -457,6 +491,8 @@ def propagated(fit: GaussianFit, factors: Factors, prior: Prior, points: int, se
 
 def importance_sampled(fit: GaussianFit, factors: Factors, prior: Prior, points: int) -> PointBelief:
     """Return the belief by weighted points from the Gaussian if enough of them count, else by a sampler."""
+    from pairseek.posteriors.control_variates import controlled_moments
+
     began = time.perf_counter()
     d = len(fit.mean)
     facts: dict[str, Any] = {"logit_deviation": fit.logit_deviation, "sweeps": fit.sweeps}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_tie
+from pairseek.numerics.jit import LOGISTIC, Answers, exp_minus, kernel, log_tie
 
 # So many probabilities, of at least 1e-16, can be multiplied without underflow.
 _BLOCK = 16
@@ -24,7 +23,7 @@ def likelihood_grid(  # noqa: C901
     start: int,
     stop: int,
     points: FloatArray,
-    evidence: Any,
+    evidence: Answers,
     factors: FloatArray,
     lapses: FloatArray,
     width: float,
@@ -100,7 +99,13 @@ def likelihood_grid(  # noqa: C901
 
 @kernel
 def mixture_densities(
-    start: int, stop: int, points: FloatArray, means: FloatArray, whitening: FloatArray, shares: FloatArray, out: Any
+    start: int,
+    stop: int,
+    points: FloatArray,
+    means: FloatArray,
+    whitening: FloatArray,
+    shares: FloatArray,
+    out: FloatArray,
 ) -> None:
     """Write the sums over components of share e^(-|W (x - mean)|²/2) at each point.
 

@@ -72,7 +72,8 @@ def infer_with_residuals(
     signs, answers = np.zeros((len(pairs), len(rows))), np.arange(len(pairs))
     signs[answers, winners], signs[answers, losers] = 1.0, -1.0
     basis = np.zeros((min(signs.shape), signs.shape[1]))
-    rank = int(_orthonormal(signs, basis))
+    # The first question of a search does without the kernel.
+    rank = int(_orthonormal(signs, basis)) if len(pairs) else 0
     basis = basis[:rank]
     # C V: a row of C has two entries.
     along = (basis[:, winners] - basis[:, losers]).T

@@ -10,19 +10,29 @@ posterior is log-concave, and is right for any density.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_answer, next_uniform, primitive
+from pairseek.numerics.jit import (
+    LOGISTIC,
+    Answers,
+    LinkModel,
+    PriorArrays,
+    SeedArray,
+    exp_minus,
+    kernel,
+    log_answer,
+    next_uniform,
+    primitive,
+)
 
 # A product of at most this many factors between 1 and 2 cannot overflow: one logarithm for all of them.
 _BLOCK = 512
 
 
 @primitive
-def log_line(t: float, z: FloatArray, c: FloatArray, decided: FloatArray, link: int, model: Any) -> float:
+def log_line(t: float, z: FloatArray, c: FloatArray, decided: FloatArray, link: int, model: LinkModel) -> float:
     """Return the log-likelihood of all answers at x + t v, whose logits are z + t c; ``model`` as in `log_answer`."""
     m = len(z)
     total = 0.0
@@ -45,7 +55,15 @@ def log_line(t: float, z: FloatArray, c: FloatArray, decided: FloatArray, link: 
 
 @kernel
 def log_densities(
-    start: int, stop: int, points: FloatArray, evidence: Any, prior: Any, base: Any, link: int, model: Any, out: Any
+    start: int,
+    stop: int,
+    points: FloatArray,
+    evidence: Answers,
+    prior: PriorArrays,
+    base: tuple[FloatArray, FloatArray],
+    link: int,
+    model: LinkModel,
+    out: FloatArray,
 ) -> None:
     """Write the log posterior of each point less the log density of a Gaussian; -inf outside of the prior's box.
 
@@ -85,14 +103,14 @@ def slice_sweep(  # noqa: C901
     start: int,
     stop: int,
     points: FloatArray,
-    seeds: Any,
-    frame: FloatArray,
-    evidence: Any,
-    prior: Any,
+    seeds: SeedArray,
+    frame: tuple[FloatArray, FloatArray],
+    evidence: Answers,
+    prior: PriorArrays,
     power: float,
     width: float,
     link: int,
-    model: Any,
+    model: LinkModel,
 ) -> None:
     """Move points[start:stop] once along every direction of the frame, in place.
 

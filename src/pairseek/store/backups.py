@@ -10,7 +10,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import sqlalchemy as sa
 
@@ -183,5 +183,5 @@ def _tables_of(connection: sa.Connection) -> dict[str, sa.Table]:
     return {name: table for name, table in found.tables.items() if name not in {*_LEFT_OUT, "alembic_version"}}
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     return base64.b64encode(value).decode() if isinstance(value, bytes | memoryview) else value

@@ -1,27 +1,44 @@
 """Strategies for choosing the next pair, and `strategies`, the name table of saved files, commands, HTTP and tests."""
 
-from pairseek.strategies.base import Procedure, Utility
-from pairseek.strategies.epmv import EPMV
-from pairseek.strategies.eubo import EUBO
-from pairseek.strategies.greedy import GreedyMSE, GreedyVolume
-from pairseek.strategies.infogain import InfoGain
-from pairseek.strategies.mcmv import MCMV
-from pairseek.strategies.random import Random
-from pairseek.strategies.shortlist import Shortlist
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-UTILITIES: dict[str, type[Utility]] = {
-    strategy.name: strategy
-    for strategy in (
-        InfoGain,
-        EPMV,
-        MCMV,
-        EUBO,
-        Shortlist,
-        GreedyMSE,
-        GreedyVolume,
-        Random,
-    )
-}
+from pairseek.core.lazy import LazyMembers as _LazyMembers
+from pairseek.strategies.base import Procedure, Utility
+from pairseek.strategies.infogain import InfoGain
+from pairseek.strategies.random import Random
+
+if _TYPE_CHECKING:
+    from pairseek.strategies.epmv import EPMV
+    from pairseek.strategies.eubo import EUBO
+    from pairseek.strategies.greedy import GreedyMSE, GreedyVolume
+    from pairseek.strategies.mcmv import MCMV
+    from pairseek.strategies.shortlist import Shortlist
+
+# Loaded when they are first named, because a default search does without them.
+_MEMBERS = _LazyMembers[_Any](
+    {
+        "EPMV": "pairseek.strategies.epmv:EPMV",
+        "EUBO": "pairseek.strategies.eubo:EUBO",
+        "MCMV": "pairseek.strategies.mcmv:MCMV",
+        "GreedyMSE": "pairseek.strategies.greedy:GreedyMSE",
+        "GreedyVolume": "pairseek.strategies.greedy:GreedyVolume",
+        "Shortlist": "pairseek.strategies.shortlist:Shortlist",
+    }
+)
+UTILITIES = _LazyMembers[type[Utility]](
+    {
+        "infogain": "pairseek.strategies.infogain:InfoGain",
+        "epmv": "pairseek.strategies.epmv:EPMV",
+        "mcmv": "pairseek.strategies.mcmv:MCMV",
+        "eubo": "pairseek.strategies.eubo:EUBO",
+        "shortlist": "pairseek.strategies.shortlist:Shortlist",
+        "greedy_mse": "pairseek.strategies.greedy:GreedyMSE",
+        "greedy_volume": "pairseek.strategies.greedy:GreedyVolume",
+        "random": "pairseek.strategies.random:Random",
+    }
+)
+"""All utilities by name."""
 
 
 def strategies() -> dict[str, type[Utility] | type[Procedure]]:
@@ -29,6 +46,10 @@ def strategies() -> dict[str, type[Utility] | type[Procedure]]:
     from pairseek.strategies.baselines import PROCEDURES
 
     return {**UTILITIES, **PROCEDURES}
+
+
+def __getattr__(name: str) -> _Any:
+    return _MEMBERS.attribute_of(__name__, name)
 
 
 __all__ = [

@@ -65,7 +65,7 @@ async def pairseek_error(request: Request, error: Exception) -> Response:
 async def invalid_request(request: Request, error: Exception) -> Response:
     """Handle a request that does not match the schema of its route."""
     assert isinstance(error, RequestValidationError)
-    first: Any = error.errors()[0]
+    first: dict[str, Any] = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body")
     message = f"{place or 'the body'}: {first['msg'][0].lower()}{first['msg'][1:]}"
     hint = "Send the request as described at /docs."

@@ -103,7 +103,7 @@ class Settings:
         return tuple(_origin(text.strip()) for text in self.cors_origins.split(",") if text.strip())
 
     @classmethod
-    def of(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Self:
+    def of(cls, environment: Mapping[str, str] | None = None, **given: object) -> Self:
         """Read the settings from the environment; arguments that are not None take precedence."""
         source = os.environ if environment is None else environment
         values: dict[str, Any] = {}

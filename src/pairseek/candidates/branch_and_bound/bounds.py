@@ -9,7 +9,7 @@ decreases with |m|, so that its value at the highest s and the lowest |m| over t
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,12 @@ _UP = 1.0 + 1e-11
 _DOWN = 1.0 - 1e-11
 # It stands for infinity but is finite, because it may be multiplied by zero.
 _HUGE = 1e300
+
+Model: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray]
+Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
+Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
+"""The inputs of the kernels, as `CatalogueView` describes them."""
 
 TABLE, TRACE, CHANCE, DISTANCE = range(4)
 # Columns of the ranges of a cell: the cost, and the norm of x - middle in the metric of Σ.
@@ -111,7 +117,7 @@ def lowest_margin(a: int, b: int, ranges: FloatArray) -> float:
 
 
 @inner
-def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
+def cell_bound(a: int, b: int, cells: Cells, model: Model, enough: float) -> float:
     """Return an upper bound of the utility over pairs of an item of cell a and one of cell b; -inf if a cell is empty.
 
     The coarse bound is returned if it does not exceed `enough`.
@@ -152,7 +158,7 @@ def cell_bound(a: int, b: int, cells: Any, model: Any, enough: float) -> float:
 
 @kernel
 def bound_pairs(
-    start: int, stop: int, first: IntArray, second: IntArray, cells: Any, model: Any, out: FloatArray
+    start: int, stop: int, first: IntArray, second: IntArray, cells: Cells, model: Model, out: FloatArray
 ) -> None:
     """Compute the upper bounds of listed pairs of cells."""
     for row in range(start, stop):
@@ -161,7 +167,14 @@ def bound_pairs(
 
 @kernel
 def bound_children(
-    start: int, stop: int, first: IntArray, second: IntArray, view: Any, enough: float, pairs: IntArray, out: FloatArray
+    start: int,
+    stop: int,
+    first: IntArray,
+    second: IntArray,
+    view: tuple[Model, Cells, Cells],
+    enough: float,
+    pairs: IntArray,
+    out: FloatArray,
 ) -> None:
     """Compute the child pairs of listed pairs of cells, four columns each, with upper bounds and estimates.
 

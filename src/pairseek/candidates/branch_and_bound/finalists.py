@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from pairseek.candidates.branch_and_bound.bounds import value
+from pairseek.candidates.branch_and_bound.bounds import Model, Points, value
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import inner
 from pairseek.numerics.pair_kernels import pair_constant
@@ -18,7 +17,14 @@ LEAST, SLACK, WANTED = range(3)
 
 @inner
 def exact_value(
-    i: int, j: int, rows: FloatArray, mean: FloatArray, root: FloatArray, credit: float, model: Any, scratch: FloatArray
+    i: int,
+    j: int,
+    rows: FloatArray,
+    mean: FloatArray,
+    root: FloatArray,
+    credit: float,
+    model: Model,
+    scratch: FloatArray,
 ) -> float:
     """Return the utility of a pair of positions, by the arithmetic of `describe`; -inf if the points coincide.
 
@@ -83,7 +89,14 @@ def _listed(key: int, keys: IntArray) -> bool:
 
 @inner
 def consider(
-    i: int, j: int, points: Any, model: Any, resting: Any, target: FloatArray, best: Any, scratch: FloatArray
+    i: int,
+    j: int,
+    points: Points,
+    model: Model,
+    resting: IntArray,
+    target: FloatArray,
+    best: tuple[FloatArray, IntArray],
+    scratch: FloatArray,
 ) -> None:
     """Insert a pair of positions into the best if it reaches the target and is permitted; then raise the target."""
     _, _, order, rows, mean, root, credit = points

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from pairseek.candidates.branch_and_bound.bounds import DISTANCE, value
+from pairseek.candidates.branch_and_bound.bounds import DISTANCE, Model, Scale, value
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import inner
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant
@@ -77,7 +76,7 @@ def decaying_lengths(share: float) -> tuple[float, float]:
 
 
 @inner
-def set_prefilter(least: float, scale: Any, model: Any, weights: FloatArray, prefilter: FloatArray) -> None:
+def set_prefilter(least: float, scale: Scale, model: Model, weights: FloatArray, prefilter: FloatArray) -> None:
     """Set conditions that are necessary for a utility of `least` or more.
 
     Only Σ weights Δ² is computed for every pair, so that it encodes the condition on s of each noise kind: it is

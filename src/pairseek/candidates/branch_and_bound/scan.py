@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from pairseek.candidates.branch_and_bound.bounds import COST_HIGH, COST_LOW, SHELL
+from pairseek.candidates.branch_and_bound.bounds import COST_HIGH, COST_LOW, SHELL, Cells, Model, Points, Scale
 from pairseek.candidates.branch_and_bound.finalists import LEAST, SLACK, WANTED, consider
 from pairseek.candidates.branch_and_bound.prefilter import DEVIATION, FROM, LOGIT, MARGIN, SIZE, TO, set_prefilter
 from pairseek.candidates.branch_and_bound.tree import LANES
-from pairseek.core.types import FloatArray, IntArray
+from pairseek.core.types import BoolArray, FloatArray, IntArray
 from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant
 
@@ -32,7 +31,7 @@ def _limits(
     half: FloatArray,
     weights: FloatArray,
     end: int,
-    out: Any,
+    out: FloatArray,
 ) -> None:
     """Compute the minimum (end 0) or maximum (end 1) of Σ weights Δ² over a box, for each of `full` positions."""
     for t in range(full):
@@ -76,7 +75,7 @@ def _weighted_squares(
 
 
 @inner
-def _hits(full: int, sums: FloatArray, costs: FloatArray, cost: float, prefilter: FloatArray, hit: Any) -> int:
+def _hits(full: int, sums: FloatArray, costs: FloatArray, cost: float, prefilter: FloatArray, hit: BoolArray) -> int:
     """Mark in `hit` the positions that meet the first conditions, and return their number."""
     low, high, window = prefilter[FROM], prefilter[TO], prefilter[MARGIN]
     count = 0
@@ -118,12 +117,12 @@ def _rows(
     block: int,
     full: int,
     b: int,
-    points: Any,
-    cells: Any,
+    points: Points,
+    cells: Cells,
     noise: int,
     weights: FloatArray,
     prefilter: FloatArray,
-    out: Any,
+    out: tuple[FloatArray, BoolArray],
 ) -> bool:
     """Mark in `out` the positions that may reach the target with an item of cell b; return False if there is none.
 
@@ -153,7 +152,14 @@ def _rows(
 
 @kernel
 def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a row of pairs
-    start: int, stop: int, chunk: int, tiles: IntArray, view: Any, resting: Any, goal: Any, out: Any
+    start: int,
+    stop: int,
+    chunk: int,
+    tiles: IntArray,
+    view: tuple[Model, Cells, Points, Scale],
+    resting: IntArray,
+    goal: tuple[float, float, float, float],
+    out: tuple[FloatArray, IntArray, IntArray],
 ) -> None:
     """Scan the pairs of the tiles start to stop that may reach the goal, and keep the best.
 

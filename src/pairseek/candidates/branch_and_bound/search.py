@@ -7,10 +7,9 @@ its result, does not depend on the number of threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from pairseek.candidates.branch_and_bound import Goal, SearchResult
 from pairseek.candidates.branch_and_bound.bounds import CHANCE, bound_children
 from pairseek.candidates.branch_and_bound.frontier import Frontier, Incumbents, root_frontier
 from pairseek.candidates.branch_and_bound.scan import scan_tiles
@@ -31,55 +30,6 @@ _SCAN_EACH = 16
 _LARGEST_FRONTIER = 4_000_000
 # Number of pieces of a round, shared by the threads.
 _PIECES = 32
-
-
-@dataclass(frozen=True)
-class Goal:
-    """Stopping criterion of a branch and bound.
-
-    Attributes
-    ----------
-    wanted
-        Number of best pairs to find.
-    gap
-        Permitted optimality gap, relative to best - `zero`.
-    zero
-        Reference utility of the gap.
-    budget
-        Number of pairs of items that may be visited. Pruning counts too: see `CELL_COST` and `scan.ROW_COST`. The
-        search exceeds it only while no permitted pair was found.
-    """
-
-    wanted: int
-    gap: float
-    zero: float
-    budget: int
-
-    def threshold(self, least: float) -> float:
-        """Return the pruning threshold: pairs of cells with a bound no higher are discarded once `least` is reached."""
-        return (least - self.gap * self.zero) / (1.0 - self.gap)
-
-
-@dataclass(frozen=True, eq=False)
-class SearchResult:
-    """Result of a branch and bound.
-
-    Attributes
-    ----------
-    keys
-        Keys i n + j, i < j, of the best pairs visited, in descending order, including ties up to rounding.
-    utility
-        Utility of the best pair.
-    bound
-        Upper bound on the utility of any pair.
-    visited
-        Number of pairs of items visited.
-    """
-
-    keys: IntArray
-    utility: float
-    bound: float
-    visited: int
 
 
 def best_first(view: CatalogueView, resting: IntArray, goal: Goal) -> SearchResult:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from pairseek.candidates.branch_and_bound.bounds import COST_HIGH, COST_LOW, SHELL, steepness
+from pairseek.candidates.branch_and_bound.bounds import (
+    COST_HIGH,
+    COST_LOW,
+    SHELL,
+    Cells,
+    Model,
+    Points,
+    Scale,
+    steepness,
+)
 from pairseek.candidates.branch_and_bound.tree import LANES, Tree, boxes, tree_of
 from pairseek.candidates.context import SelectionContext
 from pairseek.core.lazy import cached_property
-from pairseek.core.types import FloatArray, IntArray
+from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.responses import Response
 from pairseek.numerics.jit import kernel
@@ -23,11 +32,7 @@ from pairseek.numerics.tables import monotone_utility
 from pairseek.strategies.features import credits_of, logit_constant
 from pairseek.strategies.shape import SHAPE_KINDS, UtilityShape
 
-Model: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray]
-Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
-Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
-Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
-
+Axes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 # Width of the core of a cell, relative to the cell.
 _CORE = 0.5
 _CHUNK = 4096
@@ -167,7 +172,7 @@ def _tables(
 
 
 @kernel
-def _project(start: int, stop: int, points: FloatArray, axes: Any, handicaps: Any, columns: FloatArray) -> None:
+def _project(start: int, stop: int, points: FloatArray, axes: Axes, handicaps: FloatArray, columns: FloatArray) -> None:
     """Compute the columns of `CatalogueView.points` for the positions from start to stop.
 
     ``axes`` is (middle of the items, mean, eigenvectors and eigenvalues of the belief); a cost is |x - μ|² plus the

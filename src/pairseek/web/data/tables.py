@@ -267,7 +267,7 @@ def _column(pa: Any, name: str, values: list[Any]) -> Any:
     return pa.array(values)
 
 
-def _cell(name: str, value: object) -> Any:
+def _cell(name: str, value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
     if name in _TEXTS and isinstance(value, str) and _is_formula(value):

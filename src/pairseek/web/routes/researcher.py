@@ -7,7 +7,7 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 import numpy as np
@@ -572,7 +572,7 @@ def _person(service: Service, slug: str, session: str) -> tuple[Study, SessionRo
     return study, row
 
 
-async def sign_in_first(_: Request, error: Any) -> Response:
+async def sign_in_first(_: Request, error: Exception) -> Response:
     """Redirect to the sign-in form."""
     assert isinstance(error, SignInFirst)
     return RedirectResponse("/login?" + urlencode({"next": error.path}), 303)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from pairseek import serialization
 from pairseek._version import MODEL_VERSION
@@ -162,7 +162,7 @@ class Parts:
         goal, askable = self.record.get("goal", "taste"), self.record.get(_ASKABLE)
         return SearchConfiguration.resolved(self.items, goal=goal, askable=askable, **self.decoded)
 
-    def changed(self, **others: Any) -> Self:
+    def changed(self, **others: object) -> Self:
         """Return parts with other records in place of some."""
         return type(self)(self.given, {**self.record, **others}, self.population)
 

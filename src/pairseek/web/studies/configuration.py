@@ -251,7 +251,7 @@ class StudyConfiguration(_Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _kept_apart(cls, record: object) -> Any:
+    def _kept_apart(cls, record: object) -> object:
         # A similarity study measures its error with random triplets, unless it says otherwise.
         if isinstance(record, dict) and record.get("kind") == "similarity":
             return {"random": APART, **record}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from pairseek.core.types import JSON
 from pairseek.web.pages.contexts.account import DocsPage, Operation, Shape
@@ -35,7 +34,7 @@ def docs_page(openapi: JSON) -> DocsPage:
 
 
 def _schema(message: JSON, schemas: JSON) -> Shape | None:
-    schema: Any = message.get("content", {}).get("application/json", {}).get("schema")
+    schema: JSON | None = message.get("content", {}).get("application/json", {}).get("schema")
     if not schema:
         return None
     many = schema.get("type") == "array"
