@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import string
 from html.parser import HTMLParser
 from typing import get_type_hints
 
@@ -16,8 +15,7 @@ from starlette.routing import Mount
 from helpers.pages_data import PAGES, dots, result
 from helpers.pages_service import served
 from pairseek.core.messages import words
-from pairseek.errors import InvalidParameter
-from pairseek.web.pages import STATIC, languages, plotly_script, preferred_language, render
+from pairseek.web.pages import STATIC, languages, plotly_script, render
 from pairseek.web.pages.contexts import account, findings, participant, similarity, study
 from pairseek.web.pages.files import PageFiles
 from pairseek.web.pages.map import MOST_DOTS, draw_map
@@ -119,26 +117,6 @@ def test_text_of_people_is_never_markup() -> None:
     assert json.loads(in_script({"label": "</script>&"})) == {"label": "</script>&"}
 
 
-def named(message) -> set[str]:
-    texts = [message] if isinstance(message, str) else list(message.values())
-    return {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
-
-
-def test_every_language_has_the_same_messages_with_the_same_names() -> None:
-    english = words("en").messages
-    assert languages()[0] == "en"
-    assert len(languages()) >= 2
-    for language in languages():
-        theirs = words(language)
-        assert theirs.missing == set(), language
-        assert set(theirs.messages) == set(english), language
-        for key, message in theirs.messages.items():
-            assert type(message) is type(english[key]), key
-            assert named(message) == named(english[key]), key
-    with pytest.raises(InvalidParameter, match="there is no language 'xx'; there are en"):
-        words("xx")
-
-
 def test_no_message_is_missing_or_left_over() -> None:
     sources = [*TEMPLATES.glob("*.html"), *STATIC.glob("*.js"), *FOLDER.glob("*.py")]
     # Compiled quizzes use the same catalogues.
@@ -188,19 +166,6 @@ def test_what_a_participant_can_meet_is_said_in_their_language() -> None:
         # What exactly is wrong with the database is for those who can mend it.
         assert ("in English" in page) == (code == "store_unavailable")
         assert code in SOURCES, "no error has this code any more"
-
-
-def test_numbers_plurals_and_languages() -> None:
-    english, german = words("en"), words("de")
-    assert english.number(12624) == "12,624"
-    assert german.number(12624) == "12.624"
-    assert german.number(1234.5) == "1.234,5"
-    assert english.number(3.0) == "3"
-    assert english.say("result.saved", count=1).startswith("Your answer")
-    assert german.say("result.saved", count=12).startswith("Alle 12 Antworten")
-    assert preferred_language("xx;q=0.9, de-AT;q=0.8, en;q=0.3") == "de"
-    assert preferred_language("de;q=0, en") == "en"
-    assert preferred_language(None) == preferred_language("*;q=x,,;q=") == "en"
 
 
 def test_a_participant_loads_less_than_62_kilobytes() -> None:

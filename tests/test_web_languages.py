@@ -9,7 +9,6 @@ import pytest
 from helpers.languages import FRENCH, with_french
 from helpers.pages_data import PAGES
 from helpers.serving import configuration, served, some_items
-from pairseek.core.messages import words
 from pairseek.model.items import Items
 from pairseek.web import service
 from pairseek.web.auth import set_password
@@ -22,17 +21,6 @@ from test_pages_contexts import PASSWORD, judge, participate, research
 def third(tmp_path_factory):
     with with_french(tmp_path_factory.mktemp("french")):
         yield
-
-
-def test_what_a_language_lacks_is_said_in_english_and_named(tmp_path) -> None:
-    with with_french(tmp_path, {"language.name": "Français", "run.undo": "Annuler"}):
-        said = words(FRENCH)
-        assert said.say("run.undo") == "Annuler"
-        assert said.say("run.skip") == words().say("run.skip")
-        assert said.missing == set(words().messages) - {"language.name", "run.undo"}
-        page = render(*PAGES["run-colour"], language=FRENCH)
-        assert "Annuler" in page
-        assert words().say("run.skip") in page
 
 
 @pytest.fixture(scope="module")

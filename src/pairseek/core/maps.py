@@ -15,6 +15,8 @@ Point: TypeAlias = tuple[float, float]
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right and bottom of a rectangle in a drawing, whose vertical axis points down."""
 
+MOST_LABELLED = 40
+"""Largest number of items that a page labels; of more, labels would be a selection by chance."""
 LONGEST_LABEL = 24
 """Largest number of characters of a label; longer ones are cut."""
 # A letter's width and a line's height by the size of the font. Sans-serif fonts differ; this is one of the wider ones.

@@ -80,22 +80,23 @@ class Finding:
     advice_key: str = ""
     values: JSON = field(default_factory=dict, hash=False)
 
-    @classmethod
-    def said(cls, name: str, level: Level, key: str, advice_key: str = "", *, values: JSON | None = None) -> Finding:
-        """Return a finding whose sentences are messages."""
-        say, values = words().say, values or {}
-        found = say(f"finding.{key}", **values)
-        advice = say(f"finding.{advice_key}", **values) if advice_key else ""
-        return cls(name, level, found, advice, key, advice_key, values)
 
-    def of_map(self) -> Finding:
-        """Return the finding about a map that was learned from judgements.
+def stated(name: str, level: Level, key: str, advice_key: str = "", *, values: JSON | None = None) -> Finding:
+    """Return a finding whose sentences are messages."""
+    say, values = words().say, values or {}
+    found = say(f"finding.{key}", **values)
+    advice = say(f"finding.{advice_key}", **values) if advice_key else ""
+    return Finding(name, level, found, advice, key, advice_key, values)
 
-        Messages below ``items.`` are about items that a researcher brings along. Each has a counterpart for the items
-        of a map, whose key lacks this word.
-        """
-        keys = (self.key.removeprefix("items."), self.advice_key.removeprefix("items."))
-        return Finding.said(self.name, self.level, *keys, values=self.values)
+
+def of_map(finding: Finding) -> Finding:
+    """Return a finding as it is said of a map that was learned from judgements.
+
+    Messages below ``items.`` are about items that a researcher brings along. Each has a counterpart for the items of a
+    map, whose key lacks this word.
+    """
+    keys = (finding.key.removeprefix("items."), finding.advice_key.removeprefix("items."))
+    return stated(finding.name, finding.level, *keys, values=finding.values)
 
 
 Part = tuple[Finding, JSON]
@@ -114,22 +115,22 @@ def size(items: Items) -> Part:
     numbers: JSON = {"items": n, "dimensions": d}
     values: JSON = {**numbers, "pairs": pairs, "count": d}
     if n < 10 * d:
-        return Finding.said("size", "act", "size", "size.few", values=values), numbers
-    return Finding.said("size", "good", "size", values=values), numbers
+        return stated("size", "act", "size", "size.few", values=values), numbers
+    return stated("size", "good", "size", values=values), numbers
 
 
 def scales(items: Items) -> Part:
     """Compare the standard deviations of the columns."""
     contrast = items.scale_contrast
     if contrast is None:
-        return Finding.said("scales", "good", "items.scales.none"), {"scale_ratio": None}
+        return stated("scales", "good", "items.scales.none"), {"scale_ratio": None}
     numbers: JSON = {"scale_ratio": contrast.ratio}
     values: JSON = {"ratio": _short(contrast.ratio) if contrast.ratio < 1e6 else f"{contrast.ratio:.0e}"}
     values |= {"widest": str(contrast.widest), "narrow": str(contrast.narrowest)}
     if not contrast.uneven:
-        return Finding.said("scales", "good", "items.scales", values=values), numbers
+        return stated("scales", "good", "items.scales", values=values), numbers
     keys = ("items.scales.uneven", "items.scales.uneven.advice")
-    return Finding.said("scales", "act", *keys, values=values), numbers
+    return stated("scales", "act", *keys, values=values), numbers
 
 
 def directions(items: Items) -> Part:
@@ -143,7 +144,7 @@ def directions(items: Items) -> Part:
     said: JSON = {"widest": _short(deviations[0]), "narrowest": _short(deviations[-1]), "count": flat or narrow}
     said |= {"rest": items.d - said["count"], "all": ", ".join(f"{x:.3g}" for x in deviations)}
     name = "spread along each direction"
-    return Finding.said(name, level, "items.directions", advice, values=said), {"spread": deviations.tolist()}
+    return stated(name, level, "items.directions", advice, values=said), {"spread": deviations.tolist()}
 
 
 def neighbours(items: Items) -> tuple[FloatArray, IntArray]:
@@ -172,7 +173,7 @@ def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> P
     """Report items with nearly equal coordinates."""
     count = int(duplicates.sum())
     if not count:
-        return Finding.said("near-duplicates", "good", "duplicates.none"), {"near_duplicates": 0}
+        return stated("near-duplicates", "good", "duplicates.none"), {"near_duplicates": 0}
     first = int(duplicates.argmax())
     level: Level = "act" if count > 0.05 * items.n else "note"
     values = {
@@ -182,21 +183,21 @@ def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> P
         "second": items.labels[int(nearest[first])],
     }
     keys = ("duplicates", "duplicates.advice")
-    return Finding.said("near-duplicates", level, *keys, values=values), {"near_duplicates": count}
+    return stated("near-duplicates", level, *keys, values=values), {"near_duplicates": count}
 
 
 def outlying(items: Items, outliers: BoolArray) -> Part:
     """Report items far from all others."""
     count = int(outliers.sum())
     if not count:
-        return Finding.said("outliers", "good", "outliers.none"), {"outliers": 0}
+        return stated("outliers", "good", "outliers.none"), {"outliers": 0}
     level: Level = "act" if count > 0.05 * items.n else "note"
     values = {
         "count": count,
         "percent": _short(100 * count / items.n),
         "names": few(items.labels[i] for i in np.flatnonzero(outliers).tolist()),
     }
-    return Finding.said("outliers", level, "outliers", "outliers.advice", values=values), {"outliers": count}
+    return stated("outliers", level, "outliers", "outliers.advice", values=values), {"outliers": count}
 
 
 def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
@@ -205,14 +206,14 @@ def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
     low, high = prior.box(items.d)
     numbers: JSON = {"outside_prior": share, "prior_covers_items": not outside.any()}
     if not np.all(np.isfinite(low)):
-        return Finding.said("prior", "good", "prior.normal"), numbers
+        return stated("prior", "good", "prior.normal"), numbers
     values: JSON = {"low": _vector(low), "high": _vector(high), "percent": _short(100 * share)}
     if not outside.any():
         wide = (high - low) > 3.0 * np.ptp(items.coordinates, axis=0)
         if wide.any():
-            return Finding.said("prior", "act", "prior.wide", "prior.wide.advice", values=values), numbers
-        return Finding.said("prior", "good", "prior.covers", values=values), numbers
-    return Finding.said("prior", "note", "prior.outside", "items.prior.outside.advice", values=values), numbers
+            return stated("prior", "act", "prior.wide", "prior.wide.advice", values=values), numbers
+        return stated("prior", "good", "prior.covers", values=values), numbers
+    return stated("prior", "note", "prior.outside", "items.prior.outside.advice", values=values), numbers
 
 
 def _short(value: float) -> float:
@@ -256,7 +257,7 @@ def informative(information: FloatArray) -> Part:
         level, advice = "act", "items.informative.random"
     elif share < 0.05:
         level, advice = "note", "informative.few"
-    return Finding.said("informative pairs", level, "informative", advice, values=values), numbers
+    return stated("informative pairs", level, "informative", advice, values=values), numbers
 
 
 def agreeing(response: Response, agreement: float) -> Part:
@@ -270,7 +271,7 @@ def agreeing(response: Response, agreement: float) -> Part:
         level, advice = "act", "agreeing.random"
     elif agreement > 0.98:
         level, advice = "note", "items.agreeing.always"
-    return Finding.said("predicted agreement", level, "items.agreeing", advice, values=values), numbers
+    return stated("predicted agreement", level, "items.agreeing", advice, values=values), numbers
 
 
 def answers(
@@ -307,9 +308,9 @@ def answers(
     }
     if half > MOST_ANSWERS:
         keys = ("answers.many", "items.answers.many.advice")
-        return Finding.said("expected answers", "act", *keys, values=values), numbers
+        return stated("expected answers", "act", *keys, values=values), numbers
     advice = "answers.advice" if half else ""
-    return Finding.said("expected answers", "good", "answers", advice, values=values), numbers
+    return stated("expected answers", "good", "answers", advice, values=values), numbers
 
 
 def _search(items: Items, response: Response, prior: Prior, target: float | None, rng: np.random.Generator) -> Search:
@@ -351,7 +352,7 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
     level: Level = "note" if rare.any() else "good"
     advice = "items.triplets.rare" if rare.any() else ""
     yield (
-        Finding.said("triplets", level, "items.triplets", advice, values=values),
+        stated("triplets", level, "items.triplets", advice, values=values),
         {"triplets": len(rows), "fewest_triplets": int(counts.min()), "items_with_few_triplets": int(rare.sum())},
     )
     error = triplet_error(items, rows)
@@ -364,7 +365,7 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
     elif clear:
         level, advice = "note", "items.agreement.other"
     said: JSON = {"percent": _short(100 * (1.0 - error)), "predicted": _short(100 * predicted)}
-    finding = Finding.said("agreement with the triplets", level, "items.agreement", advice, values=said)
+    finding = stated("agreement with the triplets", level, "items.agreement", advice, values=said)
     if noise is not None and noise.note:
         # What is wrong with a fit is said by the fit.
         note = f"{noise.note[0].upper()}{noise.note[1:]}."

@@ -12,7 +12,7 @@ import numpy as np
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray, ItemId
 from pairseek.embed.dimension import DimensionChoice
-from pairseek.embed.findings import Finding, few
+from pairseek.embed.findings import Finding, few, of_map, stated
 from pairseek.embed.health import check
 from pairseek.embed.noise_scale import best_scale
 from pairseek.embed.placement import Placement
@@ -199,7 +199,7 @@ def _findings(found: SimilarityMap, every: Triplets, wrong: float, labels: Seque
     out: list[Finding] = []
     if every.unseen:
         out.append(
-            Finding.said(
+            stated(
                 "unseen items",
                 "act",
                 "unseen",
@@ -210,7 +210,7 @@ def _findings(found: SimilarityMap, every: Triplets, wrong: float, labels: Seque
     # One-sided test at two standard errors of a coin.
     if wrong > 0.5 - 1.0 / math.sqrt(len(every)):
         out.append(
-            Finding.said(
+            stated(
                 "agreement",
                 "act",
                 "agreement",
@@ -221,4 +221,4 @@ def _findings(found: SimilarityMap, every: Triplets, wrong: float, labels: Seque
     items = found.final.items()
     health = check(items, every, response=found.response, people=2)
     # Judgements to which the map was fitted agree with it too well; the error on those kept apart is the honest one.
-    return (*out, *(one.of_map() for one in health.findings if one.name != "agreement with the triplets"))
+    return (*out, *(of_map(one) for one in health.findings if one.name != "agreement with the triplets"))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 
-from pairseek.core.maps import Frame, Mark, closed_path, place_labels
+from pairseek.core.maps import MOST_LABELLED, Frame, Mark, closed_path, place_labels
 from pairseek.web.pages.contexts.maps import GroupItem, GroupMap
 from pairseek.web.pages.contexts.shared import CardSchema
 
 WIDTH = 1000
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 40, 40, 88
-_MOST_NAMES = 40
 _FONT = 15
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
 """Colours of the segments, after Okabe and Ito: people with a colour vision deficiency tell them apart."""
@@ -93,11 +91,12 @@ def _drawn(items: Sequence[GroupItem], frame: Frame, ground: tuple[int, int, int
         Mark(*frame.place_rounded(*item["point"]), _radius(item["card"], half), item["card"]["name"]) for item in items
     ]
     left, top, width, height = ground
-    labels = place_labels(marks, _FONT, (left, top, left + width, top + height)) if len(items) <= _MOST_NAMES else []
+    few = len(items) <= MOST_LABELLED
+    labels = place_labels(marks, _FONT, (left, top, left + width, top + height)) if few else [None] * len(marks)
     names = [None if label is None else (round(label.x), round(label.y), label.text) for label in labels]
     return tuple(
         DrawnItem(item["card"], round(mark.x), round(mark.y), item["place"], round(mark.radius), name)
-        for item, mark, name in zip_longest(items, marks, names)
+        for item, mark, name in zip(items, marks, names, strict=True)
     )
 
 

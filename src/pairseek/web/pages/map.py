@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pairseek.core.maps import Frame, Mark, box_around, closed_path, place_labels, thinned
+from pairseek.core.maps import MOST_LABELLED, Frame, Mark, box_around, closed_path, place_labels, thinned
 from pairseek.web.pages.contexts.maps import Dot, MapData
 
 WIDTH = 1000
 MARGIN = 72
 MOST_DOTS = 160
 PICTURE = 84
-# Maximum number of items with labels, each drawn only where there is room for it.
-MOST_NAMES = 40
 # Size of the labels' font, and radii of a dot and of the estimate.
 _FONT, _DOT, _YOU = 34, 10, 24
 
@@ -74,7 +72,7 @@ def placed_names(
     items: list[Dot], frame: Frame, you: tuple[int, int], size: tuple[int, int]
 ) -> tuple[tuple[int, int, str], ...]:
     """Return the labels of few items, placed in the order of their distance from the estimate; none of many."""
-    if len(items) > MOST_NAMES:
+    if len(items) > MOST_LABELLED:
         return ()
     marks = [Mark(*frame.place_rounded(x, y), _DOT, label) for x, y, _, label in items if label]
     marks.sort(key=lambda mark: math.hypot(mark.x - you[0], mark.y - you[1]))

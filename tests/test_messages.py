@@ -1,0 +1,63 @@
+"""Message catalogue: every language has every message with the same names, and what one lacks is said in English."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+
+from helpers.languages import FRENCH, with_french
+from helpers.pages_data import PAGES
+from pairseek.core.messages import languages, preferred_language, words
+from pairseek.errors import InvalidParameter
+from pairseek.web.pages import render
+
+
+def named(message) -> set[str]:
+    texts = [message] if isinstance(message, str) else list(message.values())
+    return {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def test_every_language_has_the_same_messages_with_the_same_names() -> None:
+    english = words("en").messages
+    assert languages()[0] == "en"
+    assert len(languages()) >= 2
+    for language in languages():
+        theirs = words(language)
+        assert theirs.missing == set(), language
+        assert set(theirs.messages) == set(english), language
+        for key, message in theirs.messages.items():
+            assert type(message) is type(english[key]), key
+            assert named(message) == named(english[key]), key
+    with pytest.raises(InvalidParameter, match="there is no language 'xx'; there are en"):
+        words("xx")
+
+
+def test_what_a_language_lacks_is_said_in_english_and_named(tmp_path) -> None:
+    with with_french(tmp_path, {"language.name": "Français", "run.undo": "Annuler"}):
+        said = words(FRENCH)
+        assert said.say("run.undo") == "Annuler"
+        assert said.say("run.skip") == words().say("run.skip")
+        assert said.missing == set(words().messages) - {"language.name", "run.undo"}
+        page = render(*PAGES["run-colour"], language=FRENCH)
+        assert "Annuler" in page
+        assert words().say("run.skip") in page
+
+
+def test_numbers_plurals_and_languages() -> None:
+    english, german = words("en"), words("de")
+    assert english.number(12624) == "12,624"
+    assert german.number(12624) == "12.624"
+    assert german.number(1234.5) == "1.234,5"
+    assert english.number(3.0) == "3"
+    assert english.say("result.saved", count=1).startswith("Your answer")
+    assert german.say("result.saved", count=12).startswith("Alle 12 Antworten")
+    assert preferred_language("xx;q=0.9, de-AT;q=0.8, en;q=0.3") == "de"
+    assert preferred_language("de;q=0, en") == "en"
+    assert preferred_language(None) == preferred_language("*;q=x,,;q=") == "en"
+
+
+def test_small_numbers_keep_their_digits():
+    assert "standard deviation 0.0123" in words().say("finding.directions", widest=0.0123, narrowest=1e-5)
+    assert words("de").number(0.0123) == "0,0123"
+    assert words().number(0.0123, 1) == "0"
