@@ -17,7 +17,7 @@ import numpy as np
 from pairseek.candidates.all_pairs import AllPairs, certified_gap, description, median_score
 from pairseek.candidates.branch_and_bound import SearchResult
 from pairseek.candidates.branch_and_bound.bounds import TABLE, Model, steepness, value
-from pairseek.candidates.branch_and_bound.finalists import keep
+from pairseek.candidates.branch_and_bound.finalists import keep, listed
 from pairseek.candidates.branch_and_bound.view import residual_variance, utility_model
 from pairseek.candidates.context import Selection, SelectionContext
 from pairseek.candidates.core_set import SIZE, core_set
@@ -539,12 +539,6 @@ def _distances(item: FloatArray, columns: FloatArray, values: FloatArray, j: int
     return square, reach
 
 
-@inner
-def _rests(key: int, resting: IntArray) -> bool:
-    place = np.searchsorted(resting, key)
-    return bool(place < len(resting) and resting[place] == key)
-
-
 @kernel
 def _scan_pairs(
     start: int,
@@ -604,5 +598,5 @@ def _scan_pairs(
                 u = value(shape, penalty, table, constant * margin, s, margin / length, gain)
                 p, q = rows[i], others[begin + j]
                 key = min(p, q) * total + max(p, q)
-                if u > found[_KEPT - 1] and p != q and not (_rests(key, resting) or (not once and q in rows[:i])):
+                if u > found[_KEPT - 1] and p != q and not (listed(key, resting) or (not once and q in rows[:i])):
                     keep(u, key, found, kept)

@@ -75,7 +75,7 @@ def keep(u: float, key: int, found: FloatArray, keys: IntArray) -> bool:
 
 
 @inner
-def _listed(key: int, keys: IntArray) -> bool:
+def listed(key: int, keys: IntArray) -> bool:
     """Return whether sorted keys contain a key, by binary search."""
     low, high = 0, len(keys)
     while low < high:
@@ -107,5 +107,5 @@ def consider(
     p, q = order[i], order[j]
     key = min(p, q) * n + max(p, q)
     found, keys = best
-    if not _listed(key, resting) and keep(u, key, found, keys):
+    if not listed(key, resting) and keep(u, key, found, keys):
         target[LEAST] = max(target[LEAST], found[int(target[WANTED]) - 1])
