@@ -22,10 +22,10 @@ from pairseek.candidates import ProposedPairs
 from pairseek.candidates.branch_and_bound.bounds import value
 from pairseek.candidates.branch_and_bound.view import utility_model
 from pairseek.candidates.context import SelectionContext
+from pairseek.numerics.covariances import principal_root
 from pairseek.numerics.jit import kernel, next_uniform
 from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.numerics.parallel import for_ranges, thread_count
-from pairseek.numerics.roots import principal_root
 
 _CHUNK = 100_000
 

@@ -129,7 +129,6 @@ def test_of_many_items_a_sample_stands_for_the_rest(monkeypatch):
     # The same number of samples of the point both times, though the second time all items are counted.
     monkeypatch.setattr(best_items, "_SAMPLES", 64)
     quick = [one.probability for one in search.recommend(5)]
-    monkeypatch.setattr(best_items, "_WORK", 1 << 21)
     monkeypatch.setattr(best_items, "_COUNTED", 30_000)
     exact = [one.probability for one in search.recommend(5)]
     assert quick != exact

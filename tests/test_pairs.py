@@ -25,8 +25,8 @@ from helpers.reference import (
 from helpers.situations import LINKS, belief_of, made_belief
 from pairseek.candidates import Candidates
 from pairseek.model.responses import NOISES, RESPONSES, Logistic, Probit
+from pairseek.numerics.covariances import principal_root, square_root
 from pairseek.numerics.pair_kernels import expect, pair_constant
-from pairseek.numerics.roots import principal_root, square_root
 from pairseek.numerics.tables import interpolate, tables
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -22,12 +22,12 @@ _LEAST_K = 1e-100
 # In more dimensions a tree looks at nearly every item, and a product of matrices does so faster.
 _MOST_OF_A_TREE = 8
 _CHUNK = 64
-# With residual utilities: the most samples of the belief, and the most samples times items.
-_SAMPLES, _WORK = 1024, 1 << 19
+# With residual utilities: the least and the most samples of the belief, and samples times items between the two.
+_FEWEST, _SAMPLES, _WORK = 256, 1024, 1 << 18
 # Items of highest expected utility that are all counted, and the size of a sample that stands for all others.
 _COUNTED = 1024
 # Bins of utilities, and a grid of the best utility, both in deviations of a residual utility.
-_BIN, _BINS, _STEP = 0.125, 128, 0.125
+_BIN, _BINS, _STEP = 0.125, 96, 0.25
 _GRID = np.arange(-4.0, 7.0, _STEP)
 
 
@@ -96,7 +96,8 @@ def best_probabilities(shelf: Shelf, rows: IntArray) -> FloatArray:
 
     Without residual utilities the best item follows from the point: each item has the share of the samples for which it
     is the best, whatever their reliability. Residual utilities are integrated out: see `_residual_chances`. The
-    probabilities of all items sum to 1, and that of an item does not depend on what else is asked for.
+    probabilities of all items sum to 1, of more than 2048 to about 1 %. That of an item does not depend on what else is
+    asked for.
     """
     if shelf.belief.residuals is not None:
         return _residual_chances(shelf, shelf.belief.residuals, rows)
@@ -153,7 +154,7 @@ def _residual_chances(shelf: Shelf, found: Residuals, wanted: IntArray) -> Float
     """
     shown = found.rows[np.isfinite(shelf.utilities[found.rows])]
     rows, counts = _counted(shelf, np.union1d(shelf.highest(_COUNTED), shown))
-    some, weights = _some_samples(shelf.belief.weights, min(_WORK // len(rows), _SAMPLES))
+    some, weights = _some_samples(shelf.belief.weights, min(max(_WORK // len(rows), _FEWEST), _SAMPLES))
     points = shelf.belief.samples[some]
     told = _levels(shelf, points, shown) + shelf.unit * found.samples[np.ix_(some, np.isin(found.rows, shown))]
     rival = told.max(axis=1, initial=-np.inf)
@@ -200,8 +201,7 @@ class _Unmet:
         # einsum, because the last digits of matrix products depend on the number of threads.
         log_f = np.einsum("sb,bg->sg", histogram, log_below)
         place = (rival - self._top) / sigma
-        log_beaten = _interpolated(log_f, (place - _GRID[0]) / _STEP)
-        self.beaten = np.where(place > _GRID[0], np.exp(log_beaten), 0.0)
+        self.beaten = np.where(place > _GRID[0], np.exp(_smooth(log_f, (place - _GRID[0]) / _STEP)), 0.0)
         above = np.clip((_GRID - place[:, None]) / _STEP + 0.5, 0.0, 1.0)
         self._chances = np.einsum("sg,bg->sb", np.exp(log_f) * above, ratio)
         total = np.einsum("sb,sb->s", histogram, self._chances)
@@ -220,6 +220,20 @@ def _interpolated(table: FloatArray, places: FloatArray) -> FloatArray:
     share = places - spots
     rows = np.arange(len(table)).reshape(-1, *[1] * (places.ndim - 1))
     return np.asarray((1.0 - share) * table[rows, spots] + share * table[rows, spots + 1])
+
+
+def _smooth(table: FloatArray, places: FloatArray) -> FloatArray:
+    """Return the values of (s, m) tables at (s,) places in steps, by the cubic through the four nearest entries."""
+    places = np.clip(places, 0.0, table.shape[1] - 1)
+    spots = np.clip(places.astype(np.int64), 1, table.shape[1] - 3)
+    t = places - spots
+    before, here, next_, last = (table[np.arange(len(table)), spots + i] for i in (-1, 0, 1, 2))
+    return np.asarray(
+        -before * t * (t - 1.0) * (t - 2.0) / 6.0
+        + here * (t + 1.0) * (t - 1.0) * (t - 2.0) / 2.0
+        - next_ * (t + 1.0) * t * (t - 2.0) / 2.0
+        + last * (t + 1.0) * t * (t - 1.0) / 6.0
+    )
 
 
 def _levels(shelf: Shelf, points: FloatArray, rows: IntArray) -> FloatArray:

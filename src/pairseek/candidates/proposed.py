@@ -24,10 +24,10 @@ from pairseek.candidates.core_set import SIZE, core_set
 from pairseek.core.limits import Limit
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.core.validation import whole
+from pairseek.numerics.covariances import principal_root
 from pairseek.numerics.jit import inner, kernel, read_only
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant, steepest_length
 from pairseek.numerics.parallel import for_ranges
-from pairseek.numerics.roots import principal_root
 from pairseek.numerics.tables import S_MAX, interpolate
 from pairseek.strategies.features import credits_of
 from pairseek.strategies.shape import UtilityShape

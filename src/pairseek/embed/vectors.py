@@ -14,7 +14,7 @@ from pairseek.core.text import listed
 from pairseek.core.types import FloatArray, ItemId
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
-from pairseek.numerics.principal import principal_axes
+from pairseek.numerics.covariances import principal_axes
 
 
 @dataclass(kw_only=True, eq=False)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pairseek.core import files
 from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidFile, InvalidItems, InvalidParameter
-from pairseek.numerics.principal import CHUNK, chunks, principal_axes
+from pairseek.numerics.covariances import CHUNK, chunks, principal_axes
 
 KIND = files.FileFormat("pairseek vector map", 1, "a map of vectors")
 ANSWERS = 10

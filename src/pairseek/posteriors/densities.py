@@ -13,8 +13,8 @@ import numpy as np
 
 from pairseek.core.types import Belief, BeliefInfo, FloatArray
 from pairseek.model.priors import AnyPrior, log_density_of
+from pairseek.numerics.covariances import square_root
 from pairseek.numerics.moments import sample_moments
-from pairseek.numerics.roots import square_root
 from pairseek.posteriors.base import sampled_belief
 from pairseek.posteriors.smc import WIDTH, tempered_samples
 

@@ -25,9 +25,9 @@ from pairseek.core.types import BaseCloud, Belief, BeliefInfo, FloatArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.priors import GaussianPrior, Prior, WithinSpan, WithResiduals, is_density
+from pairseek.numerics.covariances import square_root
 from pairseek.numerics.jit import LOGISTIC, PROBIT, PriorArrays, read_only
 from pairseek.numerics.parallel import for_ranges
-from pairseek.numerics.roots import square_root
 from pairseek.posteriors.base import effective_samples, generator_for
 from pairseek.posteriors.ep_kernels import (
     gaussian_points,

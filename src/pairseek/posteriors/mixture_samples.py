@@ -13,9 +13,9 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.types import BaseCloud, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
+from pairseek.numerics.covariances import square_root
 from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
-from pairseek.numerics.roots import square_root
 from pairseek.posteriors.base import effective_samples
 from pairseek.posteriors.gaussian import log_prior_mass, standard_points
 from pairseek.posteriors.mixture_kernels import likelihood_grid, mixture_densities

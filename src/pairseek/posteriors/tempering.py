@@ -10,9 +10,9 @@ import numpy as np
 
 from pairseek.core.types import Belief, BeliefInfo, FloatArray
 from pairseek.model.priors import Prior, is_density
+from pairseek.numerics.covariances import square_root
 from pairseek.numerics.moments import CHUNK
 from pairseek.numerics.parallel import for_ranges
-from pairseek.numerics.roots import square_root
 from pairseek.posteriors.base import sampled_belief
 from pairseek.posteriors.control_variates import controlled_moments
 from pairseek.posteriors.densities import density_belief

@@ -10,6 +10,7 @@ from scipy.special import entr
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import Belief, BoolArray, FloatArray, IntArray, Residuals
 from pairseek.model.responses import Response
+from pairseek.numerics.covariances import principal_root
 from pairseek.numerics.jit import read_only
 from pairseek.numerics.mixtures import TableName, table
 from pairseek.numerics.moments import sample_moments
@@ -24,7 +25,6 @@ from pairseek.numerics.pair_kernels import (
     weigh_mixed,
 )
 from pairseek.numerics.parallel import for_ranges
-from pairseek.numerics.roots import principal_root
 from pairseek.numerics.tables import look_up
 from pairseek.numerics.ties import expected_outcomes
 from pairseek.strategies import expectations
