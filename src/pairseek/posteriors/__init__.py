@@ -11,18 +11,15 @@ if _TYPE_CHECKING:
     from pairseek.posteriors.grid import Grid
     from pairseek.posteriors.particles import Particles
 
-# Loaded when they are first named, because a default search does without them.
-_MEMBERS = _LazyMembers[_Any](
-    {"Grid": "pairseek.posteriors.grid:Grid", "Particles": "pairseek.posteriors.particles:Particles"}
-)
-POSTERIORS = _LazyMembers[type[Posterior]](
-    {
-        "ep": "pairseek.posteriors.ep:EP",
-        "particles": "pairseek.posteriors.particles:Particles",
-        "grid": "pairseek.posteriors.grid:Grid",
-    }
-)
+# Loaded when they are first named, because a default search does without most of them.
+_PLACES = {
+    "ep": "pairseek.posteriors.ep:EP",
+    "particles": "pairseek.posteriors.particles:Particles",
+    "grid": "pairseek.posteriors.grid:Grid",
+}
+POSTERIORS = _LazyMembers[type[Posterior]](_PLACES)
 """All posteriors by name."""
+_MEMBERS = _LazyMembers[_Any]({place.partition(":")[2]: place for place in _PLACES.values()})
 
 __all__ = ["EP", "POSTERIORS", "Grid", "Particles", "Posterior"]
 

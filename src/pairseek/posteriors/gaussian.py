@@ -38,7 +38,6 @@ from pairseek.posteriors.ep_kernels import (
     reduced,
 )
 from pairseek.posteriors.factors import Factors
-from pairseek.posteriors.tempering import log_importance_ratios, tempered_belief
 from pairseek.posteriors.weights import resampled
 
 # Sweeps end when no site moves the mean by more than this many deviations, or a variance by more than this share.
@@ -223,6 +222,7 @@ class GaussianCloud(BaseCloud):
         return self._importance_samples(self.points * self.oversampling)
 
     def _importance_samples(self, n: int) -> tuple[FloatArray, FloatArray, float]:
+        from pairseek.posteriors.tempering import log_importance_ratios
 
         covariance = self.widening * self.covariance
         root = square_root(covariance)
@@ -492,6 +492,7 @@ def propagated(fit: GaussianFit, factors: Factors, prior: Prior, points: int, se
 def importance_sampled(fit: GaussianFit, factors: Factors, prior: Prior, points: int) -> PointBelief:
     """Return the belief by weighted points from the Gaussian if enough of them count, else by a sampler."""
     from pairseek.posteriors.control_variates import controlled_moments
+    from pairseek.posteriors.tempering import tempered_belief
 
     began = time.perf_counter()
     d = len(fit.mean)

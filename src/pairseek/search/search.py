@@ -41,7 +41,6 @@ from pairseek.model.responses import Response
 from pairseek.posteriors import Posterior
 from pairseek.search import saving
 from pairseek.search.configuration import SearchConfiguration
-from pairseek.search.notebook import search_panel
 from pairseek.search.record import Saved
 from pairseek.search.state import SearchState
 from pairseek.stopping import AfterAnswers, StopRule
@@ -169,6 +168,8 @@ class Search:
 
     @_atomic
     def _repr_html_(self) -> str:
+        from pairseek.search.notebook import search_panel  # only a notebook draws it
+
         return search_panel(self._state, self._pending, repr(self))
 
     @_atomic

@@ -15,30 +15,20 @@ if _TYPE_CHECKING:
     from pairseek.strategies.mcmv import MCMV
     from pairseek.strategies.shortlist import Shortlist
 
-# Loaded when they are first named, because a default search does without them.
-_MEMBERS = _LazyMembers[_Any](
-    {
-        "EPMV": "pairseek.strategies.epmv:EPMV",
-        "EUBO": "pairseek.strategies.eubo:EUBO",
-        "MCMV": "pairseek.strategies.mcmv:MCMV",
-        "GreedyMSE": "pairseek.strategies.greedy:GreedyMSE",
-        "GreedyVolume": "pairseek.strategies.greedy:GreedyVolume",
-        "Shortlist": "pairseek.strategies.shortlist:Shortlist",
-    }
-)
-UTILITIES = _LazyMembers[type[Utility]](
-    {
-        "infogain": "pairseek.strategies.infogain:InfoGain",
-        "epmv": "pairseek.strategies.epmv:EPMV",
-        "mcmv": "pairseek.strategies.mcmv:MCMV",
-        "eubo": "pairseek.strategies.eubo:EUBO",
-        "shortlist": "pairseek.strategies.shortlist:Shortlist",
-        "greedy_mse": "pairseek.strategies.greedy:GreedyMSE",
-        "greedy_volume": "pairseek.strategies.greedy:GreedyVolume",
-        "random": "pairseek.strategies.random:Random",
-    }
-)
+# Loaded when they are first named, because a default search does without most of them.
+_PLACES = {
+    "infogain": "pairseek.strategies.infogain:InfoGain",
+    "epmv": "pairseek.strategies.epmv:EPMV",
+    "mcmv": "pairseek.strategies.mcmv:MCMV",
+    "eubo": "pairseek.strategies.eubo:EUBO",
+    "shortlist": "pairseek.strategies.shortlist:Shortlist",
+    "greedy_mse": "pairseek.strategies.greedy:GreedyMSE",
+    "greedy_volume": "pairseek.strategies.greedy:GreedyVolume",
+    "random": "pairseek.strategies.random:Random",
+}
+UTILITIES = _LazyMembers[type[Utility]](_PLACES)
 """All utilities by name."""
+_MEMBERS = _LazyMembers[_Any]({place.partition(":")[2]: place for place in _PLACES.values()})
 
 
 def strategies() -> dict[str, type[Utility] | type[Procedure]]:
