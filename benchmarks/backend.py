@@ -28,8 +28,8 @@ from scipy.special import expit
 
 import pairseek as ps
 from pairseek.model.curvature import extended_prior
-from pairseek.population.selection import predicted
-from pairseek.population.vector_fit import without_items
+from pairseek.people.population.selection import predicted
+from pairseek.people.population.vector_fit import without_items
 from rivals import data_folder, half_of
 
 KEY = b"a key of the benchmark, 32 bytes"

@@ -19,7 +19,7 @@ import numpy as np
 
 import food
 import pairseek as ps
-from pairseek import defaults
+from pairseek.model import defaults
 
 ANSWERS = (10, 20, 30)
 FACTORS = (0.5, 1.0, 1.5, 2.0, 3.0)

@@ -18,14 +18,14 @@ import warnings
 import numpy as np
 
 import pairseek as ps
-from pairseek.candidates import ProposedPairs
-from pairseek.candidates.branch_and_bound.bounds import value
-from pairseek.candidates.branch_and_bound.view import utility_model
-from pairseek.candidates.context import SelectionContext
 from pairseek.numerics.covariances import principal_root
 from pairseek.numerics.jit import kernel, next_uniform
 from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.numerics.parallel import for_ranges, thread_count
+from pairseek.pairs.context import SelectionContext
+from pairseek.pairs.sources import ProposedPairs
+from pairseek.pairs.sources.branch_and_bound.bounds import value
+from pairseek.pairs.sources.branch_and_bound.view import utility_model
 
 _CHUNK = 100_000
 

@@ -38,7 +38,7 @@ print(query.left, "or", query.right)
 SMOKE = {
     "": FIRST_QUESTION,
     "cli": "from pairseek.cli import main; main(['doctor'])",
-    "plots": "from pairseek.runs.figure_style import require_drawing; require_drawing()",
+    "plots": "from pairseek.experiments.figure_style import require_drawing; require_drawing()",
     "baselines": (
         "import pairseek as ps; items = ps.datasets.colours()\n"
         "search = ps.Search(items, strategy=ps.GaussCloud(stages=1, answers=2), rng=1)\n"
@@ -53,7 +53,7 @@ SMOKE = {
         "from pairseek.web.app import create_app\nfrom pairseek.web.settings import Settings\ncreate_app(Settings())"
     ),
     "postgres": "import psycopg",
-    "cluster": "import distributed; from pairseek.runs.cluster import on_cluster",
+    "cluster": "import distributed; from pairseek.experiments.runs.cluster import on_cluster",
     "faiss": "import faiss; from pairseek import indexes",
     "qdrant": "import qdrant_client; from pairseek import indexes",
     "pgvector": "import psycopg; from pairseek.indexes import PgvectorIndex; PgvectorIndex(None, 'shelf')",

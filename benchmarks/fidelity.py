@@ -19,7 +19,7 @@ import numpy as np
 
 import pairseek as ps
 from food import RATE, items, name, response
-from pairseek.model.responses import NOISES
+from pairseek.model.noise import NOISES
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from helpers.shortfall import along_a_search

@@ -35,17 +35,17 @@ from scipy.special import log_expit
 import pairseek as ps
 from journal import outcomes
 from pairseek.evaluate import EvaluationResults, evaluate
-from pairseek.evaluate.figures import draw
-from pairseek.population.data import Data
-from pairseek.population.fit import beliefs
+from pairseek.experiments.evaluation.figures import draw
+from pairseek.people.population.data import Data
+from pairseek.people.population.fit import beliefs
 
 ROOT = Path(__file__).resolve().parents[1]
 ANSWERS = (0, 5, 10, 20)
 NAMES = {"gss_music": "Kinds of music", "food_world_cup": "National cuisines"}
 # First seed of simulated populations and worlds.
 FIRST = 100
-# Worlds of few people, and newcomers to each. The choices of `population/predictive.py` were made on the worlds with
-# seeds 0 to 134; give --first 135 or more for reports.
+# Worlds of few people, and newcomers to each. The choices of `people/population/predictive.py` were made on the worlds
+# with seeds 0 to 134; give --first 135 or more for reports.
 WORLDS, NEWCOMERS = 96, 16
 # Quadrature over a standard normal.
 NODES, SHARES = hermegauss(15)[0], hermegauss(15)[1] / hermegauss(15)[1].sum()

@@ -23,8 +23,8 @@ from scipy.stats import kendalltau
 
 import pairseek as ps
 from pairseek.core.types import FloatArray
-from pairseek.ranking import find_segments
-from pairseek.ranking import segments as mixtures
+from pairseek.people.ranking import find_segments
+from pairseek.people.ranking import segments as mixtures
 
 # Noise constant, and the standard deviation of people within a segment and of a group without segments.
 _K, _WITHIN, _ALONE = 2.0, 0.6, 0.8

@@ -28,9 +28,9 @@ import numpy as np
 import pairseek as ps
 from food import folder, items, name, response
 from journal import outcomes
-from pairseek.candidates.context import SelectionContext
-from pairseek.candidates.sampled import sampled_pairs
-from pairseek.strategies.features import typical_response
+from pairseek.pairs.context import SelectionContext
+from pairseek.pairs.features import typical_response
+from pairseek.pairs.sources.sampled import sampled_pairs
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 METHODS = ("known", "unknown", "fixed")

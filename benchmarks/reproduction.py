@@ -26,8 +26,8 @@ from pairseek.experiments.figures.bounds import CEILING, stopping_times, thresho
 from pairseek.experiments.report import duration
 from pairseek.experiments.reproduction import REPRODUCTIONS
 from pairseek.experiments.results import standard_error
+from pairseek.experiments.runs.journal import JOURNAL, read_journal
 from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
-from pairseek.runs.journal import JOURNAL, read_journal
 
 ACTIVE = ("InfoGain", "EPMV", "MCMV")
 MARKS = (20, 40, 60, 80)

@@ -28,11 +28,11 @@ from scipy.special import expit
 import defaults
 import food
 import pairseek as ps
-from pairseek.candidates.context import SelectionContext
-from pairseek.defaults import default_response
-from pairseek.estimates import expected_utilities
-from pairseek.evaluate.replay import Person
-from pairseek.strategies.features import residual_unit, typical_response
+from pairseek.experiments.evaluation.replay import Person
+from pairseek.pairs.context import SelectionContext
+from pairseek.pairs.features import residual_unit, typical_response
+from pairseek.search.defaults import default_response
+from pairseek.search.recommending import expected_utilities
 
 ASSUMED = {
     "the paper's model": lambda _: ps.Logistic(),

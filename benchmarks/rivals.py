@@ -29,11 +29,11 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 import pairseek as ps
-from pairseek.candidates import Candidates
-from pairseek.estimates import expected_utilities
-from pairseek.evaluate.picks import pick_measures
-from pairseek.evaluate.replay import Person, Popularity, plain_items
-from pairseek.strategies.baselines.nearest import nearest_pairs
+from pairseek.experiments.evaluation.picks import pick_measures
+from pairseek.experiments.evaluation.replay import Person, Popularity, plain_items
+from pairseek.pairs.sources import Candidates
+from pairseek.pairs.strategies.baselines.nearest import nearest_pairs
+from pairseek.search.recommending import expected_utilities
 
 ROOT = Path(__file__).resolve().parents[1]
 ANSWERS = (0, 2, 5, 10, 20)
@@ -538,7 +538,7 @@ DRAWN = {
 
 def draw(results: Results, folder: Path) -> None:
     """Write ``rivals.png``: a row for each data set, a column for each goal."""
-    from pairseek.runs.figure_style import canvas, drawing
+    from pairseek.experiments.figure_style import canvas, drawing
 
     with drawing():
         figure, axes = canvas(11.0, 6.6, len(NAMES), len(MATCHING))

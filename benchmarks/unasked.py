@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 import pairseek as ps
-from pairseek.estimates import expected_utilities
-from pairseek.evaluate.replay import Person, Popularity
+from pairseek.experiments.evaluation.replay import Person, Popularity
+from pairseek.search.recommending import expected_utilities
 from rivals import NAMES, World, average, data_folder, half_of, qdrant
 
 ANSWERS = (0, 5, 10, 20)

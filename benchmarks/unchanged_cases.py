@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import pairseek as ps
-from pairseek.candidates import SOURCES
+from pairseek.pairs.sources import SOURCES
 
 UNKNOWN = ps.Unknown()
 BOX = ps.UniformBox(-2.5, 2.5)

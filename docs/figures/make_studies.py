@@ -22,7 +22,7 @@ from helpers.browsers import FLAGS, chromium  # noqa: E402
 from helpers.serving import configuration, served  # noqa: E402
 from pairseek.model.items import Items  # noqa: E402
 from pairseek.store import learning, populations  # noqa: E402
-from pairseek.web import auth  # noqa: E402
+from pairseek.web.access import auth  # noqa: E402
 from pairseek.web.sessions.advance import Answer  # noqa: E402
 
 PASSWORD = "figures-of-the-docs"

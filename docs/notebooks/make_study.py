@@ -12,7 +12,7 @@ import numpy as np
 import pairseek as ps
 from pairseek.store import migrate
 from pairseek.store.database import Database
-from pairseek.web.data import bundle
+from pairseek.web.results import bundle
 from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue

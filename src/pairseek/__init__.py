@@ -9,31 +9,32 @@ from typing import Any as _Any
 
 from pairseek import errors
 from pairseek._version import __version__
-from pairseek.candidates import AllPairs, Candidates, ListedPairs, Rest, SampledPairs
 from pairseek.core.lazy import LazyMembers as _LazyMembers
 from pairseek.core.types import Belief, Event, Query
 from pairseek.errors import DefaultWarning, DimensionWarning, PairseekError, ScaleWarning
-from pairseek.estimates import Estimate, IdealPoint, Recommendation
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, UniformBox
+from pairseek.model.recommendations import Recommendation
 from pairseek.model.responses import Logistic, Probit
 from pairseek.model.unknowns import Beta, LogNormal, NoiseKinds, Normal, Unknown
 from pairseek.numerics.parallel import set_thread_count
+from pairseek.pairs.sources import AllPairs, Candidates, ListedPairs, Rest, SampledPairs
+from pairseek.pairs.strategies import InfoGain, Random
 from pairseek.posteriors import EP
 from pairseek.search import Search
-from pairseek.stopping import AfterAnswers, BestItemFound, GainBelow, InformationBelow, RadiusBelow
-from pairseek.strategies import InfoGain, Random
+from pairseek.search.estimates import Estimate, IdealPoint
+from pairseek.search.stopping import AfterAnswers, BestItemFound, GainBelow, InformationBelow, RadiusBelow
 
 if _TYPE_CHECKING:
     from pairseek import datasets, embed, experiments
     from pairseek.model import bounds, metrics
     from pairseek.model.vectors import VectorMap
-    from pairseek.population import Choices, Population
+    from pairseek.pairs.strategies import EPMV, EUBO, MCMV, GreedyMSE, GreedyVolume, Shortlist
+    from pairseek.pairs.strategies.baselines import ActRank, GaussCloud, GaussSearch
+    from pairseek.people.population import Choices, Population
+    from pairseek.people.ranking import Ranking, rank
     from pairseek.posteriors import Grid, Particles
-    from pairseek.ranking import Ranking, rank
-    from pairseek.simulate import SimulatedUser
-    from pairseek.strategies import EPMV, EUBO, MCMV, GreedyMSE, GreedyVolume, Shortlist
-    from pairseek.strategies.baselines import ActRank, GaussCloud, GaussSearch
+    from pairseek.search.simulate import SimulatedUser
 
 # Loaded when they are first named, because a search does without them.
 _MEMBERS = _LazyMembers[_Any](
@@ -43,23 +44,23 @@ _MEMBERS = _LazyMembers[_Any](
         "embed": "pairseek.embed",
         "experiments": "pairseek.experiments",
         "metrics": "pairseek.model.metrics",
-        "ActRank": "pairseek.strategies.baselines:ActRank",
-        "Choices": "pairseek.population:Choices",
-        "EPMV": "pairseek.strategies:EPMV",
-        "EUBO": "pairseek.strategies:EUBO",
-        "GaussCloud": "pairseek.strategies.baselines:GaussCloud",
-        "GaussSearch": "pairseek.strategies.baselines:GaussSearch",
-        "GreedyMSE": "pairseek.strategies:GreedyMSE",
-        "GreedyVolume": "pairseek.strategies:GreedyVolume",
+        "ActRank": "pairseek.pairs.strategies.baselines:ActRank",
+        "Choices": "pairseek.people.population:Choices",
+        "EPMV": "pairseek.pairs.strategies:EPMV",
+        "EUBO": "pairseek.pairs.strategies:EUBO",
+        "GaussCloud": "pairseek.pairs.strategies.baselines:GaussCloud",
+        "GaussSearch": "pairseek.pairs.strategies.baselines:GaussSearch",
+        "GreedyMSE": "pairseek.pairs.strategies:GreedyMSE",
+        "GreedyVolume": "pairseek.pairs.strategies:GreedyVolume",
         "Grid": "pairseek.posteriors:Grid",
-        "MCMV": "pairseek.strategies:MCMV",
+        "MCMV": "pairseek.pairs.strategies:MCMV",
         "Particles": "pairseek.posteriors:Particles",
-        "Population": "pairseek.population:Population",
-        "Ranking": "pairseek.ranking:Ranking",
-        "Shortlist": "pairseek.strategies:Shortlist",
-        "SimulatedUser": "pairseek.simulate:SimulatedUser",
+        "Population": "pairseek.people.population:Population",
+        "Ranking": "pairseek.people.ranking:Ranking",
+        "Shortlist": "pairseek.pairs.strategies:Shortlist",
+        "SimulatedUser": "pairseek.search.simulate:SimulatedUser",
         "VectorMap": "pairseek.model.vectors:VectorMap",
-        "rank": "pairseek.ranking:rank",
+        "rank": "pairseek.people.ranking:rank",
     }
 )
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek.candidates.context import Selection
 from pairseek.core.types import Belief, BeliefInfo
 from pairseek.model.responses import Response
+from pairseek.pairs.context import Selection
 from pairseek.posteriors.base import generator_for, sampled_belief
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 import pairseek as ps
-from pairseek.population import fit as fitting
-from pairseek.population.data import Data
-from pairseek.population.residual import scale_of
-from pairseek.population.selection import log_predicted
+from pairseek.people.population import fit as fitting
+from pairseek.people.population.data import Data
+from pairseek.people.population.residual import scale_of
+from pairseek.people.population.selection import log_predicted
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import uvicorn
 
 from pairseek.model.items import Items
 from pairseek.store import people
-from pairseek.web import auth
+from pairseek.web.access import auth
 from pairseek.web.app import create_app
 from pairseek.web.server import configuration_of
 from pairseek.web.sessions.advance import Answer

@@ -1,6 +1,6 @@
 """How far the best pair by table, and by table and samples, falls short of the best candidate.
 
-Used by test_fidelity.py on a small catalogue and by benchmarks/fidelity.py in the setting of the paper.
+Used by test_selection.py on a small catalogue and by benchmarks/fidelity.py in the setting of the paper.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import numpy as np
 from scipy.special import expit
 
 from helpers.situations import belief_of
-from pairseek.candidates.context import SelectionContext, best_of
-from pairseek.candidates.rest import Resting
-from pairseek.candidates.sampled import sampled_pairs
 from pairseek.core.types import Evidence
 from pairseek.model.priors import UniformBox
+from pairseek.pairs.context import SelectionContext, best_of
+from pairseek.pairs.rest import Resting
+from pairseek.pairs.sources.sampled import sampled_pairs
 from pairseek.posteriors import Particles
 
 

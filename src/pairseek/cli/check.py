@@ -20,9 +20,10 @@ from pairseek.core.validation import one_of
 from pairseek.embed import Health, check
 from pairseek.embed.health_page import write_health
 from pairseek.errors import InvalidParameter
+from pairseek.experiments.figure_style import require_drawing
+from pairseek.model.noise import NOISES
 from pairseek.model.priors import UniformBox
-from pairseek.model.responses import NOISES, RESPONSES
-from pairseek.runs.figure_style import require_drawing
+from pairseek.model.responses import RESPONSES
 
 _STYLES = {"good": "green", "note": "yellow", "act": "bold red"}
 

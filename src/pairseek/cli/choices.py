@@ -8,9 +8,9 @@ from typing import Literal, cast, get_args
 from pairseek.cli.items import read_items, with_text_ids
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
-from pairseek.population import Choices
-from pairseek.population.formats import bundle
-from pairseek.population.residual import ResidualSetting
+from pairseek.people.formats import bundle
+from pairseek.people.population import Choices
+from pairseek.people.population.residual import ResidualSetting
 
 
 def parse_setting(option: str, text: str) -> bool | Literal["auto"]:

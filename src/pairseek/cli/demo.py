@@ -19,13 +19,13 @@ from rich.table import Table
 from pairseek.cli.signals import Stopped, orderly_stop
 from pairseek.core.text import plural
 from pairseek.datasets import colours, hex_from_oklab
-from pairseek.defaults import TIE_WIDTH
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.search import Search
-from pairseek.simulate import SimulatedUser
-from pairseek.stopping import AfterAnswers
+from pairseek.search.defaults import TIE_WIDTH
+from pairseek.search.simulate import SimulatedUser
+from pairseek.search.stopping import AfterAnswers
 
 ANSWERS = 15
 """Default number of answers: they take a minute, and the median error is about 0.1 in Oklab."""

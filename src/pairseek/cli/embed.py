@@ -22,8 +22,8 @@ from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.dimension import DIMENSIONS, DimensionChoice
 from pairseek.embed.provenance import check_place
 from pairseek.errors import InvalidParameter
+from pairseek.experiments.figure_style import require_drawing
 from pairseek.model.items import Items
-from pairseek.runs.figure_style import require_drawing
 
 AUTO = "auto"
 

@@ -20,13 +20,13 @@ from pairseek.core.text import plural
 from pairseek.core.validation import one_of
 from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
-from pairseek.evaluate.evaluation import ANSWERS
-from pairseek.evaluate.figures import draw
-from pairseek.evaluate.spec import FIRST_MEASURES, PICKS, POPULARITY, WITHHOLD
-from pairseek.goals import Goal
-from pairseek.runs.figure_style import require_drawing
-from pairseek.runs.part_records import default_label
-from pairseek.strategies import Random
+from pairseek.experiments.evaluation.evaluation import ANSWERS
+from pairseek.experiments.evaluation.figures import draw
+from pairseek.experiments.evaluation.specification import FIRST_MEASURES, PICKS, POPULARITY, WITHHOLD
+from pairseek.experiments.figure_style import require_drawing
+from pairseek.experiments.runs.part_records import default_label
+from pairseek.pairs.strategies import Random
+from pairseek.search.goals import Goal
 
 _RANDOM = default_label(Random())
 _TITLES = {

@@ -41,7 +41,7 @@ def command(
         study = find_study(opened, slug)
         target = Path(f"{slug}.zip" if table is None else f"{slug}-{table}.csv") if out is None else out
         if table is None:
-            from pairseek.web.data import bundle
+            from pairseek.web.results import bundle
 
             with target.open("wb") as file:
                 bundle.write(opened, study, file)
@@ -51,7 +51,7 @@ def command(
 
 
 def _write_table(database: Database, study: Study, table: str, target: Path) -> None:
-    from pairseek.web.data import tables
+    from pairseek.web.results import tables
 
     if table not in tables.TABLES:
         raise InvalidParameter(f"there is no table {table!r}: use one of {', '.join(tables.TABLES)}")

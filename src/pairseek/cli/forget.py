@@ -33,7 +33,7 @@ def command(
     if expired == (study is not None) or (study is None) != (participant is None):
         raise InvalidParameter("give a STUDY and a PARTICIPANT, or --expired alone; see pairseek forget --help")
     with open_database(database, create=False) as opened:
-        from pairseek.web.data import forgetting
+        from pairseek.web import forgetting
         from pairseek.web.studies.catalogue import Catalogue
 
         if study is None or participant is None:

@@ -20,8 +20,8 @@ from pairseek.core.validation import one_of, whole
 from pairseek.experiments.figures.study_plan import draw_plan
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.study_plan import STRATEGIES, Need, Question, StudyPlan, plan
-from pairseek.model.responses import NOISES
-from pairseek.strategies import strategies as all_strategies
+from pairseek.model.noise import NOISES
+from pairseek.pairs.strategies import strategies as all_strategies
 
 _FAR = 1e4
 

@@ -14,7 +14,7 @@ from pairseek.cli.database import current_user, find_study, open_database
 from pairseek.cli.options import Appeal, AsJson, Coordinates, Curvature, DatabaseOption, Rescale, Residual
 from pairseek.cli.progress import LearningProgress
 from pairseek.errors import InvalidParameter
-from pairseek.population import Population
+from pairseek.people.population import Population
 
 app = typer.Typer(help="Learn a population model from earlier people.", no_args_is_help=True)
 
@@ -95,7 +95,7 @@ def fit(
 
 def _of_study(slug: str, database: str | None, *, as_json: bool) -> None:
     with open_database(database, create=False) as opened:
-        from pairseek.web.data import populations
+        from pairseek.web.learning import populations
 
         version, population = populations.fit(opened, find_study(opened, slug), current_user())
     _show(population, f"New sessions of {slug} start with version {version}.", as_json=as_json)

@@ -22,7 +22,7 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from pairseek.experiments import Progress
-from pairseek.population.fit import LearningStep
+from pairseek.people.population.fit import LearningStep
 
 
 class _Rate(ProgressColumn):

@@ -16,9 +16,9 @@ from pairseek.cli.items import read_items, with_text_ids
 from pairseek.cli.options import AsJson, Coordinates, DatabaseOption
 from pairseek.core.text import plural
 from pairseek.errors import InvalidChoices, InvalidParameter
-from pairseek.population import Choices
-from pairseek.population.formats import bundle
-from pairseek.ranking import Ranking, rank
+from pairseek.people.formats import bundle
+from pairseek.people.population import Choices
+from pairseek.people.ranking import Ranking, rank
 
 
 def command(
@@ -96,7 +96,7 @@ def _of_bundle(path: Path, items: Path | None, coordinates: str | None, *, every
 
 def _of_study(slug: str, database: str | None, *, everyone: bool) -> Ranking:
     with open_database(database, create=False) as opened:
-        from pairseek.web.data.findings import ranking_of
+        from pairseek.web.results.findings import ranking_of
 
         return ranking_of(opened, find_study(opened, slug), everyone=everyone)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pairseek import serialization
 from pairseek._version import MODEL_VERSION
 from pairseek.cli.database import require_web
 from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
+from pairseek.search import serialization
 
 if TYPE_CHECKING:
-    from pairseek.web.data.bundle import Bundle
+    from pairseek.web.results.bundle import Bundle
 
 
 def command(
@@ -41,7 +41,7 @@ def command(
     disagree.
     """
     require_web()
-    from pairseek.web.data import bundle
+    from pairseek.web.results import bundle
 
     read = bundle.read(path)
     if strategy is not None and read.configuration.is_similarity:
@@ -72,7 +72,7 @@ def command(
 
 
 def _replay_with(read: Bundle, strategy: str, out: Path | None) -> None:
-    from pairseek.web.data import bundle
+    from pairseek.web.results import bundle
 
     try:
         serialization.decode("strategy", {"name": strategy})

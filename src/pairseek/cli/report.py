@@ -30,8 +30,8 @@ def command(
     PDF by a browser.
     """
     with open_database(database, create=False) as opened:
-        from pairseek.web.data.findings import study_findings
         from pairseek.web.pages import languages, render_report
+        from pairseek.web.results.findings import study_findings
         from pairseek.web.views.findings import report_page
 
         if language not in languages():

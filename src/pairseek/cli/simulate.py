@@ -15,10 +15,10 @@ from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
 from pairseek.experiments import Specification, read_record, read_specification, run
+from pairseek.experiments.figure_style import require_drawing
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.reproduction import draw_any
 from pairseek.model.noise import NOISES
-from pairseek.runs.figure_style import require_drawing
 
 
 def command(

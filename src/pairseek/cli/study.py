@@ -58,7 +58,7 @@ def create(
 
 def _create_from(source: str, slug: str | None, database: str | None) -> None:
     with open_database(database, create=False) as opened:
-        from pairseek.web.data import similarity
+        from pairseek.web.learning import similarity
 
         study = find_study(opened, source)
         made = similarity.search_among(opened, study, current_user(), slug=slug)
@@ -120,7 +120,7 @@ def delete(slug: Slug, *, yes: Yes = False, database: DatabaseOption = None) -> 
     """
     with open_database(database, create=False) as opened:
         from pairseek.store.counts import counts
-        from pairseek.web.data import forgetting
+        from pairseek.web import forgetting
 
         study = find_study(opened, slug)
         found = opened.read(lambda connection: counts(connection, study.row.id, "9999"))

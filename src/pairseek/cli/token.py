@@ -35,7 +35,7 @@ def create(
     """
     with open_database(database, create=False) as opened:
         from pairseek.store import people
-        from pairseek.web.auth import make_token
+        from pairseek.web.access.auth import make_token
 
         if user not in opened.read(people.user_names):
             raise InvalidParameter(f"there is no user {user!r}: see pairseek user list, or create it with user add")
@@ -65,7 +65,7 @@ def revoke(
     """Revoke a token. Requests that carry it are refused from now on."""
     with open_database(database, create=False) as opened:
         from pairseek.cli.database import current_user
-        from pairseek.web.auth import revoke_token
+        from pairseek.web.access.auth import revoke_token
 
         revoke_token(opened, number, current_user())
     typer.echo(f"Token {number} was revoked.")

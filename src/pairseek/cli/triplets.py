@@ -8,7 +8,8 @@ from pathlib import Path
 from pairseek.core.types import ItemId
 from pairseek.embed import Triplets
 from pairseek.errors import InvalidParameter
-from pairseek.model.responses import Logistic, Noise, Probit, Response
+from pairseek.model.noise import Noise
+from pairseek.model.responses import Logistic, Probit, Response
 
 
 def read_triplets(path: Path, ids: Sequence[ItemId] | None, option: str, where: Sequence[str] | None) -> Triplets:

@@ -37,7 +37,7 @@ def add(
     A new password ends the user's logins and tokens.
     """
     with open_database(database) as opened:
-        from pairseek.web.auth import set_password
+        from pairseek.web.access.auth import set_password
 
         password = typer.prompt("Password", hide_input=True) if ask else secrets.token_urlsafe(12)
         set_password(opened, name, password, is_admin=admin)
@@ -54,7 +54,7 @@ def remove(
     """Remove a user, who is signed out, with all of the user's tokens. Studies stay."""
     with open_database(database, create=False) as opened:
         from pairseek.store import people
-        from pairseek.web.auth import remove_user
+        from pairseek.web.access.auth import remove_user
 
         if name not in opened.read(people.user_names):
             raise InvalidParameter(f"there is no user {name!r}: see pairseek user list")

@@ -21,8 +21,8 @@ import numpy as np
 
 from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra
 from pairseek.model.items import Items
-from pairseek.model.noise import PUBLISHED_NOISES
-from pairseek.model.responses import Logistic, Noise, Probit, Response
+from pairseek.model.noise import PUBLISHED_NOISES, Noise
+from pairseek.model.responses import Logistic, Probit, Response
 
 ENVIRONMENT = "PAIRSEEK_DATA"
 MIRROR = "PAIRSEEK_FOOD10K_URL"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pairseek.errors import InvalidFile
-from pairseek.runs.figure_style import INK, canvas, drawing
+from pairseek.experiments.figure_style import INK, canvas, drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

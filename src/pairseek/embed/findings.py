@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from pairseek.candidates import SampledPairs
 from pairseek.core.messages import words
 from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.embed.noise import NoiseFit
@@ -18,9 +17,10 @@ from pairseek.model.items import Items
 from pairseek.model.metrics import triplet_error
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
+from pairseek.pairs.sources import SampledPairs
 from pairseek.search import Search
-from pairseek.simulate import SimulatedUser
-from pairseek.stopping import RadiusBelow
+from pairseek.search.simulate import SimulatedUser
+from pairseek.search.stopping import RadiusBelow
 
 Level = Literal["good", "note", "act"]
 

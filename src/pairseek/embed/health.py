@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.core.validation import whole
-from pairseek.defaults import default_prior, resolve
 from pairseek.embed.findings import (
     Finding,
     agreeing,
@@ -31,9 +30,11 @@ from pairseek.embed.findings import (
 from pairseek.embed.noise import NoiseFit, fit_noise
 from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidParameter
+from pairseek.model.defaults import default_prior
 from pairseek.model.items import Items
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
+from pairseek.search.defaults import resolve
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from pairseek.core.maps import principal_plane
 from pairseek.core.types import FloatArray
 from pairseek.embed.findings import INFORMATIVE
 from pairseek.embed.health import Health
-from pairseek.runs.figure_style import FAINT, INK, canvas, drawing
-from pairseek.runs.html_report import image, write_html
+from pairseek.experiments.figure_style import FAINT, INK, canvas, drawing
+from pairseek.experiments.html_report import image, write_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

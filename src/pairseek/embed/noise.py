@@ -21,7 +21,8 @@ from pairseek.embed.objective import distances
 from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
-from pairseek.model.responses import NOISES, RESPONSES, Response
+from pairseek.model.noise import NOISES
+from pairseek.model.responses import RESPONSES, Response
 from pairseek.numerics.compilation import first_use
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from pairseek.core.csv import table_rows
 from pairseek.core.types import IntArray, ItemId
 from pairseek.errors import InvalidTriplets
-from pairseek.population.formats.bundle import ANSWERS, content_of, items
-from pairseek.population.formats.table import Table
+from pairseek.people.formats.bundle import ANSWERS, content_of, items
+from pairseek.people.formats.table import Table
 
 # Columns of files that contain anchor, near and far.
 DIRECT = (("anchor", "near", "far"), ("head", "winner", "loser"))

@@ -7,16 +7,47 @@ Examples
 ('InfoGain', 'EPMV', 'MCMV')
 """
 
-from pairseek.experiments.measures import MEASURES
-from pairseek.experiments.paper import SPECIFICATIONS
-from pairseek.experiments.reproduction import REPRODUCTIONS, Wishes, reproduce
-from pairseek.experiments.results import Paired, Results
-from pairseek.experiments.simulation import run
-from pairseek.experiments.spec import Answering, Contender, Setting, Specification
-from pairseek.experiments.specification_files import read_record, read_specification, to_toml
-from pairseek.experiments.trial import run_trial
-from pairseek.runs.plan import Outcome, Task
-from pairseek.runs.plan import RunStatus as Progress
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from pairseek.core.lazy import LazyMembers as _LazyMembers
+
+if _TYPE_CHECKING:
+    from pairseek.experiments.measures import MEASURES
+    from pairseek.experiments.paper import SPECIFICATIONS
+    from pairseek.experiments.reproduction import REPRODUCTIONS, Wishes, reproduce
+    from pairseek.experiments.results import Paired, Results
+    from pairseek.experiments.runs.plan import Outcome, Task
+    from pairseek.experiments.runs.plan import RunStatus as Progress
+    from pairseek.experiments.simulation import run
+    from pairseek.experiments.specification import Answering, Contender, Setting, Specification
+    from pairseek.experiments.specification_files import read_record, read_specification, to_toml
+    from pairseek.experiments.trial import run_trial
+
+# Loaded when they are first named: the service and quizzes use the runs, and none of the rest.
+_MEMBERS = _LazyMembers[_Any](
+    {
+        "Answering": "pairseek.experiments.specification:Answering",
+        "Contender": "pairseek.experiments.specification:Contender",
+        "MEASURES": "pairseek.experiments.measures:MEASURES",
+        "Outcome": "pairseek.experiments.runs.plan:Outcome",
+        "Paired": "pairseek.experiments.results:Paired",
+        "Progress": "pairseek.experiments.runs.plan:RunStatus",
+        "REPRODUCTIONS": "pairseek.experiments.reproduction:REPRODUCTIONS",
+        "Results": "pairseek.experiments.results:Results",
+        "SPECIFICATIONS": "pairseek.experiments.paper:SPECIFICATIONS",
+        "Setting": "pairseek.experiments.specification:Setting",
+        "Specification": "pairseek.experiments.specification:Specification",
+        "Task": "pairseek.experiments.runs.plan:Task",
+        "Wishes": "pairseek.experiments.reproduction:Wishes",
+        "read_record": "pairseek.experiments.specification_files:read_record",
+        "read_specification": "pairseek.experiments.specification_files:read_specification",
+        "reproduce": "pairseek.experiments.reproduction:reproduce",
+        "run": "pairseek.experiments.simulation:run",
+        "run_trial": "pairseek.experiments.trial:run_trial",
+        "to_toml": "pairseek.experiments.specification_files:to_toml",
+    }
+)
 
 __all__ = [
     "MEASURES",
@@ -39,3 +70,7 @@ __all__ = [
     "run_trial",
     "to_toml",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    return _MEMBERS.attribute_of(__name__, name)

@@ -14,11 +14,11 @@ from pathlib import Path
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.core.types import JSON
 from pairseek.experiments.data import load_items
-from pairseek.experiments.spec import Specification
+from pairseek.experiments.runs.journal import JOURNAL, RUN, read_journal
+from pairseek.experiments.runs.plan import Outcome, Task
+from pairseek.experiments.specification import Specification
 from pairseek.model.items import Items, Space
-from pairseek.runs.journal import JOURNAL, RUN, read_journal
-from pairseek.runs.plan import Outcome, Task
-from pairseek.strategies.base import Procedure
+from pairseek.pairs.strategies.base import Procedure
 
 
 def trial_keys(specification: Specification, items: tuple[Items | Space, ...]) -> dict[tuple[int, int], str]:

@@ -9,11 +9,11 @@ from functools import lru_cache
 
 from pairseek.datasets import colours, food10k, synthetic
 from pairseek.errors import InvalidParameter
-from pairseek.experiments.spec import Setting, Specification
+from pairseek.experiments.runs.plan import Outcome, Task
+from pairseek.experiments.specification import Setting, Specification
 from pairseek.experiments.trial import run_trial
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import UniformBox
-from pairseek.runs.plan import Outcome, Task
 
 _WARM_UP = 6
 """Number of answers after which the particles have moved at least once."""

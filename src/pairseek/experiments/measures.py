@@ -9,9 +9,9 @@ import numpy as np
 
 from pairseek.core.types import FloatArray
 from pairseek.errors import Unsupported
-from pairseek.estimates import Estimate
 from pairseek.model import metrics
 from pairseek.model.items import Items, Space
+from pairseek.search.estimates import Estimate
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,11 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from pairseek.experiments.sampled_epmv import SampledEPMV
-from pairseek.experiments.spec import Answering, Contender, Setting, Specification, Truth
-from pairseek.model.noise import PUBLISHED_NOISES
-from pairseek.model.responses import Noise
+from pairseek.experiments.specification import Answering, Contender, Setting, Specification, Truth
+from pairseek.model.noise import PUBLISHED_NOISES, Noise
+from pairseek.pairs.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain, Random
+from pairseek.pairs.strategies.baselines import ActRank, GaussCloud, GaussSearch
 from pairseek.posteriors import Particles
-from pairseek.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain, Random
-from pairseek.strategies.baselines import ActRank, GaussCloud, GaussSearch
 
 Preset: TypeAlias = Literal["quick", "paper"]
 PRESETS: tuple[Preset, ...] = ("quick", "paper")

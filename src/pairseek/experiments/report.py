@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from pairseek.core.text import plural
+from pairseek.experiments.figure_style import SavedFigure
+from pairseek.experiments.html_report import image, write_html
 from pairseek.experiments.measures import MEASURES
 from pairseek.experiments.results import Results
 from pairseek.experiments.specification_files import to_toml
-from pairseek.runs.figure_style import SavedFigure
-from pairseek.runs.html_report import image, write_html
 
 MARKS = (20, 40, 60, 80)
 _STYLE = """

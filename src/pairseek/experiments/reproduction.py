@@ -14,17 +14,17 @@ from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.experiments import paper
 from pairseek.experiments.common_trials import finished_elsewhere
 from pairseek.experiments.data import load_items
+from pairseek.experiments.figure_style import NamedFigure, SavedFigure, drawing, require_drawing, save
 from pairseek.experiments.figures import bounds, curves, dimensions, posterior, speed
 from pairseek.experiments.figures.curves import Panel, draw_panels
 from pairseek.experiments.paper import PRESETS, SPECIFICATIONS, Preset
 from pairseek.experiments.report import Section
 from pairseek.experiments.results import Results, TableFormat
+from pairseek.experiments.runs.journal import JOURNAL
+from pairseek.experiments.runs.plan import Outcome, RunStatus, Task
 from pairseek.experiments.simulation import run
-from pairseek.experiments.spec import Specification
+from pairseek.experiments.specification import Specification
 from pairseek.model.metrics import triplet_error
-from pairseek.runs.figure_style import NamedFigure, SavedFigure, drawing, require_drawing, save
-from pairseek.runs.journal import JOURNAL
-from pairseek.runs.plan import Outcome, RunStatus, Task
 
 DATA = ("food10k", "synthetic")
 

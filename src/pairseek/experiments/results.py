@@ -20,10 +20,10 @@ from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray, IntArray
 from pairseek.core.validation import one_of
 from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra
-from pairseek.experiments.spec import Specification
+from pairseek.experiments.runs.journal import JOURNAL, RUN, SPECIFICATION, read_journal, write_result
+from pairseek.experiments.runs.plan import Outcome, Task
+from pairseek.experiments.specification import Specification
 from pairseek.experiments.specification_files import read_specification
-from pairseek.runs.journal import JOURNAL, RUN, SPECIFICATION, read_journal, write_result
-from pairseek.runs.plan import Outcome, Task
 
 TableFormat: TypeAlias = Literal["csv", "parquet"]
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from pairseek.core.types import Belief, FloatArray, IntArray
-from pairseek.strategies import EPMV
-from pairseek.strategies.features import PairFeatures
+from pairseek.pairs.features import PairFeatures
+from pairseek.pairs.strategies import EPMV
 
 _FIRST = 512
 """Candidates of the highest utility by table, averaged first: the best of them excludes most of the others."""

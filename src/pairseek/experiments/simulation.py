@@ -8,9 +8,9 @@ from pathlib import Path
 from pairseek.core.validation import one_of
 from pairseek.experiments.data import Parcel, load_items
 from pairseek.experiments.results import Results, TableFormat, require_parquet
-from pairseek.experiments.spec import Specification
-from pairseek.runs.plan import Outcome, RunStatus, Task
-from pairseek.runs.runner import run_plan
+from pairseek.experiments.runs.plan import Outcome, RunStatus, Task
+from pairseek.experiments.runs.runner import run_plan
+from pairseek.experiments.specification import Specification
 
 
 def run(

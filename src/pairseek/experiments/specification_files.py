@@ -12,10 +12,10 @@ from typing import Any
 from pairseek.core.csv import TEXT_ENDINGS
 from pairseek.core.validation import known_fields, suggestion, table, whole
 from pairseek.errors import InvalidParameter
-from pairseek.experiments.spec import NAMED_DATA, Answering, Contender, Setting, Specification
+from pairseek.experiments.runs import toml
+from pairseek.experiments.runs.part_records import part_from, strategy_from
+from pairseek.experiments.specification import NAMED_DATA, Answering, Contender, Setting, Specification
 from pairseek.model.responses import Response
-from pairseek.runs import toml
-from pairseek.runs.part_records import part_from, strategy_from
 
 _SETTING = tuple(f.name for f in fields(Setting))
 _OWN = tuple(f.name for f in fields(Specification))

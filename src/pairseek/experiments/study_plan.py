@@ -11,17 +11,18 @@ import numpy as np
 import scipy
 
 from pairseek.core.types import JSON, FloatArray
-from pairseek.defaults import default_prior
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.results import Results, TableFormat
+from pairseek.experiments.runs.part_records import strategy_from
+from pairseek.experiments.runs.plan import RunStatus
 from pairseek.experiments.simulation import run
-from pairseek.experiments.spec import Answering, Contender, Setting, Specification
+from pairseek.experiments.specification import Answering, Contender, Setting, Specification
 from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
+from pairseek.model.defaults import default_prior
 from pairseek.model.items import Items
+from pairseek.model.noise import Noise
 from pairseek.model.priors import UniformBox
-from pairseek.model.responses import Noise, Response
-from pairseek.runs.part_records import strategy_from
-from pairseek.runs.plan import RunStatus
+from pairseek.model.responses import Response
 
 LEVEL = 0.95
 STRATEGIES = ("infogain", "epmv", "mcmv", "random")

@@ -12,20 +12,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairseek.candidates import Rest, SampledPairs
 from pairseek.core.types import Belief, Evidence, Query, Side
 from pairseek.errors import Unsupported
 from pairseek.experiments.measures import MEASURES, Measure, MeasurementContext
-from pairseek.experiments.spec import Answering, Setting, Specification
+from pairseek.experiments.runs.plan import Outcome, Task
+from pairseek.experiments.specification import Answering, Setting, Specification
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
+from pairseek.pairs.sources import Rest, SampledPairs
+from pairseek.pairs.strategies.base import Procedure, Utility
 from pairseek.posteriors import EP, Particles, Posterior
 from pairseek.posteriors.base import BasePosterior
-from pairseek.runs.plan import Outcome, Task
 from pairseek.search import Search
-from pairseek.simulate import SimulatedUser
-from pairseek.strategies.base import Procedure, Utility
+from pairseek.search.simulate import SimulatedUser
 
 _POINT, _ANSWERS, _SEARCH, _SUBSAMPLE, _BATCHES = range(5)
 

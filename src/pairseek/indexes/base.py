@@ -13,10 +13,10 @@ import numpy as np
 from pairseek.core.types import Belief, FloatArray, ItemId
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidItems, InvalidParameter, PairseekError, StoreUnavailable
-from pairseek.estimates import Recommendation
 from pairseek.model.curvature import extended_items, extended_prior
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior, moments_of
+from pairseek.model.recommendations import Recommendation
 from pairseek.model.responses import Response
 
 Hit: TypeAlias = tuple[ItemId, float]

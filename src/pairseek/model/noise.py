@@ -2,7 +2,7 @@
 
 A new kind is a record in `NOISE_KINDS`, its name in `Noise`, and its code with a branch in
 `pairseek.numerics.pair_kernels.pair_constant`; branch and bound needs its rule in
-`pairseek.candidates.branch_and_bound.bounds` as well.
+`pairseek.pairs.sources.branch_and_bound.bounds` as well.
 """
 
 from __future__ import annotations

@@ -36,9 +36,7 @@ from pairseek.core.limits import Limit
 from pairseek.core.types import Evidence, FloatArray
 from pairseek.core.validation import is_number
 from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.model.noise import NOISES as NOISES
-from pairseek.model.noise import PUBLISHED_NOISES, NoiseKind, noise_kind
-from pairseek.model.noise import Noise as Noise
+from pairseek.model.noise import NOISES, PUBLISHED_NOISES, Noise, NoiseKind, noise_kind
 from pairseek.model.unknowns import (
     Beta,
     LogNormal,

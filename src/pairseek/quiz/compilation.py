@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek.core.types import Event
+from pairseek.experiments.runs.plan import Task
+from pairseek.experiments.runs.processes import on_processes
 from pairseek.quiz.tree import AnswerPath, QuizTree, grow, result_of
-from pairseek.runs.plan import Task
-from pairseek.runs.processes import on_processes
 from pairseek.search.state import SearchState
 
 RECOMMENDED = 6

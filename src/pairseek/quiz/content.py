@@ -14,7 +14,7 @@ from pairseek.core.messages import words
 from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
-from pairseek.population import Population
+from pairseek.people.population import Population
 from pairseek.quiz.encoding import MapFrame, encode_tree
 from pairseek.quiz.tree import QuizTree
 from pairseek.search.state import SearchState

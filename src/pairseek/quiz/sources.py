@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
-from pairseek.population import Population
+from pairseek.people.population import Population
 from pairseek.quiz.content import QuizSource
 from pairseek.quiz.plan import ANSWERS
 from pairseek.store import media, populations

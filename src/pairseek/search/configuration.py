@@ -8,12 +8,29 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 
-from pairseek import serialization
 from pairseek._version import MODEL_VERSION
-from pairseek.candidates import Rest
-from pairseek.candidates.context import Source
-from pairseek.catalogues import GoneItem, Selected, askable_rows, part_of
-from pairseek.compatibility import (
+from pairseek.core.lazy import cached_property
+from pairseek.core.types import JSON, IntArray, ItemId, Side
+from pairseek.errors import InvalidParameter, Unsupported
+from pairseek.model.catalogues import GoneItem, Selected, askable_rows, part_of
+from pairseek.model.curvature import extended_items
+from pairseek.model.items import Asked, Items, Space
+from pairseek.model.priors import AnyPrior, Prior, check_prior
+from pairseek.model.responses import Response
+from pairseek.pairs.context import Source
+from pairseek.pairs.sources import Rest
+from pairseek.pairs.strategies.base import (
+    BaseProcedure,
+    BaseUtility,
+    Procedure,
+    RandomUtility,
+    Utility,
+    procedure_of,
+    utility_of,
+)
+from pairseek.posteriors import Posterior
+from pairseek.search import serialization
+from pairseek.search.compatibility import (
     check_appeal,
     check_askable,
     check_curvature,
@@ -23,29 +40,12 @@ from pairseek.compatibility import (
     check_together,
     rules_of,
 )
-from pairseek.core.lazy import cached_property
-from pairseek.core.types import JSON, IntArray, ItemId, Side
-from pairseek.defaults import default_candidates, resolve
-from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.goals import SearchGoal, goal_of
-from pairseek.model.curvature import extended_items
-from pairseek.model.items import Asked, Items, Space
-from pairseek.model.priors import AnyPrior, Prior, check_prior
-from pairseek.model.responses import Response
-from pairseek.posteriors import Posterior
-from pairseek.stopping import StopRule
-from pairseek.strategies.base import (
-    BaseProcedure,
-    BaseUtility,
-    Procedure,
-    RandomUtility,
-    Utility,
-    procedure_of,
-    utility_of,
-)
+from pairseek.search.defaults import default_candidates, resolve
+from pairseek.search.goals import SearchGoal, goal_of
+from pairseek.search.stopping import StopRule
 
 if TYPE_CHECKING:
-    from pairseek.population import Population
+    from pairseek.people.population import Population
 
 
 class Parts(TypedDict, total=False):
@@ -225,7 +225,7 @@ def _from_population(
     population: Population, items: Items | Space, response: Response | None, prior: AnyPrior | None
 ) -> tuple[Items, Parts]:
     """Return the items with the appeal of the population, and its response and prior where none is given."""
-    from pairseek.population import Population
+    from pairseek.people.population import Population
 
     if not isinstance(population, Population):
         raise InvalidParameter(

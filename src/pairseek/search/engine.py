@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from pairseek.candidates.context import SelectionContext
 from pairseek.core.types import Belief, Event, Evidence, FloatArray, IntArray, ItemId, Query
 from pairseek.errors import Unsupported
 from pairseek.model.curvature import extended_points, extended_prior
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
+from pairseek.pairs.context import SelectionContext
+from pairseek.pairs.features import typical_response
+from pairseek.pairs.selection import ChosenPair, Draws, PairRules, choose_pair
 from pairseek.posteriors.residuals import infer_with_residuals
 from pairseek.posteriors.span import infer_within_span
 from pairseek.search.configuration import SearchConfiguration
-from pairseek.selection import ChosenPair, Draws, PairRules, choose_pair
-from pairseek.serialization import query_name
-from pairseek.strategies.features import typical_response
+from pairseek.search.serialization import query_name
 
 _CHOICE, _SIDES, _PROCEDURE, _SCORES = range(4)
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pairseek.core import notebook
 from pairseek.core.text import plural
 from pairseek.core.types import Query
-from pairseek.estimates import estimate_panel, recommended_rows
+from pairseek.model.recommendations import recommended_rows
+from pairseek.search.estimates import estimate_panel
 from pairseek.search.state import SearchState
 
 

@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from pairseek.best_items import Shelf, typical_unit
-from pairseek.catalogues import permitted_rows
-from pairseek.core.types import Belief, ItemId
+import numpy as np
+
+from pairseek.core.types import Belief, FloatArray, IntArray, ItemId
+from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.estimates import Estimate, Recommendation, recommendations
+from pairseek.model.catalogues import permitted_rows
 from pairseek.model.items import Items
+from pairseek.model.recommendations import Recommendation, Recommendations
+from pairseek.model.responses import Response
+from pairseek.pairs import item_utilities
+from pairseek.pairs.features import typical_response
 from pairseek.search import engine
+from pairseek.search.best_items import Shelf, best_probabilities, typical_unit
 from pairseek.search.configuration import SearchConfiguration
-from pairseek.strategies.features import typical_response
+from pairseek.search.estimates import Estimate
 
 if TYPE_CHECKING:
     from pairseek.indexes import CatalogueIndex
+
+# Diverse lists: the least share of a distance, and the items among which `count` are chosen, for each and at least.
+_LEAST_SHARE, _MANY_TIMES, _POOL = 0.01, 20, 1024
 
 
 class RecommendOptions(TypedDict, total=False):
@@ -97,3 +106,59 @@ def _from_index(
         shown = {items.ids[row]: mean for row, mean in zip(rows, means, strict=True) if row >= 0}
     names: list[Any] = [None if some is None else list(some) for some in (only, exclude)]
     return among.recommend(belief, typical.reference, count, shown=shown, only=names[0], exclude=names[1])
+
+
+def expected_utilities(items: Items, belief: Belief, response: Response) -> FloatArray:
+    """Return the (n,) expectations of appeal - k|w - x|² + ε."""
+    utility = item_utilities.expected_utilities(items.coordinates, items.appeal, belief, response)
+    return np.asarray(utility - response.reference * np.trace(belief.covariance))
+
+
+def recommendations(
+    shelf: Shelf, estimate: Estimate, count: int, *, by_utility: bool = False, diversity: float = 0.0
+) -> Recommendations:
+    """Return the items most likely to be the best, equally likely ones by expected utility.
+
+    With `by_utility` or residual utilities, the items of highest expected utility. `diversity` is the least distance of
+    two of them, as a share of the root mean square distance of two items; it is halved as often as too few are left.
+    """
+    count = whole(count, "the count of recommend")
+    if not (is_number(diversity) and 0.0 <= diversity <= 1.0):
+        raise InvalidParameter(f"diversity is {diversity!r}: give a share of a distance, from 0 to 1")
+    items, utility, allowed = shelf.own, shelf.utilities, shelf.allowed
+    count = min(count, len(allowed))
+    if shelf.belief.residuals is None and not by_utility:
+        distance = np.linalg.norm(items.coordinates[allowed] - estimate.point, axis=1)
+        order = allowed[np.lexsort((distance, -utility[allowed], -best_probabilities(shelf, allowed)))]
+    else:
+        order = shelf.highest(max(_MANY_TIMES * count, _POOL) if diversity else count)
+    order = _apart(items, order, count, diversity)
+    chances = best_probabilities(shelf, order)
+    distances = np.linalg.norm(items.coordinates[order] - estimate.point, axis=1)
+    found = (
+        Recommendation(items.ids[i], items.labels[i], chance, float(utility[i]), away)
+        for i, chance, away in zip(order.tolist(), chances.tolist(), distances.tolist(), strict=True)
+    )
+    return Recommendations(found, items)
+
+
+def _apart(items: Items, order: IntArray, count: int, diversity: float) -> IntArray:
+    """Return the first items of an order that are far enough from each other."""
+    if not diversity or not items.d:
+        return order[:count]
+    typical = items.spread * np.sqrt(2.0)
+    points = items.coordinates[order]
+    while True:
+        chosen: list[int] = []
+        nearest = np.full(len(order), np.inf)
+        while len(chosen) < count:
+            free = np.flatnonzero(nearest >= diversity * typical)
+            if not len(free):
+                break
+            chosen.append(int(free[0]))
+            away = np.linalg.norm(points - points[chosen[-1]], axis=1)
+            nearest = np.minimum(nearest, away)
+            nearest[chosen] = -1.0
+        if len(chosen) == count:
+            return np.asarray(order[np.sort(chosen)])
+        diversity = diversity / 2.0 if diversity > _LEAST_SHARE else 0.0

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from pairseek import serialization
-from pairseek.catalogues import GoneItem
 from pairseek.core.types import JSON, Event, Query
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidFile, PairseekError
+from pairseek.model.catalogues import GoneItem
+from pairseek.search import serialization
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.state import SearchState
 

@@ -10,9 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pairseek import serialization
 from pairseek._version import MODEL_VERSION, __version__
-from pairseek.catalogues import GoneItem, Selected, gone_items
 from pairseek.core.types import JSON, ItemId, Query, Side
 from pairseek.errors import (
     InvalidFile,
@@ -20,14 +18,17 @@ from pairseek.errors import (
     InvalidToken,
     OtherCatalogue,
 )
+from pairseek.model.catalogues import GoneItem, Selected, gone_items
+from pairseek.model.item_records import items_from
 from pairseek.model.items import Items
+from pairseek.search import serialization
 from pairseek.search.configuration import PARTS, SearchConfiguration
 from pairseek.search.record import FULL, LIGHT, Saved, SearchRecord, reading
 from pairseek.search.state import SearchState
-from pairseek.tokens import Key, PackedEvent, TokenContent, short_configuration, sign, verify
+from pairseek.search.tokens import Key, PackedEvent, TokenContent, short_configuration, sign, verify
 
 if TYPE_CHECKING:
-    from pairseek.population import Population
+    from pairseek.people.population import Population
 
 _PARTS = (*PARTS, "stop")
 
@@ -107,7 +108,7 @@ def _from_file(record: JSON, own: Mapping[str, Any]) -> Saved:
         kind: serialization.decode_saved(kind, saved[kind]) if own.get(kind) is None else own[kind] for kind in _PARTS
     }
     configuration = SearchConfiguration.resolved(
-        serialization.items_from(record["items"]),
+        items_from(record["items"]),
         goal=saved.get("goal", "taste"),
         askable=record.get("askable"),
         **parts,

@@ -15,15 +15,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from pairseek import serialization
-from pairseek.candidates import Rest
-from pairseek.candidates.context import Source
-from pairseek.catalogues import Selected
 from pairseek.core import files
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, Belief, Event, Outcome, Query, QueryInfo, Side
 from pairseek.core.validation import seed_of, whole
-from pairseek.defaults import warn_of_response
 from pairseek.errors import (
     AnswerConflict,
     InvalidAnswer,
@@ -33,23 +28,28 @@ from pairseek.errors import (
     UnknownQuery,
     Unsupported,
 )
-from pairseek.estimates import Estimate, Recommendation
-from pairseek.goals import Goal, SearchGoal
+from pairseek.model.catalogues import Selected
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import AnyPrior, Prior
+from pairseek.model.recommendations import Recommendation
 from pairseek.model.responses import Response
+from pairseek.pairs.context import Source
+from pairseek.pairs.sources import Rest
+from pairseek.pairs.strategies.base import Procedure, RandomUtility, Utility
 from pairseek.posteriors import Posterior
-from pairseek.search import saving
+from pairseek.search import saving, serialization
 from pairseek.search.configuration import SearchConfiguration
+from pairseek.search.defaults import warn_of_response
+from pairseek.search.estimates import Estimate
+from pairseek.search.goals import Goal, SearchGoal
 from pairseek.search.record import Saved
 from pairseek.search.state import SearchState
-from pairseek.stopping import AfterAnswers, StopRule
-from pairseek.strategies.base import Procedure, RandomUtility, Utility
-from pairseek.tokens import Key
+from pairseek.search.stopping import AfterAnswers, StopRule
+from pairseek.search.tokens import Key
 
 if TYPE_CHECKING:
     from pairseek.indexes import CatalogueIndex
-    from pairseek.population import Population
+    from pairseek.people.population import Population
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")

@@ -8,20 +8,21 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from pairseek.candidates.context import SelectionContext
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import Belief, Event, Query, QueryInfo, Side
-from pairseek.defaults import spread_of
 from pairseek.errors import InvalidAnswer, NoPairLeft, Unsupported
-from pairseek.estimates import Estimate, Recommendation, reliability_estimate
 from pairseek.model.curvature import CurvedUtility
+from pairseek.model.defaults import spread_of
 from pairseek.model.items import Items
+from pairseek.model.recommendations import Recommendation
 from pairseek.numerics.compilation import first_use
+from pairseek.pairs.context import SelectionContext
+from pairseek.pairs.features import typical_response
+from pairseek.pairs.selection import ChosenPair, PairMemo, choice_shares, pair_info
 from pairseek.search import engine
 from pairseek.search.configuration import SearchConfiguration
+from pairseek.search.estimates import Estimate, reliability_estimate
 from pairseek.search.recommending import RecommendOptions, recommend
-from pairseek.selection import ChosenPair, PairMemo, choice_shares, pair_info
-from pairseek.strategies.features import typical_response
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,20 +172,20 @@ class SearchState:
 
     def gain(self, size: int) -> float:
         """Return the expected gain of a list of this size by one more comparison, in logits."""
-        from pairseek.gains import expected_gain  # as below: few searches ask how long they will take
+        from pairseek.search.gains import expected_gain  # as below: few searches ask how long they will take
 
         return expected_gain(self._resting_context(), min(size, self._modelled.n - 1))
 
     def gains(self, size: int) -> Iterator[float]:
         """Yield the gain now, and the least gain expected to be reached within 1, 2, ... further answers."""
-        from pairseek.gains import expected_gains
+        from pairseek.search.gains import expected_gains
 
         repeats = self.configuration.rest.pair is not None
         return expected_gains(self._resting_context(), min(size, self._modelled.n - 1), repeats=repeats)
 
     def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
         """Yield the expected (credible radius, bits of the next answer) after 0, 1, 2, ... further answers."""
-        from pairseek.forecasts import expected_path
+        from pairseek.search.forecasts import expected_path
 
         information, radius = self.information(), self.radius(level)
         modelled = self.configuration.modelled(self.configuration.items)

@@ -10,9 +10,10 @@ import numpy as np
 
 from pairseek.core.types import Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.model.items import Items
-from pairseek.model.responses import NOISES, RESPONSES, Response
+from pairseek.model.noise import NOISES
+from pairseek.model.responses import RESPONSES, Response
+from pairseek.pairs.features import PairFeatures
 from pairseek.posteriors.base import sampled_belief
-from pairseek.strategies.features import PairFeatures
 
 Answer: TypeAlias = tuple[FloatArray, FloatArray, Literal["first", "second", "tie"]]
 """Two points, and which of them was preferred."""

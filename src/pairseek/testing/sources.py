@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pairseek.candidates.context import Selection, SelectionContext, Source
-from pairseek.candidates.rest import Resting
 from pairseek.model.responses import Logistic
-from pairseek.strategies import InfoGain
+from pairseek.pairs.context import Selection, SelectionContext, Source
+from pairseek.pairs.rest import Resting
+from pairseek.pairs.strategies import InfoGain
 from pairseek.testing.scenes import ITEM_COUNT, ITEMS, random_belief
 
 

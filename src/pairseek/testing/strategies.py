@@ -9,17 +9,18 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from pairseek.candidates.context import SelectionContext, best_of
-from pairseek.candidates.rest import Resting
 from pairseek.core.types import Belief, BeliefInfo, FloatArray
+from pairseek.model.noise import NOISES
 from pairseek.model.priors import UniformBox
-from pairseek.model.responses import NOISES, RESPONSES, Logistic
+from pairseek.model.responses import RESPONSES, Logistic
+from pairseek.pairs.context import SelectionContext, best_of
+from pairseek.pairs.features import PairFeatures
+from pairseek.pairs.rest import Resting
+from pairseek.pairs.strategies.base import BaseUtility, Utility, utility_of
 from pairseek.posteriors import Particles
 from pairseek.posteriors.base import sampled_belief
 from pairseek.search import Search
-from pairseek.simulate import SimulatedUser
-from pairseek.strategies.base import BaseUtility, Utility, utility_of
-from pairseek.strategies.features import PairFeatures
+from pairseek.search.simulate import SimulatedUser
 from pairseek.testing.scenes import ITEM_COUNT, ITEMS, belief_of, random_belief, random_scenes
 
 Score: TypeAlias = Callable[[PairFeatures, Belief], FloatArray]

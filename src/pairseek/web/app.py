@@ -11,13 +11,13 @@ from starlette.exceptions import HTTPException
 
 from pairseek._version import __version__
 from pairseek.errors import PairseekError
-from pairseek.web.cors import CrossOriginMiddleware
+from pairseek.web.access.cors import CrossOriginMiddleware
+from pairseek.web.access.security import SecurityMiddleware
 from pairseek.web.error_responses import http_error, invalid_request, pairseek_error
 from pairseek.web.logs import LoggingMiddleware
 from pairseek.web.pages.files import PageFiles
 from pairseek.web.routes import api, media, participant, researcher
 from pairseek.web.routes import operations as operation
-from pairseek.web.security import SecurityMiddleware
 from pairseek.web.service import Service
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study

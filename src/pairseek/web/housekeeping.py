@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from pairseek.store import deletion, locks, meta, people, rates, sessions
 from pairseek.store.database import Database, stamp
-from pairseek.web import auth
-from pairseek.web.data import forgetting
+from pairseek.web import forgetting
+from pairseek.web.access import auth
 from pairseek.web.rounds import Rounds, attempt_all
 from pairseek.web.studies.catalogue import Catalogue
 

@@ -17,17 +17,17 @@ from starlette.responses import HTMLResponse
 from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
-from pairseek.web.auth import COOKIE, HASHES
-from pairseek.web.data.findings import FindingsKeeper
+from pairseek.web.access.auth import COOKIE, HASHES
+from pairseek.web.access.rates import Rates
+from pairseek.web.access.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
 from pairseek.web.housekeeping import Housekeeper
-from pairseek.web.learner import Learner
+from pairseek.web.learning.learner import Learner
 from pairseek.web.metrics import Latency
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts.shared import StateSchema
-from pairseek.web.rates import Rates
 from pairseek.web.readiness import Readiness
+from pairseek.web.results.findings import FindingsKeeper
 from pairseek.web.rounds import Background, logged
-from pairseek.web.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
 from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.links import link_key
 from pairseek.web.sessions.prefetch import Gate, Prefetcher

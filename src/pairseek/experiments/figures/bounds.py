@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pairseek.core.types import FloatArray
+from pairseek.experiments.figure_style import COLOURS, FAINT, INK, NamedFigure, canvas, legend_outside, line_of
 from pairseek.experiments.results import Results
-from pairseek.experiments.spec import Setting
+from pairseek.experiments.specification import Setting
 from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
 from pairseek.model.priors import UniformBox
-from pairseek.runs.figure_style import COLOURS, FAINT, INK, NamedFigure, canvas, legend_outside, line_of
 
 EPMV = "EPMV"
 CEILING = 1e4

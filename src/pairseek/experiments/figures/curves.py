@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pairseek.experiments.figure_style import NamedFigure, canvas, legend_outside, line_of, plain_log
 from pairseek.experiments.measures import MEASURES
 from pairseek.experiments.results import Results
-from pairseek.runs.figure_style import NamedFigure, canvas, legend_outside, line_of, plain_log
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairseek.datasets import food10k_dimensions, food10k_facts
+from pairseek.experiments.figure_style import INK, NamedFigure, canvas, legend_outside, line_of, plain_log
 from pairseek.experiments.results import Results
-from pairseek.runs.figure_style import INK, NamedFigure, canvas, legend_outside, line_of, plain_log
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairseek.candidates import SampledPairs
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidFile
+from pairseek.experiments.figure_style import FAINT, INK, NamedFigure, SavedFigure, canvas
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
 from pairseek.model.responses import Logistic, hyperplanes
-from pairseek.runs.figure_style import FAINT, INK, NamedFigure, SavedFigure, canvas
+from pairseek.pairs.sources import SampledPairs
+from pairseek.pairs.strategies import InfoGain
 from pairseek.search import Search
-from pairseek.simulate import SimulatedUser
-from pairseek.strategies import InfoGain
+from pairseek.search.simulate import SimulatedUser
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pairseek.experiments.figure_style import NamedFigure, canvas, legend_outside, line_of, plain_log
 from pairseek.experiments.results import Results
-from pairseek.runs.figure_style import NamedFigure, canvas, legend_outside, line_of, plain_log
 
 
 def draw_speed(results: Results, *, lag: int = 0) -> NamedFigure:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairseek.defaults import default_prior
-from pairseek.model.bounds import mse_lower_bound
-from pairseek.runs.figure_style import (
+from pairseek.experiments.figure_style import (
     FAINT,
     INK,
     NamedFigure,
@@ -21,6 +19,8 @@ from pairseek.runs.figure_style import (
     plain_log,
     save,
 )
+from pairseek.model.bounds import mse_lower_bound
+from pairseek.model.defaults import default_prior
 
 if TYPE_CHECKING:
     from pairseek.experiments.study_plan import StudyPlan

@@ -15,14 +15,16 @@ from pairseek.core.text import plural
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
-from pairseek.population import Population
+from pairseek.people.population import Population
 from pairseek.store import sessions, studies
 from pairseek.store.deletion import Deleted
 from pairseek.store.sessions import SessionRow
-from pairseek.web.auth import Caller, caller
-from pairseek.web.data import bundle, forgetting, tables
+from pairseek.web import forgetting
+from pairseek.web.access.auth import Caller, caller
+from pairseek.web.access.tokens import bearer, hashed
 from pairseek.web.errors import Problem, not_found
 from pairseek.web.pages.contexts.shared import StateSchema
+from pairseek.web.results import bundle, tables
 from pairseek.web.routes import schemas
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import closed, gone
@@ -33,7 +35,6 @@ from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import configured, study_items
-from pairseek.web.tokens import bearer, hashed
 from pairseek.web.views.result import estimate_facts
 
 _ERRORS: dict[int | str, dict[str, Any]] = {

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import FileResponse, Response
 
 from pairseek.core.types import JSON
-from pairseek.web.auth import caller
+from pairseek.web.access.auth import caller
+from pairseek.web.access.rates import address_of
+from pairseek.web.access.security import is_forwarded
 from pairseek.web.metrics import exposition
 from pairseek.web.pages import plotly_script
-from pairseek.web.rates import address_of
-from pairseek.web.security import is_forwarded
 from pairseek.web.service import Service, service_of
 from pairseek.web.views.docs import docs_page
 

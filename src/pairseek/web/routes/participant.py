@@ -18,16 +18,16 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from pairseek.store.sessions import IDENTITIES, SessionRow
+from pairseek.web.access.rates import network_of
+from pairseek.web.access.security import check_form, check_guard, set_cookie, signature
+from pairseek.web.access.tokens import new_token
 from pairseek.web.errors import Problem
-from pairseek.web.rates import network_of
 from pairseek.web.routes.schemas import UndoBody
-from pairseek.web.security import check_form, check_guard, set_cookie, signature
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import Visitor, closed, expired, taken, too_old
 from pairseek.web.sessions.advance import TIMESTAMP, Answer
 from pairseek.web.sessions.links import LONGEST_ID, SIGNATURE, invitation_needed, link_expired, valid_until, verified
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.tokens import new_token
 from pairseek.web.views import participant as views
 
 router = APIRouter(include_in_schema=False)

@@ -24,17 +24,18 @@ from pairseek.model.items import Items
 from pairseek.store import people, sessions, studies
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
-from pairseek.web import auth
-from pairseek.web.auth import Account
-from pairseek.web.data import forgetting, populations, similarity
-from pairseek.web.data.forgetting import Gone
+from pairseek.web import forgetting
+from pairseek.web.access import auth
+from pairseek.web.access.auth import Account
+from pairseek.web.access.rates import network_of
+from pairseek.web.access.security import check_form, set_cookie
 from pairseek.web.error_responses import local
 from pairseek.web.errors import Problem, invalid, not_found, problem_of
+from pairseek.web.forgetting import Gone
+from pairseek.web.learning import populations, similarity
 from pairseek.web.pages import languages, render_report
-from pairseek.web.rates import network_of
 from pairseek.web.routes.api import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
-from pairseek.web.security import check_form, set_cookie
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions import simulated
 from pairseek.web.sessions.warmup import warm_study

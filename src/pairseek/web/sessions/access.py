@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
+from pairseek.web.access.tokens import derived_token, hashed, new_token
 from pairseek.web.errors import Problem
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.tokens import derived_token, hashed, new_token
 
 
 @dataclass(frozen=True, slots=True)

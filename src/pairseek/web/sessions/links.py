@@ -14,8 +14,8 @@ from pairseek.errors import InvalidParameter
 from pairseek.store import people
 from pairseek.store.database import Database
 from pairseek.store.studies import StudyRow
+from pairseek.web.access.security import signature
 from pairseek.web.errors import Problem
-from pairseek.web.security import signature
 
 DAYS = 30
 """Days after which a link expires, unless others are given."""

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
-from pairseek import serialization
 from pairseek._version import MODEL_VERSION
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, Event
 from pairseek.embed.active import CANDIDATES
 from pairseek.embed.similarity_map import SimilarityMap
 from pairseek.model.items import Items
-from pairseek.population import Population
+from pairseek.pairs.selection import ChosenPair
+from pairseek.people.population import Population
+from pairseek.search import serialization
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.state import SearchState
-from pairseek.selection import ChosenPair
 from pairseek.store import parts as stored
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow

@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pairseek.catalogues import askable_rows
-from pairseek.learning import RANDOM_SHARE, balanced_pair
+from pairseek.model.catalogues import askable_rows
 from pairseek.model.items import Items
+from pairseek.people.learning import RANDOM_SHARE, balanced_pair
 from pairseek.store.events import AnsweredPair, AskedPair
 from pairseek.web.studies.configuration import StudyConfiguration
 

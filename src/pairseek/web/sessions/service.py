@@ -22,11 +22,12 @@ from cachetools import LRUCache
 
 from pairseek.core.types import JSON
 from pairseek.errors import UnknownQuery
-from pairseek.population import Population
+from pairseek.people.population import Population
 from pairseek.store import events, locks, parts, populations, sessions
 from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import Answers, AskedPair, VersionConflict
 from pairseek.store.sessions import SessionRow
+from pairseek.web.access.tokens import hashed
 from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
 from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.sessions.access import (
@@ -48,7 +49,6 @@ from pairseek.web.sessions.state import voided
 from pairseek.web.sessions.view import state_of
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
-from pairseek.web.tokens import hashed
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

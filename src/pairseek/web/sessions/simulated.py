@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pairseek.core.types import Query
+from pairseek.pairs.features import typical_response
+from pairseek.search.simulate import SimulatedUser
 from pairseek.search.state import SearchState
-from pairseek.simulate import SimulatedUser
-from pairseek.strategies.features import typical_response
 from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions

@@ -16,25 +16,26 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from pairseek import serialization
-from pairseek.candidates import Rest
 from pairseek.core.csv import is_table
 from pairseek.core.limits import Limit, Size, check_limits, limits_of
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.text import plural
 from pairseek.core.types import JSON
 from pairseek.core.validation import suggestion
-from pairseek.defaults import TIE_WIDTH, default_response
 from pairseek.embed.active import SHARE as APART
 from pairseek.embed.active import check_count
 from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra
-from pairseek.goals import Goal
+from pairseek.model.item_records import items_from
 from pairseek.model.items import Items
 from pairseek.model.responses import Response
 from pairseek.model.unknowns import Unknown
-from pairseek.population import Population
+from pairseek.pairs.sources import Rest
+from pairseek.people.population import Population
+from pairseek.search import serialization
 from pairseek.search.configuration import SearchConfiguration
-from pairseek.stopping import StopRule
+from pairseek.search.defaults import TIE_WIDTH, default_response
+from pairseek.search.goals import Goal
+from pairseek.search.stopping import StopRule
 from pairseek.web.pages import languages
 from pairseek.web.studies.names import named_items
 
@@ -585,7 +586,7 @@ def unpack_items(content: bytes) -> Items:
     """Deserialize items of `pack_items`."""
     record = json.loads(zlib.decompress(content))
     columns = record.pop("columns", None)
-    items = serialization.items_from(record)
+    items = items_from(record)
     assert isinstance(items, Items)
     coordinates = items.coordinates if items.d else None
     return named_items(Items._unwarned(coordinates, items.ids, items.labels, items.appeal, items.data, columns))

@@ -9,12 +9,12 @@ from typing import TypedDict
 import numpy as np
 import sqlalchemy as sa
 
-from pairseek.catalogues import same_space
 from pairseek.core.csv import is_table
 from pairseek.core.media import inline_media
 from pairseek.core.text import quoted
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
+from pairseek.model.catalogues import same_space
 from pairseek.model.items import Items
 from pairseek.store import studies
 from pairseek.store.database import Database, stamp

@@ -13,11 +13,9 @@ import numpy as np
 from pairseek._version import __version__
 from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
-from pairseek.ranking import Ranking, Segmentation
+from pairseek.people.ranking import Ranking, Segmentation
 from pairseek.store import media
 from pairseek.store.database import Database, now
-from pairseek.web.data import tables
-from pairseek.web.data.findings import GroupAnswers, GroupFindings, Participation, StudyFindings
 from pairseek.web.pages.contexts.findings import (
     FindingsContext,
     NothingContext,
@@ -28,6 +26,8 @@ from pairseek.web.pages.contexts.findings import (
 )
 from pairseek.web.pages.contexts.maps import GroupItem, GroupMap, GroupPerson
 from pairseek.web.pages.contexts.shared import CardSchema, ImageSchema
+from pairseek.web.results import tables
+from pairseek.web.results.findings import GroupAnswers, GroupFindings, Participation, StudyFindings
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.result import flat, pairs_of, plane
 

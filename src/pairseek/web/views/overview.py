@@ -13,9 +13,9 @@ from pairseek.core.types import JSON
 from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
-from pairseek.web.data.quality import NO_ANSWERS, manner_of, signs
 from pairseek.web.pages.contexts.maps import MapPoint
 from pairseek.web.pages.contexts.study import PersonRow
+from pairseek.web.results.quality import NO_ANSWERS, manner_of, signs
 from pairseek.web.sessions import history
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study

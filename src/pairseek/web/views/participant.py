@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
-from pairseek.web.data.crowd import appeal_before
+from pairseek.web.learning.study_choices import appeal_before
 from pairseek.web.pages import words
 from pairseek.web.pages.contexts.participant import (
     ClosedPage,

@@ -12,12 +12,14 @@ import yaml
 
 from pairseek.core.media import MEDIA, PICTURE_FILE
 from pairseek.core.types import JSON, Belief, FloatArray
-from pairseek.goals import Goal
-from pairseek.learning import next_due
 from pairseek.model.items import Items
+from pairseek.model.noise import NOISES
 from pairseek.model.priors import PRIORS
-from pairseek.model.responses import NOISES, RESPONSES
+from pairseek.model.responses import RESPONSES
 from pairseek.model.scales import ColumnScale
+from pairseek.pairs.strategies import strategies
+from pairseek.people.learning import next_due
+from pairseek.search.goals import Goal
 from pairseek.store import learning as stored_learning
 from pairseek.store import people, studies
 from pairseek.store import populations as stored_populations
@@ -25,10 +27,10 @@ from pairseek.store.counts import counts, marked
 from pairseek.store.database import now, stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.store.studies import StudyRow
-from pairseek.strategies import strategies
-from pairseek.web.auth import DAYS, MOST_DAYS, SCOPES, Account
-from pairseek.web.data import forgetting, populations, tables
+from pairseek.web import forgetting
+from pairseek.web.access.auth import DAYS, MOST_DAYS, SCOPES, Account
 from pairseek.web.errors import Problem
+from pairseek.web.learning import populations
 from pairseek.web.pages import languages
 from pairseek.web.pages.contexts.account import AdministrationPage, AuditRow, ConfirmPage, TokensPage, User
 from pairseek.web.pages.contexts.findings import FindingsPage
@@ -47,6 +49,7 @@ from pairseek.web.pages.contexts.study import (
     StudyPage,
     VersionRow,
 )
+from pairseek.web.results import tables
 from pairseek.web.service import Service
 from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study

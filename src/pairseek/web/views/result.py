@@ -10,9 +10,9 @@ import numpy as np
 
 from pairseek.core.maps import Plane, map_plane
 from pairseek.core.types import JSON, FloatArray
-from pairseek.goals import LIST_SIZE, Goal
 from pairseek.model.items import Items
-from pairseek.population import Population
+from pairseek.people.population import Population
+from pairseek.search.goals import LIST_SIZE, Goal
 from pairseek.web.pages.contexts.maps import Dot, MapData
 from pairseek.web.pages.contexts.participant import LearnedContext, Near
 from pairseek.web.sessions.history import SessionHistory

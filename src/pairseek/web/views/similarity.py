@@ -10,8 +10,8 @@ import numpy as np
 from pairseek.core.maps import Frame
 from pairseek.embed.active import JUDGEMENTS_PER_ITEM
 from pairseek.embed.placement import UNDECIDED
-from pairseek.web.auth import Account
-from pairseek.web.data.similarity import MapVersion, all_versions
+from pairseek.web.access.auth import Account
+from pairseek.web.learning.similarity import MapVersion, all_versions
 from pairseek.web.pages.contexts.maps import PlacedItem, SimilarityDrawing
 from pairseek.web.pages.contexts.similarity import (
     CurveStep,

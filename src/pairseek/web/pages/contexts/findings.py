@@ -11,7 +11,7 @@ from pairseek.web.pages.contexts.study import Quality, StudyContext
 
 
 class RankRow(TypedDict):
-    """Item in the group ranking: see `pairseek.ranking.RankedItem`."""
+    """Item in the group ranking: see `pairseek.people.ranking.RankedItem`."""
 
     card: CardSchema
     place: int

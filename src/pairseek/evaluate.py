@@ -1,0 +1,12 @@
+"""Evaluation of searches by replay of recorded choices.
+
+Examples
+--------
+>>> from pairseek.evaluate import strategies_from
+>>> [type(strategy).__name__ for strategy in strategies_from("infogain,random")]
+['InfoGain', 'Random']
+"""
+
+from pairseek.experiments.evaluation import Agreement, Evaluation, EvaluationResults, evaluate, strategies_from
+
+__all__ = ["Agreement", "Evaluation", "EvaluationResults", "evaluate", "strategies_from"]

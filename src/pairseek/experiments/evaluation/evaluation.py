@@ -1,0 +1,340 @@
+"""Evaluation of searches on recorded choices: splits, populations and replays, in a crash-safe folder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from pairseek.core.text import quoted
+from pairseek.core.types import IntArray
+from pairseek.core.validation import one_of, whole
+from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter
+from pairseek.experiments.evaluation.replay import Person, Popularity, replayed
+from pairseek.experiments.evaluation.results import EvaluationResults, agreement_of
+from pairseek.experiments.evaluation.specification import WITHHOLD, Evaluation, HoldOut, Ties, ways
+from pairseek.experiments.runs.plan import Outcome, RunStatus, Task
+from pairseek.experiments.runs.runner import run_plan
+from pairseek.model.items import Items
+from pairseek.model.responses import Logistic
+from pairseek.pairs.strategies.base import Utility
+from pairseek.people.population import Choices, Population
+from pairseek.people.population.fit import FitState
+from pairseek.people.population.population import state_of, without
+from pairseek.people.population.residual import ResidualSetting, scale_of
+from pairseek.search.goals import LIST_SIZE, Goal, SearchGoal
+
+ANSWERS = (0, 5, 10, 20, 40)
+PEOPLE = 150
+_SPLIT, _SEARCH = range(2)
+
+
+@dataclass(frozen=True, eq=False)
+class _People:
+    """Everything that a worker needs to replay a person.
+
+    Attributes
+    ----------
+    plan
+        The evaluation.
+    choices
+        Choices of all people who gave usable ones.
+    items
+        Items with coordinates, if they were given.
+    held
+        (splits, people) rows of the held-out people.
+    populations
+        One population for each split; for leave-one-out, that of all people.
+    state
+        For leave-one-out, the state of the fit to all people.
+    """
+
+    plan: Evaluation
+    choices: Choices
+    items: Items | None
+    held: IntArray
+    populations: tuple[Population, ...]
+    state: FitState | None
+
+    def begin(self) -> Callable[[Task], Outcome]:
+        """Return the function that replays one person."""
+        popularity = [self._popularity(row) for row in self.held] if self.state is None else []
+        tied = [self._tied(row) for row in (self.held if self.state is None else self.held[:, :0])]
+
+        def trial(task: Task) -> Outcome:
+            row = int(self.held[task.group, task.unit])
+            if self.state is None:
+                population, popular = self.populations[task.group], popularity[task.group]
+            else:
+                population, popular = (
+                    without(self.populations[0], self.choices, self.items, row, self.state),
+                    self._popularity(np.array([row])),
+                )
+            seed = int(np.random.SeedSequence([self.plan.seed, _SEARCH, task.group, row]).generate_state(1)[0])
+            rows, seconds, asked = replayed(
+                Person.of(self.choices, row, withhold=self.plan.withhold, seed=self.plan.seed),
+                self.plan.ways[task.arm],
+                population,
+                self.items,
+                popular,
+                answers=self.plan.answers,
+                samples=self.plan.samples,
+                seed=seed,
+                ties=self.plan.ties,
+                tied=tied[task.group],
+            )
+            return Outcome(task, tuple(rows), tuple(seconds), asked)
+
+        return trial
+
+    def describe(self, task: Task) -> str:
+        """Return a description of the replay for error messages."""
+        person = self.choices.people[int(self.held[task.group, task.unit])]
+        return f"{self.plan.labels[task.arm]} for person {person!r}, {self.plan.groups[task.group]},"
+
+    def _tied(self, held: IntArray) -> float:
+        """Return the share of ties among the pairs of people who are not held out."""
+        decided = int(np.sum(~np.isin(self.choices.person, held)))
+        ties = int(np.sum(~np.isin(self.choices.tied[:, 0], held)))
+        return ties / max(ties + decided, 1)
+
+    def _popularity(self, held: IntArray) -> Popularity:
+        return Popularity.of(self.choices.rows(~np.isin(self.choices.person, held)))
+
+
+def evaluate(
+    choices: Choices,
+    folder: str | Path,
+    *,
+    items: Items | None = None,
+    learn: int | Literal["auto"] | None = None,
+    appeal: bool | Literal["auto"] = True,
+    rescale: bool | Literal["auto"] = False,
+    curvature: bool | Literal["auto"] = False,
+    residual: float | ResidualSetting = "auto",
+    goal: Goal = "taste",
+    strategies: Sequence[Utility] = (),
+    answers: Sequence[int] = ANSWERS,
+    hold_out: HoldOut = "people",
+    people: int | None = None,
+    among: Collection[str] | None = None,
+    splits: int = 3,
+    withhold: float = WITHHOLD,
+    ties: Ties = "coin",
+    samples: int | None = None,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[RunStatus], None] | None = None,
+    note: Callable[[str], None] | None = None,
+) -> EvaluationResults:
+    """Replay recorded people: ask them pairs that they answered in the data, and predict others that they answered.
+
+    Parameters
+    ----------
+    choices
+        Recorded choices.
+    folder
+        Folder of results. A folder of the same evaluation is continued; any other is refused.
+    items, learn, appeal, rescale, curvature, residual
+        Items with coordinates, or the dimension in which to learn them, and what else: see `Population.fit`. What is
+        ``"auto"`` is chosen inside the other people of each split.
+    goal
+        What a search is for: see `Search`.
+    strategies
+        Strategies to evaluate; that of the goal if empty. Random questions, the plain model and popularity are always
+        added as baselines.
+    answers
+        Answer counts at which predictions are scored, in increasing order.
+    hold_out
+        ``"people"`` or ``"leave-one-out"``.
+    people
+        Number of people to hold out in a split. None: 150, or a third of fewer than 450; for leave-one-out all.
+    among
+        Names of the people who may be held out. None: everybody. The others are always learned from.
+    splits
+        Groups of held-out people, drawn without repetition as long as there are enough; one for leave-one-out.
+    withhold
+        Share of each person's pairs that are never asked and alone predicted, at least one pair. They are drawn before
+        the first question, from the person's name and the seed, and are the same for every strategy. With 0, all pairs
+        may be asked and those that were not are predicted: figures of strategies that ask what is hard to predict are
+        then too good, and strategies cannot be compared.
+    ties
+        Answers to pairs that the person did not decide, which may be asked but are not predicted: ``"coin"``, the same
+        for every strategy, as from people who must choose, or ``"tie"``, as from people who are offered it.
+    samples
+        Number of `Particles` of the posterior. None: `EP`.
+    seed
+        Seed of all random numbers.
+    jobs
+        Number of worker processes, each with one thread.
+    progress, note
+        Functions that are called after every replay, and with a message before each fit.
+
+    Examples
+    --------
+    Worker processes import the script that calls `evaluate`: in a script, put the call below
+    ``if __name__ == "__main__":``. Six people are enough for an example, and too few for a conclusion.
+
+    >>> import itertools
+    >>> import pairseek as ps
+    >>> from pairseek.evaluate import evaluate
+    >>> teas = ps.Items([[0.0], [1.0], [2.0], [3.0]], ids=["white", "green", "oolong", "black"])
+    >>> orders = dict(zip("abcdef", itertools.permutations(teas.ids)))
+    >>> rows = [
+    ...     (person, winner, loser)
+    ...     for person, order in orders.items()
+    ...     for winner, loser in itertools.combinations(order, 2)
+    ... ]
+    >>> choices = ps.Choices.from_pairs(rows + rows[:12])   # a and b answered everything twice
+    >>> model = {"items": teas, "appeal": False, "residual": 0.0}
+    >>> results = evaluate(choices, "evaluation", **model, answers=(0, 2), people=2, splits=1)
+    >>> results.plan.labels
+    ('InfoGain', 'Random', 'plain model', 'popularity')
+    """
+    if (items is None) == (learn is None):
+        raise InvalidParameter("give items with coordinates, or the number of dimensions in which to learn them")
+    for name, value, least in (("splits", splits, 1), ("seed", seed, 0)):
+        whole(value, name, least)
+    choices = choices if items is None else choices.of_items(items.ids)
+    usable = choices.usable()
+    able = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
+    if among is not None:
+        unknown = sorted(set(among) - set(choices.people))
+        if unknown:
+            raise InvalidParameter(
+                f"among names {quoted(unknown)}, who is not among the {len(choices.people)} people of the choices"
+            )
+        able = able[[usable.people[row] in set(among) for row in able]]
+    if len(usable.people) < 3 or not len(able):
+        who = "person" if len(usable.people) == 1 else "people"
+        whose = f" ({quoted(usable.people)})" if usable.people else ""
+        others = f"; {quoted(choices.unusable)} gave no usable pair" if choices.unusable else ""
+        raise InvalidChoices(
+            f"{len(usable.people)} {who} gave usable choices{whose}, {len(able)} of them two or more{others}: an "
+            f"evaluation needs at least three people, one of them with two"
+        )
+    alone = hold_out == "leave-one-out"
+    held = _held(able, len(usable.people), people, 1 if alone else splits, seed, alone=alone)
+    learning = {
+        "dimension": learn,
+        "appeal": appeal,
+        "rescale": rescale,
+        "curvature": curvature,
+        "residual": residual,
+    }
+    data = hashlib.sha256(
+        repr(
+            (usable.hash, None if items is None else items.hash, sorted(learning.items(), key=str), held.tolist())
+        ).encode()
+    )
+    plan = Evaluation(
+        ways(tuple(strategies) or (_strategy(goal),)),
+        tuple(answers),
+        hold_out,
+        held.shape[1],
+        len(held),
+        withhold,
+        ties,
+        samples,
+        seed,
+        data.hexdigest(),
+    )
+    path = Path(folder)
+
+    def made() -> _People:
+        populations, state = _populations(path, plan, usable, items, learning, held, note)
+        return _People(plan, usable, items, held, populations, state)
+
+    outcomes, record = run_plan(plan.plan(), made, path, jobs=jobs, progress=progress)
+    names = [[usable.people[row] for row in split] for split in held]
+    results = EvaluationResults.of(plan, outcomes, names, agreement_of(choices), record)
+    results.write(path)
+    return results
+
+
+def _strategy(goal: Goal) -> Utility:
+    """Return the strategy of a goal for a person whose reliability is known."""
+    size = {"taste": 0, "best": 1, "list": LIST_SIZE}[one_of(goal, "goal", get_args(Goal))]
+    return SearchGoal(goal, size).strategy(Logistic())
+
+
+def _file(folder: Path, number: int) -> Path:
+    return folder / f"population-{number}.json"
+
+
+def _held(able: IntArray, count: int, people: int | None, splits: int, seed: int, *, alone: bool) -> IntArray:
+    most = len(able) if alone else min(len(able), count - 2)
+    wanted = (most if alone else max(1, min(PEOPLE, count // 3, most))) if people is None else people
+    if not 1 <= wanted <= most:
+        raise InvalidParameter(f"people is {people}: give 1 to {most}, of {count} who gave usable choices")
+    rng = np.random.default_rng(np.random.SeedSequence([seed, _SPLIT]))
+    # Splits overlap only after everybody was held out once, since overlapping splits add less information.
+    rounds = len(able) // wanted
+    drawn = [rng.permutation(able) for _ in range(-(-splits // rounds))]
+    parts = [order[wanted * part : wanted * (part + 1)] for order in drawn for part in range(rounds)]
+    return np.array([np.sort(part) for part in parts[:splits]])
+
+
+def _populations(
+    path: Path,
+    plan: Evaluation,
+    choices: Choices,
+    items: Items | None,
+    learning: Mapping[str, object],
+    held: IntArray,
+    note: Callable[[str], None] | None,
+) -> tuple[tuple[Population, ...], FitState | None]:
+    out: list[Population] = []
+    for number, split in enumerate(held, 1):
+        others = (
+            choices
+            if plan.hold_out == "leave-one-out"
+            else choices.only(np.setdiff1d(np.arange(len(choices.people)), split))
+        )
+        found = _kept(_file(path, number), others)
+        if found is None:
+            if note is not None:
+                note(f"learning from {len(others.people)} people, {plan.groups[number - 1]}")
+            found = _fitted(others, items, plan.seed, learning)
+            # Saved, so that an interrupted run does not repeat the fit.
+            found.save(_file(path, number))
+        out.append(found)
+    if plan.hold_out == "people":
+        return tuple(out), None
+    return tuple(out), state_of(out[0], choices, items)
+
+
+def _fitted(choices: Choices, items: Items | None, seed: int, learning: Mapping[str, object]) -> Population:
+    """Fit a population over all items, including those that these people did not compare."""
+    unseen = choices.uncompared if items is None else ()
+    if not unseen:
+        return Population.fit(choices, items, rng=seed, **learning)  # type: ignore[arg-type]
+    seen = [name for name in choices.ids if name not in set(unseen)]
+    found = Population.fit(choices.of_items(seen), None, rng=seed, **learning)  # type: ignore[arg-type]
+    # An item that only held-out people compared gets the mean coordinates and the mean utility of the others.
+    base, _ = found.utilities()
+    points, appeal = np.zeros((len(choices.ids), found.items.d)), np.full(len(choices.ids), base.mean())
+    rows = [choices.ids.index(name) for name in seen]
+    appeal *= scale_of(found.residual)
+    points[rows], appeal[rows] = found.items.coordinates, found.items.appeal
+    provenance = {**found.provenance, "choices": choices.hash, "unseen": list(unseen)}
+    error = None
+    if found.utility_error is not None:
+        # Of such an item nothing is known but how much items differ.
+        error = np.full(len(choices.ids), float(np.std(base)))
+        error[rows] = found.utility_error
+    items = Items._unwarned(points, choices.ids, appeal=appeal)
+    return replace(found, items=items, provenance=provenance, utility_error=error)
+
+
+def _kept(path: Path, choices: Choices) -> Population | None:
+    """Load the population of an earlier session if it was fitted to the same choices."""
+    try:
+        found = Population.load(path)
+    except InvalidFile:
+        return None
+    return found if found.provenance.get("choices") == choices.hash else None

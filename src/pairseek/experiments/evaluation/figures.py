@@ -1,0 +1,106 @@
+"""Figure of an evaluation: calibration, and the three measures that the goal of the search puts first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pairseek.experiments.evaluation.results import EvaluationResults
+from pairseek.experiments.evaluation.specification import FIRST_MEASURES, PICKS, PLAIN, POPULARITY
+from pairseek.experiments.figure_style import (
+    FAINT,
+    INK,
+    Line,
+    NamedFigure,
+    SavedFigure,
+    canvas,
+    drawing,
+    legend_outside,
+    line_of,
+    save,
+)
+from pairseek.search.goals import Goal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_OWN = {PLAIN: Line("#CC79A7", (0, (5, 1.6)), "s"), POPULARITY: Line("#7F7F7F", (0, (1.2, 1.4)), "")}
+_TITLES = {
+    "accuracy": "Share of choices predicted correctly",
+    "log_loss": "Log loss, nats per choice",
+    "gain": "Share of people who gain",
+    "regret": "Regret: best item less the pick",
+    "top_3": "Mean value of the top 3 items",
+    "top_5": "Mean value of the top 5 items",
+    "liked": "Share of shown items that are liked",
+}
+
+
+def draw(results: EvaluationResults, folder: Path, *, title: str = "", goal: Goal = "taste") -> list[SavedFigure]:
+    """Write ``evaluation.png`` and ``evaluation.svg``."""
+    first = [name for name in FIRST_MEASURES[goal] if results.valued or name not in PICKS][:3]
+    with drawing():
+        figure, axes = canvas(10.4, 6.4, 2, 2)
+        people = len({name for split in results.people for name in split})
+        heading = f"{title}: {people} held-out people" if title else f"{people} held-out people"
+        figure.suptitle(f"{heading}\n{results.plan.predicted.capitalize()}", x=0.01, ha="left", fontsize=11)
+        places = dict(zip(first, (axes[0], axes[1], axes[3]), strict=True))
+        for measure, place in places.items():
+            _against_answers(place, results, measure, _TITLES[measure])
+        _calibration(axes[2], results)
+        if results.agreement is not None and "accuracy" in places:
+            places["accuracy"].axhline(results.agreement.share, color=INK, linewidth=0.9)
+            places["accuracy"].annotate(
+                "agreement of people with themselves",
+                (0.02, results.agreement.share),
+                xycoords=("axes fraction", "data"),
+                va="bottom",
+                fontsize=8.5,
+            )
+        legend_outside(figure, axes[0], over="people")
+        caption = (
+            f"{people} held-out people. {results.plan.predicted.capitalize()}. Bands are one standard error over people"
+        )
+        return save([NamedFigure("evaluation", caption, figure)], folder)
+
+
+def _line(results: EvaluationResults, way: str) -> Line:
+    return _OWN.get(way) or line_of(way, results.plan.labels)
+
+
+def _against_answers(axes: Axes, results: EvaluationResults, measure: str, title: str) -> None:
+    counts = np.array(results.plan.answers)
+    for way in results.plan.labels:
+        if measure in ("gain", "liked") and way == POPULARITY:
+            continue
+        mean, error = results.curve(way, measure)
+        line = _line(results, way)
+        axes.plot(counts, mean, color=line.colour, linestyle=line.dash, marker=line.marker, markersize=4, label=way)
+        axes.fill_between(counts, mean - error, mean + error, color=line.colour, alpha=0.15, linewidth=0)
+    axes.set_title(title)
+    axes.set_xlabel("answers")
+    axes.set_xticks(counts)
+
+
+def _calibration(axes: Axes, results: EvaluationResults) -> None:
+    last = max(
+        (count for column, count in enumerate(results.plan.answers) if _most(results, column)),
+        default=results.plan.answers[0],
+    )
+    axes.plot([0.5, 1.0], [0.5, 1.0], color=FAINT, linewidth=0.9)
+    for way in results.plan.labels:
+        bins = results.calibration(way, last)
+        if bins:
+            line = _line(results, way)
+            predicted, share, _ = zip(*bins, strict=True)
+            axes.plot(predicted, share, color=line.colour, linestyle=line.dash, marker=line.marker or "x", markersize=4)
+    axes.set_title(f"Calibration after {last} answers")
+    axes.set_xlabel("predicted probability")
+    axes.set_ylabel("observed share")
+
+
+def _most(results: EvaluationResults, column: int) -> bool:
+    """Return whether more than half of the people still had pairs to predict."""
+    return bool(np.isfinite(results.each(results.plan.labels[0], "accuracy")[:, column]).mean() > 0.5)

@@ -1,0 +1,80 @@
+"""Measures of what a search recommends and shows: regret, value of the top items, share of liked items.
+
+They rest on the value that a person gives to each item: the rating, or where a person compared every two of their
+items, the share of comparisons that an item won. Other choices give no values, and these measures are NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pairseek.core.types import BoolArray, FloatArray
+from pairseek.people.population import Choices
+
+TOPS = (3, 5)
+"""Lengths of the lists whose mean value is measured."""
+
+
+def values_of(choices: Choices, row: int) -> FloatArray:
+    """Return the (n,) values of the items for the person at a row of the choices; NaN for items without one."""
+    n = len(choices.ids)
+    out = np.full(n, np.nan)
+    if choices.ratings is not None:
+        own = choices.ratings.person == row
+        out[choices.ratings.item[own]] = choices.ratings.value[own]
+        return out
+    span = slice(*choices.starts[[row, row + 1]])
+    ends = slice(*np.searchsorted(choices.tied[:, 0], [row, row + 1]))
+    # Row and column are the items of a comparison; a tie is half a win for either.
+    wins = np.zeros((n, n))
+    np.add.at(wins, (choices.winner[span], choices.loser[span]), 1.0)
+    for a, b in ((1, 2), (2, 1)):
+        np.add.at(wins, (choices.tied[ends, a], choices.tied[ends, b]), 0.5)
+    compared = wins + wins.T
+    known = np.flatnonzero(compared.any(axis=1))
+    if len(known) and (np.count_nonzero(compared[np.ix_(known, known)]) == len(known) * (len(known) - 1)):
+        share = np.divide(wins, compared, out=np.zeros_like(wins), where=compared > 0)
+        out[known] = share[known].sum(axis=1) / (len(known) - 1)
+    return out
+
+
+def liked_items(value: FloatArray) -> BoolArray:
+    """Return a mask of the items that a person likes: those of a value above the mean of their own values."""
+    known = np.isfinite(value)
+    return np.asarray(known & (value > np.mean(value[known]))) if known.any() else known
+
+
+def top_mean(utility: FloatArray, value: FloatArray, count: int) -> float:
+    """Return the mean value of the `count` items of highest utility; NaN if fewer items have a value.
+
+    It is the expectation over the order of items of equal utility. Items without a value are left out of the list.
+    """
+    known = np.isfinite(value)
+    utility, value = utility[known], value[known]
+    if len(value) < count:
+        return float("nan")
+    least = np.partition(utility, -count)[-count]
+    above, level = utility > least, utility == least
+    return float((value[above].sum() + (count - above.sum()) * value[level].mean()) / count)
+
+
+def pick_measures(utility: FloatArray, value: FloatArray, shown: Sequence[int]) -> tuple[float, ...]:
+    """Return the measures that `PICKS` names.
+
+    Parameters
+    ----------
+    utility
+        (n,) expected utilities, by which items are recommended.
+    value
+        (n,) values of the items for the person.
+    shown
+        Rows of the items of all questions, repeated items repeatedly.
+    """
+    known = np.isfinite(value)
+    best = float(np.max(value[known])) if known.any() else float("nan")
+    regret = best - top_mean(utility, value, 1)
+    counted = [row for row in shown if known[row]]
+    liked = float(np.mean(liked_items(value)[counted])) if counted else float("nan")
+    return (regret, *(top_mean(utility, value, count) for count in TOPS), liked)

@@ -1,0 +1,219 @@
+"""Specification of an evaluation as immutable data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pairseek.core.types import JSON
+from pairseek.core.validation import is_number, one_of, whole
+from pairseek.errors import InvalidParameter
+from pairseek.experiments.evaluation.picks import TOPS
+from pairseek.experiments.runs.part_records import default_label, strategy_record
+from pairseek.experiments.runs.plan import RunPlan
+from pairseek.pairs.strategies import UTILITIES, InfoGain, Random
+from pairseek.pairs.strategies.base import Utility
+from pairseek.search.goals import Goal
+
+HoldOut: TypeAlias = Literal["people", "leave-one-out"]
+Ties: TypeAlias = Literal["coin", "tie"]
+WITHHOLD = 0.3
+POPULARITY, PLAIN = "popularity", "plain model"
+_BINS = 5
+
+PREDICTIONS = ("accuracy", "log_loss", "kendall_tau", "gain", "popular", "alone", "predicted")
+"""Measures of the predictions for one person: accuracy; log loss in nats; Kendall's tau between the predicted choices
+and the ranking by expected utility; 1 if the log loss is lower than before any answer on the same pairs; accuracy of
+popularity, and of the same way before any answer, on the same pairs; number of predicted pairs."""
+PICKS = ("regret", *(f"top_{count}" for count in TOPS), "liked")
+"""Measures of the items themselves: value of the person's best item less that of the item of highest expected utility;
+mean value of the 3 and the 5 items of highest expected utility; share of the items shown in questions that the person
+likes. See `pairseek.experiments.evaluation.picks`."""
+MEASURES = (*PREDICTIONS, *PICKS)
+"""All measures of one person."""
+FIRST_MEASURES: dict[Goal, tuple[str, ...]] = {
+    "taste": ("accuracy", "log_loss", "gain", "regret", *PICKS[1:]),
+    "best": (*PICKS, "accuracy", "log_loss", "gain"),
+    "list": (*PICKS[1:], "regret", "accuracy", "log_loss", "gain"),
+}
+"""Measures in the order in which they are shown, by the goal of a search: to learn a taste, to find the best item, or
+to find a list of good items."""
+CALIBRATION = tuple(f"{what}_{bin}" for bin in range(_BINS) for what in ("pairs", "right", "chance"))
+"""Calibration bins by the probability of the likelier outcome, 0.5 to 0.6, 0.6 to 0.7 and so on: number of pairs,
+number of correct predictions, and sum of the probabilities."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to ask and predict: a strategy with or without the population, or popularity, which asks nothing."""
+
+    label: str
+    strategy: Utility | None = None
+    population: bool = True
+
+
+def ways(strategies: Sequence[Utility]) -> tuple[Way, ...]:
+    """Return the strategies and their baselines: random questions, the plain model, popularity."""
+    found = [Way(default_label(strategy), strategy) for strategy in strategies]
+    if not any(isinstance(way.strategy, Random) for way in found):
+        found.append(Way(default_label(Random()), Random()))
+    active = next((s for s in strategies if not isinstance(s, Random)), InfoGain())
+    return (*found, Way(PLAIN, active, population=False), Way(POPULARITY))
+
+
+def strategies_from(text: str) -> list[Utility]:
+    """Parse strategies by name, such as ``infogain,random``; procedures cannot be restricted to recorded pairs.
+
+    Parameters
+    ----------
+    text
+        Names of strategies, separated by commas. A repeated name counts once.
+
+    Examples
+    --------
+    >>> from pairseek.evaluate import strategies_from
+    >>> strategies_from("infogain, epmv, infogain")
+    [InfoGain(checks=None), EPMV(penalty=None)]
+    """
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        raise InvalidParameter(f"strategies is {text!r}: name some, such as infogain,random")
+    return [UTILITIES[one_of(name, "strategies", UTILITIES)]() for name in dict.fromkeys(names)]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A replay of recorded people.
+
+    Parameters
+    ----------
+    ways
+        Ways to ask and predict.
+    answers
+        Answer counts at which predictions are scored, in increasing order.
+    hold_out
+        ``"people"``: one population for each group of held-out people, fitted to the others; ``"leave-one-out"``: one
+        population for each person.
+    people
+        Number of held-out people in each split.
+    splits
+        Number of groups of held-out people.
+    withhold
+        Share of each person's pairs that are never asked, and alone predicted. 0: all pairs may be asked, and those
+        that were not are predicted, which flatters strategies that ask what is hard to predict.
+    ties
+        Answers to pairs that a person did not decide: ``"coin"`` or ``"tie"``.
+    samples
+        Number of `Particles` of the posterior. None: `EP`.
+    seed
+        Seed of all random numbers.
+    data
+        Hash of the choices, the items and the options of the fit.
+
+    Examples
+    --------
+    `evaluate` builds the specification and returns it with the results.
+
+    >>> import itertools
+    >>> import pairseek as ps
+    >>> from pairseek.evaluate import evaluate
+    >>> teas = ps.Items([[0.0], [1.0], [2.0], [3.0]], ids=["white", "green", "oolong", "black"])
+    >>> orders = dict(zip("abcdef", itertools.permutations(teas.ids)))
+    >>> rows = [
+    ...     (person, winner, loser)
+    ...     for person, order in orders.items()
+    ...     for winner, loser in itertools.combinations(order, 2)
+    ... ]
+    >>> choices = ps.Choices.from_pairs(rows + rows[:12])   # a and b answered everything twice
+    >>> model = {"items": teas, "appeal": False, "residual": 0.0}
+    >>> results = evaluate(choices, "evaluation", **model, answers=(0, 2), people=2, splits=1)
+    >>> plan = results.plan
+    >>> plan.labels, plan.people, plan.answers
+    (('InfoGain', 'Random', 'plain model', 'popularity'), 2, (0, 2))
+    >>> plan.predicted
+    "30 % of each person's pairs were never asked, and are predicted"
+    """
+
+    ways: tuple[Way, ...]
+    answers: tuple[int, ...]
+    hold_out: HoldOut
+    people: int
+    splits: int
+    withhold: float
+    ties: Ties
+    samples: int | None
+    seed: int
+    data: str
+
+    def __post_init__(self) -> None:
+        least_values = {"people": 1, "splits": 1, "seed": 0} | ({} if self.samples is None else {"samples": 2})
+        for name, least in least_values.items():
+            whole(getattr(self, name), name, least)
+        one_of(self.hold_out, "hold_out", ("people", "leave-one-out"))
+        one_of(self.ties, "ties", ("coin", "tie"))
+        if not is_number(self.withhold) or not 0 <= self.withhold < 1:
+            raise InvalidParameter(
+                f"withhold is {self.withhold!r}: give a share of the pairs, at least 0 and below 1, such as 0.3"
+            )
+        answers = tuple(whole(count, "answers", 0) for count in self.answers)
+        if not answers or list(answers) != sorted(set(answers)):
+            raise InvalidParameter(
+                f"answers is {self.answers!r}: give increasing numbers of answers, such as 0,5,10,20"
+            )
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Labels of the splits."""
+        return tuple(f"split {number + 1}" for number in range(self.splits))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of the ways."""
+        return tuple(way.label for way in self.ways)
+
+    @property
+    def predicted(self) -> str:
+        """Description of the predicted pairs."""
+        if self.withhold:
+            return f"{100 * self.withhold:g} % of each person's pairs were never asked, and are predicted"
+        return "pairs that were not asked are predicted, which flatters active questions"
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the columns of an outcome."""
+        return (*PREDICTIONS, *CALIBRATION, *PICKS)
+
+    def record(self) -> JSON:
+        """Return the evaluation as plain data."""
+        return {
+            "answers": list(self.answers),
+            "hold_out": self.hold_out,
+            "people": self.people,
+            "withhold": float(self.withhold),
+            "ties": self.ties,
+            "samples": self.samples,
+            "seed": self.seed,
+            "data": self.data,
+            "measures": list(MEASURES),
+            "groups": [{"label": label} for label in self.groups],
+            "arms": [
+                {
+                    "label": way.label,
+                    "population": way.population,
+                    **({} if way.strategy is None else {"strategy": strategy_record(way.strategy)}),
+                }
+                for way in self.ways
+            ],
+        }
+
+    def plan(self) -> RunPlan:
+        """Return the plan of all replays."""
+        return RunPlan(self.groups, self.labels, self.people, self.record(), self.identity())
+
+    def identity(self) -> str:
+        """Return the SHA-256 of everything that the outcomes depend on."""
+        text = json.dumps(self.record(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,206 @@
+"""Crash-safe folder of results.
+
+``trials.jsonl`` is the journal: one line with a checksum for each finished task, flushed to disk before the next one is
+accepted. A truncated line is dropped and its task run again. Tables are written from the journal when all tasks are
+done, in the order of the plan and not in that of completion, so that they do not depend on interruptions or on the
+machines that were used. Durations are stored in a separate file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from pairseek._version import __version__
+from pairseek.core.files import write_atomically
+from pairseek.core.types import JSON
+from pairseek.errors import InvalidFile, InvalidParameter
+from pairseek.experiments.runs.plan import Outcome, RunPlan, Task
+from pairseek.experiments.runs.toml import to_toml
+
+try:
+    import fcntl
+except ImportError:  # not a Unix system: two runs in one folder are not detected
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = "pairseek results"
+JOURNAL, RUN, SPECIFICATION = "trials.jsonl", "run.json", "specification.toml"
+
+
+def write_result(path: Path, content: str | bytes) -> None:
+    """Write a file of results atomically; a failure says that finished runs are not lost."""
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise InvalidFile(f"cannot write {path}: {error.strerror or error}; {_KEPT}") from error
+
+
+_KEPT = "finished trials are kept: run the same command again to resume"
+
+
+class ResultsFolder:
+    """The journal of a run, open for writing; create it with `opened`."""
+
+    def __init__(self, path: Path, plan: RunPlan, run: JSON, journal: BinaryIO) -> None:
+        self.path = path
+        self.plan = plan
+        self.outcomes: dict[Task, Outcome] = {}
+        self._run = run
+        self._journal = journal
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, path: Path, plan: RunPlan) -> Iterator[ResultsFolder]:
+        """Create a folder or continue one; a folder of another specification is refused."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidParameter(f"the folder {path} cannot be created: {error.strerror or error}") from None
+        run = _run_record(path, plan)
+        with _writable(path / JOURNAL) as journal:
+            folder = cls(path, plan, run, journal)
+            folder._read()
+            folder._note_session()
+            yield folder
+
+    def add(self, outcome: Outcome) -> None:
+        """Append the outcome of a task; it is on disk when this returns."""
+        try:
+            self._journal.write(_line(outcome))
+            self._journal.flush()
+            os.fsync(self._journal.fileno())
+        except OSError as error:
+            raise InvalidFile(f"cannot write {self.path / JOURNAL}: {error.strerror or error}; {_KEPT}") from error
+        self.outcomes[outcome.task] = outcome
+
+    def note(self, **facts: object) -> None:
+        """Store facts about this session for the report."""
+        self._run["sessions"][-1].update(facts)
+        self._save()
+
+    def _save(self) -> None:
+        write_result(self.path / RUN, json.dumps(self._run, indent=1) + "\n")
+
+    def _read(self) -> None:
+        valid = 0
+        for line in self._journal:
+            outcome = _outcome(line)
+            if outcome is None:
+                break
+            self.outcomes[outcome.task] = outcome
+            valid += len(line)
+        self._journal.seek(valid)
+        self._journal.truncate()
+
+    def _note_session(self) -> None:
+        self._run["trials"] = self.plan.units
+        self._run["sessions"].append(
+            {
+                "began": datetime.now(UTC).isoformat(timespec="seconds"),
+                "trials_at_hand": len(self.outcomes),
+                "machine": platform.machine(),
+                "system": f"{platform.system()} {platform.release()}",
+                "processor": _processor(),
+                "cores": os.cpu_count(),
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+            }
+        )
+        write_result(self.path / SPECIFICATION, to_toml(self.plan.record))
+        self._save()
+
+
+def _run_record(path: Path, plan: RunPlan) -> JSON:
+    """Return the content of `run.json`, or a new record for an empty folder; refuse other folders."""
+    file = path / RUN
+    if not file.exists():
+        others = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+        if others:
+            raise InvalidParameter(
+                f"the folder {path} holds {others[0]!r} and no results: name an empty or a new folder"
+            )
+        return {"format": FORMAT, "pairseek": __version__, "identity": plan.identity, "sessions": []}
+    try:
+        run: JSON = json.loads(file.read_text(encoding="utf-8"))
+        same, version, before = run["identity"] == plan.identity, run["pairseek"], int(run["trials"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidFile(f"{file} cannot be read ({error}): name another folder; nothing was changed") from None
+    if not same:
+        raise InvalidParameter(
+            f"the folder {path} holds results of another specification: name another folder, or see {SPECIFICATION} "
+            f"in it; nothing was changed"
+        )
+    if version != __version__:
+        raise InvalidParameter(
+            f"the folder {path} was created by pairseek {version}, this is {__version__}: name another folder, so "
+            f"that results of two versions do not mix"
+        )
+    if before > plan.units:
+        raise InvalidParameter(
+            f"the folder {path} is for {before} trials, {plan.units} were requested: request at least as many, "
+            f"or name another folder"
+        )
+    return run
+
+
+@contextlib.contextmanager
+def _writable(path: Path) -> Iterator[BinaryIO]:
+    try:
+        file = path.open("a+b")
+    except OSError as error:
+        raise InvalidParameter(f"{path} cannot be written: {error.strerror or error}") from None
+    with file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InvalidParameter(
+                    f"another run is writing to {path.parent}: wait for it, or name another folder"
+                ) from None
+        file.seek(0)
+        yield file
+
+
+def _line(outcome: Outcome) -> bytes:
+    task = outcome.task
+    body = [task.group, task.arm, task.unit, outcome.asked, outcome.values, outcome.seconds]
+    text = json.dumps(body, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _outcome(line: bytes) -> Outcome | None:
+    """Parse a line of the journal; None if the line is damaged or truncated."""
+    checksum, _, text = line.removesuffix(b"\n").partition(b" ")
+    if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
+        return None
+    group, arm, unit, asked, values, seconds = json.loads(text)
+    return Outcome(Task(group, arm, unit), tuple(map(tuple, values)), tuple(seconds), asked)
+
+
+def read_journal(path: Path) -> dict[Task, Outcome]:
+    """Return the finished tasks of a journal."""
+    try:
+        lines = path.read_bytes().splitlines(keepends=True)
+    except OSError as error:
+        raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from None
+    found = (_outcome(line) for line in lines)
+    return {outcome.task: outcome for outcome in found if outcome is not None}
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor()

@@ -1,0 +1,62 @@
+"""Names and records of parts: pairseek's own by name, and those of other modules as ``module:Class``."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from pairseek.core.types import JSON
+from pairseek.errors import InvalidParameter
+from pairseek.pairs.strategies.base import Procedure, Utility, strategy_of
+from pairseek.search import serialization
+
+
+def default_label(strategy: Utility | Procedure) -> str:
+    """Return the label as the paper writes it: InfoGain, GaussCloud-4, ActRank-3."""
+    number, name = strategy_of(strategy).label_number, type(strategy).__name__
+    return name if number is None else f"{name}-{number}"
+
+
+def strategy_record(strategy: Utility | Procedure) -> JSON:
+    """Return name and parameters of a strategy as plain data."""
+    return part_record("strategy", strategy)
+
+
+def part_record(kind: str, part: object) -> JSON:
+    """Return name and parameters of a part as plain data, for a kind of `serialization.parts_by_name`."""
+    record = {key: value for key, value in serialization.encode(part).items() if value is not None}
+    made = type(part)
+    if serialization.parts_by_name(kind).get(record["name"]) is not made:
+        record["name"] = f"{made.__module__}:{made.__qualname__}"
+    return record
+
+
+def part_from(kind: str, record: Mapping[str, Any]) -> Any:
+    """Build the part of a record of `part_record`."""
+    name = str(record.get("name"))
+    if ":" not in name:
+        return serialization.decode(kind, record)
+    parameters = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in record.items() if key != "name"
+    }
+    return _imported(kind, name)(**parameters)
+
+
+def strategy_from(record: Mapping[str, Any], queries: int) -> Utility | Procedure:
+    """Build the strategy of a record; ``queries`` is the number of answers for strategies that need it."""
+    if record.get("name") == "gausscloud":
+        record = {"answers": queries, **record}
+    strategy: Utility | Procedure = part_from("strategy", record)
+    return strategy
+
+
+def _imported(kind: str, name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidParameter(
+            f"the {kind} {name!r} cannot be imported ({error}): give module:Class of a module that is installed, or "
+            f"that is in the folder of the specification"
+        ) from None

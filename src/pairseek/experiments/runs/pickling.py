@@ -1,0 +1,74 @@
+"""Pickling of work for worker processes, with `cloudpickle` for classes that workers cannot import."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pickle
+import sys
+from typing import Any
+
+from pairseek.errors import InvalidParameter
+from pairseek.experiments.runs.plan import WorkOf
+
+_ERRORS = (pickle.PicklingError, AttributeError, TypeError, ValueError)
+
+
+def pickled(work: WorkOf[object]) -> bytes:
+    """Return the pickled work.
+
+    Workers import classes by name. Classes of a notebook or an interactive session (module ``__main__`` without a
+    file) and classes defined inside functions cannot be imported; they are pickled by value if cloudpickle is
+    installed.
+
+    Raises
+    ------
+    InvalidParameter
+        If the work cannot be pickled; the message names the reason.
+    """
+    try:
+        data = pickle.dumps(work)
+    except _ERRORS as error:
+        return _by_value(work, str(error))
+    names = _interactive_names(data)
+    return data if not names else _by_value(work, f"{', '.join(names)} is defined in an interactive session")
+
+
+def _interactive_names(data: bytes) -> list[str]:
+    """Return the names that the pickle refers to in a ``__main__`` module that workers cannot import."""
+    main = sys.modules["__main__"]
+    if getattr(main, "__file__", None) is not None or getattr(main, "__spec__", None) is not None:
+        return []
+    reader = _NameReader(io.BytesIO(data))
+    # A pickle that cannot be read here fails in the worker as well, which reports it with the name of the task.
+    with contextlib.suppress(Exception):
+        reader.load()
+    return reader.names
+
+
+class _NameReader(pickle.Unpickler):
+    """Unpickler that collects the names of the ``__main__`` module."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.names: list[str] = []
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module == "__main__":
+            self.names.append(name)
+        return super().find_class(module, name)
+
+
+def _by_value(work: WorkOf[object], reason: str) -> bytes:
+    advice = "define your classes at the top level of a module that can be imported"
+    try:
+        import cloudpickle
+    except ModuleNotFoundError:
+        raise InvalidParameter(
+            f"the run cannot be sent to worker processes ({reason}): {advice}, or pip install cloudpickle"
+        ) from None
+    try:
+        data: bytes = cloudpickle.dumps(work)
+    except _ERRORS as error:
+        raise InvalidParameter(f"the run cannot be sent to worker processes ({error}): {advice}") from None
+    return data

@@ -1,0 +1,100 @@
+"""Runner of a plan: performs the tasks that are missing in a folder, in processes or on a dask cluster."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pairseek.core.types import JSON
+from pairseek.core.validation import whole
+from pairseek.errors import InvalidParameter
+from pairseek.experiments.runs.cluster import on_cluster
+from pairseek.experiments.runs.journal import RUN, ResultsFolder
+from pairseek.experiments.runs.main_guard import require_main_guard
+from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task, Work
+from pairseek.experiments.runs.processes import on_processes
+
+_NOTE_INTERVAL = 5.0
+"""Seconds between two updates of the elapsed time on disk."""
+
+
+def run_plan(
+    plan: RunPlan,
+    make_work: Callable[[], Work],
+    folder: str | Path,
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Callable[[RunStatus], None] | None = None,
+    known: Mapping[Task, Outcome] | None = None,
+) -> tuple[dict[Task, Outcome], JSON]:
+    """Perform the tasks that the folder does not hold yet; return all outcomes and the record of the run.
+
+    Parameters
+    ----------
+    plan
+        The tasks.
+    make_work
+        Build what performs a task. It is called after the folder is locked, and only if tasks are pending.
+    folder
+        Folder of results. A folder of the same plan is continued; one with another identity is refused.
+    jobs
+        Number of worker processes on this machine, each with one thread.
+    scheduler
+        Address of a dask scheduler to use instead, such as ``tcp://10.0.0.1:8786``.
+    progress
+        Called at the start and after every task.
+    known
+        Outcomes of tasks that are known from elsewhere; they are stored in the folder, and not computed.
+    """
+    whole(jobs, "jobs")
+    if scheduler is not None and jobs != 1:
+        raise InvalidParameter(
+            f"jobs is {jobs} and a scheduler is given: the cluster has its own workers; leave jobs out"
+        )
+    if scheduler is None:
+        require_main_guard()  # before the folder is made
+    with ResultsFolder.opened(Path(folder), plan) as results:
+        began = noted = time.perf_counter()
+        elsewhere = known or {}
+        for task in plan.tasks():
+            if task in elsewhere and task not in results.outcomes:
+                results.add(elsewhere[task])
+        pending = [task for task in plan.tasks() if task not in results.outcomes]
+        done = Counter(task.arm for task in results.outcomes)
+
+        def report() -> None:
+            if progress is not None:
+                counts = tuple(done[arm] for arm in range(len(plan.arms)))
+                progress(RunStatus(plan.arms, counts, plan.units * len(plan.groups)))
+
+        def take(outcome: Outcome) -> None:
+            nonlocal noted
+            results.add(outcome)
+            done[outcome.task.arm] += 1
+            report()
+            if time.perf_counter() - noted > _NOTE_INTERVAL:
+                # The time of a session that is killed later still counts.
+                noted = time.perf_counter()
+                results.note(seconds=round(noted - began, 3), jobs=jobs, scheduler=scheduler)
+
+        report()
+        if pending:
+            _perform(make_work(), pending, take, jobs, scheduler)
+        results.note(
+            trials_run=len(pending), seconds=round(time.perf_counter() - began, 3), jobs=jobs, scheduler=scheduler
+        )
+        record = json.loads((results.path / RUN).read_text(encoding="utf-8"))
+        return dict(results.outcomes), record
+
+
+def _perform(
+    work: Work, pending: list[Task], take: Callable[[Outcome], None], jobs: int, scheduler: str | None
+) -> None:
+    if scheduler is None:
+        on_processes(work, pending, take, jobs=min(jobs, len(pending)))
+        return
+    on_cluster(work, pending, take, address=scheduler)

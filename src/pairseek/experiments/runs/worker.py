@@ -1,0 +1,51 @@
+"""Worker side of a batch of runs: prepare the work once, then perform tasks."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+from pairseek.experiments.runs.plan import Outcome, Task, Work, WorkOf
+from pairseek.numerics.parallel import set_thread_count
+
+KEPT = "finished trials are kept"
+"""What the error message of a failed run says about its results."""
+_prepared: dict[str, Callable[[Task], Any]] = {}
+
+
+def prepare(work: WorkOf[object], name: str = "") -> None:
+    """Unpack the work and limit this process to one thread."""
+    set_thread_count(1)
+    _prepared[name] = work.begin()
+
+
+def prepare_pickled(data: bytes) -> None:
+    """Unpack pickled work; an exception is raised by the first task, which can report it to the parent."""
+    try:
+        prepare(pickle.loads(data))
+    except Exception as error:  # noqa: BLE001 - an exception in its initializer breaks a pool without any message
+        failure = error
+
+        def fail(_: Task) -> object:
+            raise failure
+
+        _prepared[""] = fail
+
+
+def perform(task: Task, name: str = "") -> Any:
+    """Perform a task of work that was prepared."""
+    return _prepared[name](task)
+
+
+def prepare_and_perform(work: Work, task: Task, name: str) -> Outcome:
+    """Perform a task, after preparing the work if this process has not done so."""
+    if name not in _prepared:
+        prepare(work, name)
+    outcome: Outcome = perform(task, name)
+    return outcome
+
+
+def describe_failure(work: WorkOf[object], task: Task, error: BaseException, kept: str = KEPT) -> str:
+    """Return the message for a task that raised an exception."""
+    return f"{work.describe(task)} failed: {type(error).__name__}: {error}; {kept}"

@@ -1,0 +1,418 @@
+"""Specification of a simulation experiment as immutable data, validated at construction.
+
+A *setting* holds the items, the response model of the search and the true response model. A *contender* is a strategy
+with a label. Every contender is run in every setting with every simulated user.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias
+
+from pairseek._version import MODEL_VERSION
+from pairseek.core.own_parts import missing_members
+from pairseek.core.types import JSON
+from pairseek.core.validation import is_number, one_line, one_of, whole
+from pairseek.datasets import food10k_facts
+from pairseek.errors import InvalidParameter
+from pairseek.experiments.measures import MEASURES
+from pairseek.experiments.runs.part_records import default_label, part_record, strategy_record
+from pairseek.experiments.runs.plan import RunPlan
+from pairseek.model.items import Items, Space
+from pairseek.model.noise import NOISES, Noise
+from pairseek.model.priors import Prior, UniformBox
+from pairseek.model.responses import RESPONSES, Response
+from pairseek.pairs.strategies.base import Procedure, Utility
+from pairseek.posteriors.base import Posterior
+
+NAMED_DATA = ("food10k", "synthetic", "colours", "space")
+"""Names of built-in data; any other text is a file of items."""
+_PUBLISHED_FOR = ("food10k", "synthetic")
+_PRIOR_METHODS = ("box", "quadratic", "moments", "entropy_bits", "sample")
+
+
+@dataclass(frozen=True)
+class Answering:
+    """A response model in a specification.
+
+    Parameters
+    ----------
+    name
+        ``"logistic"``, or ``"probit"``: the paper's Gaussian noise.
+    noise
+        ``"constant"``, ``"normalized"``, ``"decaying"``, or ``"best"``: the published one of highest likelihood.
+    k
+        A number; ``"published"``: the constant that the authors fitted in this dimension (Food-10k and its synthetic
+        stand-in only); None: one that suits the prior's scale, as a search chooses it.
+
+    Examples
+    --------
+    >>> from pairseek.experiments import Answering
+    >>> Answering("probit", "normalized", k=1.2).response(2)
+    Probit(k=1.2, noise='normalized', ...)
+    >>> round(Answering("logistic", "normalized", "published").response(4).k, 3)
+    1.564
+    """
+
+    name: str = "logistic"
+    noise: Noise | Literal["best"] = "normalized"
+    k: float | Literal["published"] | None = None
+
+    def __post_init__(self) -> None:
+        one_of(self.name, "response.name", RESPONSES)
+        one_of(self.noise, "response.noise", (*NOISES, "best"))
+        if isinstance(self.k, str) and self.k != "published":
+            raise InvalidParameter(f"response.k is {self.k!r}: give a number, or 'published'")
+        if self.noise == "best" and self.k != "published":
+            raise InvalidParameter(
+                f"response.noise is 'best' and k is {self.k!r}: the best noise needs k = 'published'"
+            )
+        if self.k != "published":
+            self.response(None)
+
+    def response(self, d: int | None) -> Response:
+        """Return the response model in d dimensions."""
+        if self.k != "published":
+            return RESPONSES[self.name](self.k, self.noise)  # type: ignore[arg-type]
+        facts = food10k_facts(-1 if d is None else d)
+        noise = facts.best[self.name] if self.noise == "best" else self.noise
+        return facts.response(self.name, noise)  # type: ignore[arg-type]
+
+
+Truth: TypeAlias = Answering | Response | Literal["matched", "noiseless"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Items, prior, response model of the search, and response model of the simulated users.
+
+    Parameters
+    ----------
+    label
+        Label in tables and figures; unique in a specification.
+    data
+        ``"food10k"``, ``"synthetic"`` (a stand-in of its shape), ``"colours"``, ``"space"`` (the prior's box as a
+        continuous space), a file that `Items.from_file` reads, or `Items` or a `Space` themselves.
+    dimension
+        Number of dimensions; required for ``"food10k"``, ``"synthetic"`` and ``"space"``, otherwise None.
+    subsample
+        Number of items that are drawn at random for each user. None: all items.
+    scaled
+        Whether to centre and scale the items by the paper's rule.
+    prior
+        Distribution of the users and prior of the search. None: the default prior of the items.
+    response
+        Response model of the search: an `Answering`, or a response such as ``ps.Probit(1.0, lapse=0.1)``.
+    truth
+        Response model of the users: ``"matched"``, that of the search; ``"noiseless"``; an `Answering`; or any
+        response with known k and lapse, including one of another package.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments import Answering, Setting
+    >>> believed = Answering(k=2.0)
+    >>> matched = Setting("matched", data="colours", response=believed)
+    >>> truth = ps.Logistic(2.0, "normalized", lapse=0.1)
+    >>> careless = Setting("careless", data="colours", response=believed, truth=truth)
+    >>> matched.truth, careless.truth.lapse
+    ('matched', 0.1)
+    """
+
+    label: str = "simulation"
+    data: str | Items | Space = "food10k"
+    dimension: int | None = None
+    subsample: int | None = None
+    scaled: bool = True
+    prior: Prior | None = field(default_factory=lambda: UniformBox(-1.0, 1.0))
+    response: Answering | Response = field(default_factory=Answering)
+    truth: Truth = "matched"
+
+    def __post_init__(self) -> None:
+        one_line(self.label, "label")
+        if not isinstance(self.data, str | Items | Space):
+            raise InvalidParameter(f"data is {self.data!r}: give {', '.join(NAMED_DATA)}, a file, Items or a Space")
+        if self.data in (*_PUBLISHED_FOR, "space"):
+            if self.dimension is None:
+                raise InvalidParameter(f"dimension is missing: data {self.data!r} needs one")
+            whole(self.dimension, "dimension", 1)
+            if self.data == "food10k":
+                food10k_facts(self.dimension)
+        elif self.dimension is not None and isinstance(self.data, str):
+            whole(self.dimension, "dimension", 1)
+        if self.subsample is not None:
+            whole(self.subsample, "subsample", 2)
+        if not isinstance(self.scaled, bool):
+            raise InvalidParameter(f"scaled is {self.scaled!r}: give true or false")
+        missing = () if self.prior is None else missing_members(self.prior, _PRIOR_METHODS)
+        if missing:
+            raise InvalidParameter(
+                f"prior is {self.prior!r}, which has no {missing[0]}(): give a prior such as UniformBox(-1, 1), or None"
+            )
+        self._check_response()
+        self._check_truth()
+
+    def response_model(self, d: int | None) -> Response:
+        """Return the response model of the search in d dimensions."""
+        return self.response if isinstance(self.response, Response) else self.response.response(d)
+
+    def _check_response(self) -> None:
+        if not isinstance(self.response, Answering | Response):
+            raise InvalidParameter(
+                f"response is {self.response!r}: give an Answering, or a response such as Logistic(1.5)"
+            )
+        if isinstance(self.response, Response):
+            # The posteriors of a simulation evaluate compiled links, which exist for some responses only.
+            _ = self.response.link
+            if self.response.unknown and self.truth == "matched":
+                raise InvalidParameter(
+                    f"response is {self.response!r} and truth is 'matched': simulated users need a known k and lapse; "
+                    f"give a truth such as Logistic(1.5)"
+                )
+
+    def _check_truth(self) -> None:
+        if isinstance(self.truth, str):
+            one_of(self.truth, "truth", ("matched", "noiseless"))
+        elif isinstance(self.truth, Response):
+            _ = self.truth.constant, self.truth.share
+        elif not isinstance(self.truth, Answering):
+            raise InvalidParameter(
+                f"truth is {self.truth!r}: give 'matched', 'noiseless', an Answering, or a response with a known k"
+            )
+        elif self.truth.k is None:
+            raise InvalidParameter("truth.k is missing: a truth of its own needs a number, or 'published'")
+        for name in ("response", "truth"):
+            part = getattr(self, name)
+            if isinstance(part, Answering) and part.k == "published":
+                if self.data not in _PUBLISHED_FOR:
+                    raise InvalidParameter(
+                        f"{name}.k is 'published' and data is {self.data!r}: constants were published for food10k "
+                        f"only; give a number"
+                    )
+                part.response(self.dimension)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A strategy with a label.
+
+    Parameters
+    ----------
+    strategy
+        A strategy of pairseek or of another package; it must be a dataclass.
+    label
+        Label in tables and figures. Empty: the name of the strategy.
+    rate
+        Share of the pairs that are candidates, or ``"default"`` for the default of a search. None: that of the
+        specification.
+    posterior
+        Posterior of its search. None: that of the specification.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments import Contender
+    >>> Contender(ps.InfoGain()).label
+    'InfoGain'
+    >>> Contender(ps.EPMV(), label="EPMV, particles", posterior=ps.Particles(500)).label
+    'EPMV, particles'
+    """
+
+    strategy: Utility | Procedure
+    label: str = ""
+    rate: float | Literal["default"] | None = None
+    posterior: Posterior | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.strategy, Utility | Procedure):
+            raise InvalidParameter(f"{self.strategy!r} is not a strategy: it needs score(), or next() and estimate()")
+        object.__setattr__(self, "label", one_line(self.label or default_label(self.strategy), "label"))
+        if self.rate is not None:
+            object.__setattr__(self, "rate", _rate(self.rate, f"rate of {self.label}"))
+        _check_posterior(self.posterior, f"posterior of {self.label}")
+
+
+@dataclass(frozen=True)
+class Specification:
+    """A simulation experiment.
+
+    Parameters
+    ----------
+    name, title
+        Name in files, and title in reports.
+    settings, strategies
+        Every strategy is run in every setting.
+    rate
+        Share of the pairs that are candidates of a query, the paper's β. ``"default"`` or None: the default source of a
+        search.
+    samples
+        Number of `Particles` of the posterior. None: `EP`, unless ``posterior`` is given.
+    repeats
+        Whether a pair may be asked again at once, as in algorithm 1 of the paper. False: as late as possible, the
+        default of a search. It does not concern procedures, which have rules of their own.
+    procedure_posterior
+        Whether the Bayesian posterior is inferred for procedures as well, which do not use it. False: measures of the
+        posterior are NaN for them, and their trials take a fraction of the time.
+    posterior
+        Posterior of the search in place of ``samples``, one of another package as well; it must be a dataclass.
+    queries
+        Number of answers in a trial.
+    trials
+        Number of simulated users in each setting.
+    metrics
+        Names among `MEASURES`.
+    every
+        Interval between measurements, in answers; the first and the last state are always measured.
+    seed
+        Seed; all random numbers are derived from it and from the index of the trial.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments import Contender, Setting, Specification
+    >>> strategies = (Contender(ps.InfoGain()), Contender(ps.Random()))
+    >>> settings = (Setting(data="colours"),)
+    >>> specification = Specification("colours", settings, strategies, queries=20, every=5)
+    >>> specification.labels, specification.counts
+    (('InfoGain', 'Random'), (0, 5, 10, 15, 20))
+    """
+
+    name: str
+    settings: tuple[Setting, ...]
+    strategies: tuple[Contender, ...]
+    title: str = ""
+    rate: float | Literal["default"] | None = 1e-3
+    samples: int | None = None
+    queries: int = 80
+    trials: int = 50
+    metrics: tuple[str, ...] = ("squared_error", "posterior_trace")
+    every: int = 1
+    seed: int = 2019
+    posterior: Posterior | None = None
+    repeats: bool = False
+    procedure_posterior: bool = True
+
+    def __post_init__(self) -> None:
+        one_line(self.name, "name")
+        least_values = {"queries": 1, "trials": 1, "every": 1, "seed": 0} | (
+            {} if self.samples is None else {"samples": 2}
+        )
+        for name, least in least_values.items():
+            object.__setattr__(self, name, whole(getattr(self, name), name, least))
+        for name in ("repeats", "procedure_posterior"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidParameter(f"{name} is {getattr(self, name)!r}: give true or false")
+        self._check_posterior()
+        if self.rate is not None:
+            rate = _rate(self.rate, "rate")
+            object.__setattr__(self, "rate", None if rate == "default" else rate)
+        for name in ("settings", "strategies", "metrics"):
+            value = tuple(getattr(self, name))
+            if not value:
+                raise InvalidParameter(f"{name} is empty: give at least one")
+            object.__setattr__(self, name, value)
+        for metric in self.metrics:
+            one_of(metric, "metrics", MEASURES)
+        for name in ("settings", "strategies"):
+            labels = [part.label for part in getattr(self, name)]
+            twice = next((label for label in labels if labels.count(label) > 1), None)
+            if twice is not None:
+                raise InvalidParameter(f"{name} has the label {twice!r} twice: use unique labels")
+
+    def _check_posterior(self) -> None:
+        if self.posterior is not None and self.samples is not None:
+            raise InvalidParameter(
+                f"samples is {self.samples} and posterior is {self.posterior!r}: give one of the two"
+            )
+        _check_posterior(self.posterior, "posterior")
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Answer counts at which measures are computed, in increasing order."""
+        return tuple(sorted({*range(0, self.queries, self.every), self.queries}))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of the strategies."""
+        return tuple(contender.label for contender in self.strategies)
+
+    def record(self) -> JSON:
+        """Return the specification as plain data, which `read_record` reads back."""
+        numbers = ("name", "title", "samples", "queries", "trials", "metrics", "every", "seed")
+        return {
+            **{name: _plain(getattr(self, name)) for name in numbers},
+            "rate": "default" if self.rate is None else self.rate,
+            **({"repeats": True} if self.repeats else {}),
+            **({} if self.procedure_posterior else {"procedure_posterior": False}),
+            **({} if self.posterior is None else {"posterior": part_record("posterior", self.posterior)}),
+            "settings": [_setting_record(setting) for setting in self.settings],
+            "strategies": [_contender_record(contender) for contender in self.strategies],
+        }
+
+    def plan(self, items: tuple[Items | Space, ...]) -> RunPlan:
+        """Return the plan of all trials with these items, those of `load_items`."""
+        groups = tuple(setting.label for setting in self.settings)
+        return RunPlan(groups, self.labels, self.trials, self.record(), self.identity(items))
+
+    def identity(self, items: tuple[Items | Space, ...]) -> str:
+        """Return the SHA-256 of everything that a trial depends on, including the content of the items.
+
+        The number of trials is excluded: trial i does not depend on it.
+        """
+        record = {"model": MODEL_VERSION, **self.record()}
+        for name in ("name", "title", "trials"):
+            record.pop(name, None)
+        for setting, content in zip(record["settings"], items, strict=True):
+            setting["data"] = content._fingerprint
+        text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _rate(value: object, name: str) -> float | Literal["default"]:
+    if value == "default":
+        return "default"
+    if not is_number(value) or not 0 < float(value) <= 1:  # type: ignore[arg-type]
+        raise InvalidParameter(f"{name} is {value!r}: give a share of all pairs, above 0 and up to 1, or 'default'")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _check_posterior(posterior: Posterior | None, name: str) -> None:
+    if posterior is not None and missing_members(posterior, ("infer",)):
+        raise InvalidParameter(f"{name} is {posterior!r}, which has no infer(): give a posterior such as EP()")
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _answering_record(part: Truth) -> Any:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Response):
+        record = part_record("response", part)
+        ordinary = {"lapse": 0.0, "reliability": 1.0, "tie_width": 0.0, "curvature": 1.0}
+        return {name: value for name, value in record.items() if ordinary.get(name) != value}
+    return {f.name: getattr(part, f.name) for f in fields(part) if getattr(part, f.name) is not None}
+
+
+def _setting_record(setting: Setting) -> JSON:
+    data = setting.data
+    record: JSON = {"label": setting.label, "data": data if isinstance(data, str) else data._key}
+    for name in ("dimension", "subsample"):
+        if getattr(setting, name) is not None:
+            record[name] = getattr(setting, name)
+    record["scaled"] = setting.scaled
+    record["prior"] = "items" if setting.prior is None else part_record("prior", setting.prior)
+    record["response"], record["truth"] = _answering_record(setting.response), _answering_record(setting.truth)
+    return record
+
+
+def _contender_record(contender: Contender) -> JSON:
+    record = {**strategy_record(contender.strategy), "label": contender.label}
+    if contender.rate is not None:
+        record["rate"] = contender.rate
+    if contender.posterior is not None:
+        record["posterior"] = part_record("posterior", contender.posterior)
+    return record

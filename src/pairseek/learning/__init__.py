@@ -1,7 +1,0 @@
-"""Learning of a study from its own people: when, from what, and the balanced pairs of the first people."""
-
-from pairseek.learning.design import balanced_pair
-from pairseek.learning.lesson import HeldOut, Lesson, learn, learn_appeal
-from pairseek.learning.schedule import FIRST, RANDOM_SHARE, is_due, next_due
-
-__all__ = ["FIRST", "RANDOM_SHARE", "HeldOut", "Lesson", "balanced_pair", "is_due", "learn", "learn_appeal", "next_due"]

@@ -1,0 +1,21 @@
+"""Records of items and spaces, as files keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pairseek.errors import InvalidFile
+from pairseek.model.items import Items, Space
+
+
+def items_from(record: Mapping[str, Any]) -> Items | Space:
+    """Return the items or space that `Items.record` or `Space.record` wrote."""
+    if record["kind"] == "space":
+        fields = ("low", "high", "min_separation", "max_separation")
+        return Space(*(record[name] for name in fields))
+    coordinates = record["coordinates"] if any(record["coordinates"]) else None
+    items = Items._unwarned(coordinates, record["ids"], record["labels"], record["appeal"], record["data"])
+    if items.hash != record["hash"]:
+        raise InvalidFile("the items in the file do not match their hash: the file was damaged or edited")
+    return items

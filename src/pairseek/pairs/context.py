@@ -1,0 +1,269 @@
+"""Inputs and result of a pair selection: `SelectionContext`, `Selection`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pairseek.core.lazy import cached_property
+from pairseek.core.types import Belief, Event, FloatArray, IntArray, Query
+from pairseek.errors import InvalidParameter
+from pairseek.model.items import Items, Space
+from pairseek.model.responses import Response
+from pairseek.numerics.moments import sample_moments
+from pairseek.pairs.features import PairFeatures
+from pairseek.pairs.rest import Resting
+from pairseek.pairs.strategies.base import BaseUtility, Utility, utility_of
+from pairseek.pairs.strategies.random import Random
+from pairseek.pairs.strategies.shape import UtilityShape
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionContext:
+    """Everything that the selection of a pair depends on, except for randomness.
+
+    Attributes
+    ----------
+    points
+        (n, d) coordinates of the items; none in a continuous space.
+    appeal
+        (n,) appeal of the items.
+    belief, response, strategy
+        The belief, the response model with its typical k and lapse, and the strategy.
+    resting
+        Pairs and items that may not be asked now.
+    history, pending
+        Events so far, and pending queries.
+    draws
+        Seed of the generator of a strategy whose score draws.
+    """
+
+    points: FloatArray
+    appeal: FloatArray
+    belief: Belief
+    response: Response
+    strategy: BaseUtility
+    resting: Resting
+    history: Sequence[Event] = ()
+    pending: Sequence[Query] = ()
+    draws: np.random.SeedSequence = field(default_factory=partial(np.random.SeedSequence, 0))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "strategy", utility_of(self.strategy))
+
+    @classmethod
+    def of(
+        cls,
+        items: Items | Space,
+        belief: Belief,
+        response: Response,
+        strategy: Utility | None = None,
+        resting: Resting | None = None,
+    ) -> SelectionContext:
+        """Return the context of items; without a strategy, it can only compute features."""
+        points, appeal = items.coordinates, items.appeal
+        unrestricted = Resting.of(len(points), [], [])
+        chooses = Random() if strategy is None else utility_of(strategy)
+        return cls(points, appeal, belief, response, chooses, resting or unrestricted)
+
+    def features(self, first: IntArray, second: IntArray, belief: Belief | None = None) -> PairFeatures:
+        """Compute the features of pairs of rows."""
+        return PairFeatures.of(
+            self.points,
+            first,
+            second,
+            belief=self.belief if belief is None else belief,
+            response=self.response,
+            appeal=self.appeal,
+        )
+
+    def scores(self, features: PairFeatures) -> FloatArray:
+        """Return validated (m,) utilities; -inf where the two points coincide."""
+        scores = np.asarray(self._score(features, self.belief), dtype=np.float64)
+        if scores.shape != (len(features),):
+            name = type(self.strategy.own).__name__
+            raise InvalidParameter(f"{name}.score returned shape {scores.shape}, expected ({len(features)},)")
+        usable = features.distinct
+        if np.any(np.isnan(scores) & usable):
+            if not np.all(np.isfinite(features.logit_deviation[usable])):
+                raise InvalidParameter(
+                    "the belief, or k times the distances of the items, overflows double precision: scale the items "
+                    "or use a tighter prior"
+                )
+            name = type(self.strategy.own).__name__
+            raise InvalidParameter(f"{name}.score returned NaN for a valid pair: fix its formula")
+        return np.where(usable, scores, -np.inf)
+
+    def _score(self, features: PairFeatures, belief: Belief) -> FloatArray:
+        if not self.strategy.takes_generator:
+            return self.strategy.score(features, belief)
+        return self.strategy.score(features, belief, rng=np.random.default_rng(self.draws))
+
+    @cached_property
+    def sample_belief(self) -> Belief:
+        """The belief with its moments recomputed from the samples used by `PairFeatures.sampled`."""
+        samples, weights, known = self.belief.samples, self.belief.weights, self.belief.reliability
+        if known is not None:
+            samples, weights = np.ascontiguousarray(samples[known.rows]), weights[known.rows]
+            weights = weights / weights.sum()
+        mean, covariance = sample_moments(samples, weights)
+        return replace(self.belief, mean=mean, covariance=covariance)
+
+    def generator(self, purpose: str) -> np.random.Generator:
+        """Return a generator for draws that save time: keyed by everything that the choice depends on."""
+        resting = self.resting
+        return keyed_generator(
+            self.belief, (purpose, self.strategy, self.response, self.points.shape), resting.pairs, resting.items
+        )
+
+    @property
+    def shape(self) -> UtilityShape | None:
+        """The score as a function of few features, where branch and bound can use it."""
+        return self.strategy.usable_shape(self.response)
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the utility is constant, so that a pair is drawn uniformly."""
+        return self.shape is not None and self.shape.kind == "even"
+
+    @property
+    def caveat(self) -> str:
+        """The limitation of a certified gap, in words: the score for which it holds."""
+        unknown = self.belief.reliability is not None
+        return "; by a score that takes k and lapse for independent of the point" if unknown else ""
+
+    @property
+    def rescores(self) -> bool:
+        """Whether the best pairs are rescored by samples."""
+        if self.belief.residuals is not None:
+            return False  # samples of the point hold no residual utilities, and with them a logit is nearly Gaussian
+        return self.strategy.exact is not None and self.strategy.rescored
+
+    def rescored(self, features: PairFeatures) -> FloatArray:
+        """Return (m,) utilities by all samples, with the noise of their first two moments removed.
+
+        The result is the score at the belief's moments, which have little noise, plus the correction by the samples
+        beyond their own moments: exact(samples) - score(moments of the samples). A strategy without `exact` keeps its
+        scores.
+        """
+        scores = self.scores(features)
+        if self.strategy.exact is None:
+            return scores
+        same = self.features(features.first, features.second, self.sample_belief)
+        again = np.asarray(
+            scores + self.strategy.exact(features, self.sample_belief) - self._score(same, self.sample_belief)
+        )
+        # The correction is undefined for logits beyond the range of the samples; the first score is kept there.
+        return np.where(np.isnan(again), scores, again)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A chosen pair.
+
+    Attributes
+    ----------
+    first, second
+        Rows.
+    utility
+        Score by the strategy.
+    considered
+        Number of pairs scored.
+    words
+        Description of the set of candidates.
+    bound
+        Upper bound on the score of any permitted pair; None if unknown.
+    gap
+        Certified optimality gap: relative to the best score or, where scores may be negative, to the difference
+        between the best and the median pair. None if unknown.
+    """
+
+    first: int
+    second: int
+    utility: float
+    considered: int
+    words: str
+    bound: float | None = None
+    gap: float | None = None
+
+
+class Source(Protocol):
+    """A source of pairs.
+
+    ``choose`` is a pure function of the context and the generator. The generator follows from the search's seed, for
+    sources that are random by name; a source that samples only to save time takes `SelectionContext.generator`
+    instead, so that equal answers lead to equal questions.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name at the edges: files, commands, HTTP."""
+        ...
+
+    def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
+        """Return the best pair found; None if the rules of rest leave none."""
+        ...
+
+
+def keyed_generator(belief: Belief, settings: tuple[object, ...], *arrays: npt.NDArray[Any]) -> np.random.Generator:
+    """Return a generator keyed by a belief, by settings with a distinguishing `repr`, and by arrays."""
+    digest = hashlib.sha256(repr(settings).encode())
+    for array in (belief.mean, belief.covariance, *arrays):
+        digest.update(repr(array.shape).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return np.random.default_rng(np.frombuffer(digest.digest(), dtype="<u4"))
+
+
+def best_of(
+    context: SelectionContext, first: IntArray, second: IntArray, rng: np.random.Generator, *, rescore: int, words: str
+) -> Selection | None:
+    """Return the best of listed pairs by score, the `rescore` best of which are rescored by samples.
+
+    Ties are broken by the order of the items; for a constant utility, one pair is drawn uniformly.
+    """
+    free = np.flatnonzero(context.resting.allows(first, second))
+    if len(free) < len(first):
+        first, second = first[free], second[free]
+    if not len(first):
+        return None
+    if context.drawn and context.belief.residuals is None:
+        return _drawn(context, first, second, rng, words)
+    features = context.features(first, second)
+    scores = context.scores(features)
+    if not np.any(scores > -np.inf):
+        return None
+    considered = len(features)
+    if rescore and context.rescores:
+        rows = np.arange(considered) if considered <= rescore else np.argpartition(-scores, rescore)[:rescore]
+        rows = rows[scores[rows] > -np.inf]
+        features = features.take(rows)
+        scores = context.rescored(features)
+    ties = np.flatnonzero(scores == scores.max())
+    if context.drawn:
+        row = int(rng.choice(ties))
+    else:
+        one, other = features.first[ties], features.second[ties]
+        row = int(ties[np.lexsort((np.maximum(one, other), np.minimum(one, other)))[0]])
+    return Selection(int(features.first[row]), int(features.second[row]), float(scores[row]), considered, words)
+
+
+def _drawn(
+    context: SelectionContext, first: IntArray, second: IntArray, rng: np.random.Generator, words: str
+) -> Selection | None:
+    """Draw one of the pairs whose points differ, without computing features that a constant utility does not use."""
+    # Few pairs agree in the first coordinate, and only those are compared in all of them.
+    distinct = context.points[first, 0] != context.points[second, 0]
+    alike = np.flatnonzero(~distinct)
+    distinct[alike] = np.any(context.points[first[alike]] != context.points[second[alike]], axis=1)
+    rows = np.flatnonzero(distinct)
+    if not len(rows):
+        return None
+    row = int(rng.choice(rows))
+    chosen = context.features(first[row : row + 1], second[row : row + 1])
+    return Selection(int(first[row]), int(second[row]), float(context.scores(chosen)[0]), len(first), words)

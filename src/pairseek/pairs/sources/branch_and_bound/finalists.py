@@ -1,0 +1,111 @@
+"""Exact utility of the pairs that pass the prefilter, and the sorted list of the best."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.numerics.jit import inner
+from pairseek.numerics.pair_kernels import pair_constant
+from pairseek.pairs.sources.branch_and_bound.bounds import Model, Points, value
+
+# Indices into a target: the utility to reach, the tolerance below it within which ties are kept, and the number wanted.
+LEAST, SLACK, WANTED = range(3)
+
+
+@inner
+def exact_value(
+    i: int,
+    j: int,
+    rows: FloatArray,
+    mean: FloatArray,
+    root: FloatArray,
+    credit: float,
+    model: Model,
+    scratch: FloatArray,
+) -> float:
+    """Return the utility of a pair of positions, by the arithmetic of `describe`; -inf if the points coincide.
+
+    ``credit`` is the difference of appeal over k.
+    """
+    shape, noise, k, penalty, table, _ = model
+    d = rows.shape[1]
+    margin = credit
+    square = 0.0
+    for h in range(d):
+        p, q = rows[i, h], rows[j, h]
+        scratch[h] = p - q
+        margin += (p - q) * ((mean[h] - p) + (mean[h] - q))
+        square += (p - q) * (p - q)
+    if not square > 0.0:
+        return -np.inf
+    variance = 0.0
+    reach = 0.0
+    for c in range(d):
+        total = 0.0
+        weight = 0.0
+        for h in range(d):
+            total += root[h, c] * scratch[h]
+            weight += root[h, c] * root[h, c]
+        variance += total * total
+        reach += weight * total * total
+    length = 2.0 * math.sqrt(square)
+    constant = pair_constant(length, k, noise)
+    gain = reach / variance if variance > 0.0 else 0.0
+    s = constant * 2.0 * math.sqrt(variance)
+    return value(shape, penalty, table, constant * abs(margin), s, abs(margin) / length, gain)
+
+
+@inner
+def keep(u: float, key: int, found: FloatArray, keys: IntArray) -> bool:
+    """Insert a pair into a list sorted by descending utility, then ascending key; return whether it was inserted."""
+    place = len(found)
+    while place > 0 and (u > found[place - 1] or (u == found[place - 1] and key < keys[place - 1])):
+        if place < len(found):
+            found[place] = found[place - 1]
+            keys[place] = keys[place - 1]
+        place -= 1
+    if place == len(found):
+        return False
+    found[place] = u
+    keys[place] = key
+    return True
+
+
+@inner
+def listed(key: int, keys: IntArray) -> bool:
+    """Return whether sorted keys contain a key, by binary search."""
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low < len(keys) and keys[low] == key
+
+
+@inner
+def consider(
+    i: int,
+    j: int,
+    points: Points,
+    model: Model,
+    resting: IntArray,
+    target: FloatArray,
+    best: tuple[FloatArray, IntArray],
+    scratch: FloatArray,
+) -> None:
+    """Insert a pair of positions into the best if it reaches the target and is permitted; then raise the target."""
+    _, _, order, rows, mean, root, credit = points
+    n = len(order)
+    u = exact_value(i, j, rows, mean, root, credit[i] - credit[j], model, scratch)
+    if not u >= target[LEAST] - target[SLACK]:
+        return
+    p, q = order[i], order[j]
+    key = min(p, q) * n + max(p, q)
+    found, keys = best
+    if not listed(key, resting) and keep(u, key, found, keys):
+        target[LEAST] = max(target[LEAST], found[int(target[WANTED]) - 1])

@@ -1,0 +1,75 @@
+"""InfoGain: the mutual information between the answer and the user point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+
+from pairseek.core.limits import Limit
+from pairseek.core.types import Belief, FloatArray
+from pairseek.core.validation import whole
+from pairseek.model.items import Space
+from pairseek.model.responses import Response
+from pairseek.pairs.features import PairFeatures
+from pairseek.pairs.planes import Planes, sampled_planes
+from pairseek.pairs.strategies.base import BaseUtility
+from pairseek.pairs.strategies.reliability_probe import ReliabilityProbe
+from pairseek.pairs.strategies.shape import UtilityShape
+
+
+@dataclass(frozen=True)
+class InfoGain(BaseUtility):
+    """η_0(p, q) = I(W; Y) = h_b(E f(z)) - E h_b(f(z)), in bits (equations 4 to 7 of the paper).
+
+    `score` assumes a Gaussian logit and reads a table; `exact` averages over all samples. If k or the lapse is unknown,
+    the utility remains the information about W alone, and f(z) is P(Y | W) with k and lapse integrated out. Where ties
+    are offered, the answer has three outcomes, and I is the entropy of their mean probabilities less the mean entropy.
+
+    Parameters
+    ----------
+    checks
+        Schedule of reliability probes (see `ReliabilityProbe`) for items with an unknown k or lapse. An integer n >= 2:
+        every n-th question. ``"auto"``: whenever a probe is more informative about k than any question about the
+        point, as for people who answer unreliably. None: never.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), strategy=ps.InfoGain(), rng=7)
+    >>> search.ask().info.information > 0
+    True
+    """
+
+    checks: Annotated[int | Literal["auto"] | None, Limit(2, 1000)] = None
+    name: ClassVar[str] = "infogain"
+
+    def __post_init__(self) -> None:
+        if self.checks is not None and self.checks != "auto":
+            object.__setattr__(self, "checks", whole(self.checks, "checks of InfoGain", 2, field="checks"))
+
+    def turn(self, number: int, belief: Belief) -> InfoGain | ReliabilityProbe:
+        """Return the utility for question `number`, counted from 0: a reliability probe when one is due."""
+        due = isinstance(self.checks, int) and number % self.checks == self.checks - 1
+        return ReliabilityProbe() if due and belief.reliability is not None else self
+
+    def rival(self, belief: Belief) -> ReliabilityProbe | None:
+        """Return the probe whose pair is asked if it is more informative; None unless `checks` is "auto"."""
+        return ReliabilityProbe() if self.checks == "auto" and belief.reliability is not None else None
+
+    def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
+        """Return the (m,) information in bits, from the mean and variance of the logit."""
+        return candidates.gaussian("information")
+
+    def shape(self) -> UtilityShape:
+        """Return the form of `score` as a function of the mean and deviation of the logit."""
+        return UtilityShape("table", "information")
+
+    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
+        """Return sampled planes: no closed form is known."""
+        return sampled_planes(space, belief, rng)
+
+    def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
+        """Return the (m,) information in bits, averaged over every sample."""
+        return candidates.sampled_information(belief)

@@ -1,0 +1,43 @@
+"""Random: uniformly drawn pairs with the Bayesian estimate, the strongest of the paper's baselines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pairseek.core.types import Belief, FloatArray
+from pairseek.model.items import Space
+from pairseek.model.responses import Response
+from pairseek.pairs.features import PairFeatures
+from pairseek.pairs.planes import Planes, random_plane
+from pairseek.pairs.strategies.base import BaseUtility
+from pairseek.pairs.strategies.shape import UtilityShape
+
+
+@dataclass(frozen=True)
+class Random(BaseUtility):
+    """Constant utility, so that the tie-breaking of the search draws a pair uniformly.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), strategy=ps.Random(), rng=7)
+    >>> search.ask().info.strategy
+    'random'
+    """
+
+    name: ClassVar[str] = "random"
+
+    def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
+        """Return (m,) zeros."""
+        return np.zeros(len(candidates))
+
+    def shape(self) -> UtilityShape:
+        """Return the constant shape."""
+        return UtilityShape("even")
+
+    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
+        """Draw a plane with a uniform direction through a uniform point of the space."""
+        return random_plane(space, rng)

@@ -1,0 +1,91 @@
+"""PrefLib formats of ordinal preferences.
+
+``.soc`` and ``.soi`` hold strict orders, complete or incomplete; ``.toc`` and ``.toi`` allow ties. A data line is
+``count: 3,1,{2,4}``: `count` people ranked alternative 3 first, then 1, then 2 and 4 as a tie. Alternatives without a
+rank are not compared. The ids of the items are the names of the alternatives in the header.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pairseek.core.types import ItemId
+from pairseek.errors import InvalidChoices
+from pairseek.people.choices import Choices
+
+EXTENSIONS = (".soc", ".soi", ".toc", ".toi")
+_NAME = re.compile(r"#\s*ALTERNATIVE NAME\s+(\d+)\s*:\s*(.*)", re.IGNORECASE)
+_GROUP = re.compile(r"\s*(\{[^{}]*\}|[^,{}]+)\s*(,|$)")
+_MAX_PEOPLE = 10_000_000
+
+
+def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
+    """Read the rankings of a file as choices."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise InvalidChoices(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidChoices(f"{path} cannot be read as text in UTF-8: {error}") from None
+    names: dict[int, str] = {}
+    rankings: list[tuple[str, list[list[ItemId]]]] = []
+    for number, line in enumerate(lines, 1):
+        heading = _NAME.match(line)
+        if heading:
+            names[int(heading[1])] = heading[2].strip()
+        elif line.strip() and not line.startswith("#"):
+            count, groups = _order(path, number, line, names, ties=path.suffix.lower() in (".toc", ".toi"))
+            if len(rankings) + count > _MAX_PEOPLE:
+                raise InvalidChoices(
+                    f"{path}, line {number}: the file has more than {_MAX_PEOPLE:,} people; reduce it to a sample"
+                )
+            # A number distinguishes the people of one line.
+            rankings += [(f"{number}.{one}" if count > 1 else str(number), groups) for one in range(1, count + 1)]
+    if not rankings:
+        raise InvalidChoices(f"{path} contains no rankings: give lines such as '12: 3,1,2'")
+    twice = next((name for name in names.values() if list(names.values()).count(name) > 1), None)
+    if twice is not None:
+        raise InvalidChoices(f"{path}: two alternatives have the name {twice!r}; make the names unique")
+    return Choices.from_rankings(rankings, ids=ids if ids is not None else [*names.values()])
+
+
+def _order(path: Path, number: int, line: str, names: dict[int, str], *, ties: bool) -> tuple[int, list[list[ItemId]]]:
+    head, colon, body = line.partition(":")
+    if not colon or not head.strip().isdigit() or int(head) < 1:
+        raise InvalidChoices(
+            f"{path}, line {number}, column 1: {head.strip()[:30]!r} is not a number of people; expected a line "
+            f"such as '12: 3,1,2'"
+        )
+    offset = len(head) + 1
+    groups: list[list[ItemId]] = []
+    seen: set[str] = set()
+    place = 0
+    while place < len(body):
+        found = _GROUP.match(body, place)
+        if found is None:
+            raise InvalidChoices(
+                f"{path}, line {number}, column {offset + place + 1}: {body[place:].strip()[:30]!r} is not an "
+                f"alternative; separate alternatives by commas, and put ties into braces"
+            )
+        text = found[1].strip()
+        where = f"{path}, line {number}, column {offset + found.start(1) + 1}"
+        if text.startswith("{") and not ties:
+            raise InvalidChoices(
+                f"{where}: {text!r} is a tie, and {path.suffix} files have no ties; rename the file to .toc"
+            )
+        group: list[ItemId] = []
+        for cell in text.strip("{}").split(","):
+            if not cell.strip().isdigit() or int(cell) not in names:
+                raise InvalidChoices(
+                    f"{where}: {cell.strip()!r} is not one of the {len(names)} alternatives in the header"
+                )
+            name = names[int(cell)]
+            if name in seen:
+                raise InvalidChoices(f"{where}: {name!r} is ranked twice; rank each alternative once")
+            seen.add(name)
+            group.append(name)
+        groups.append(group)
+        place = found.end()
+    return int(head), groups

@@ -1,0 +1,209 @@
+"""Lessons that a study learns from its people: appeal at once, and coordinates as soon as they predict better."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pairseek.core.types import JSON, FloatArray, ItemId
+from pairseek.errors import InvalidChoices
+from pairseek.model.defaults import RESIDUAL_ALONE
+from pairseek.model.items import Items
+from pairseek.people.learning.schedule import FIRST
+from pairseek.people.learning.validation import Validation, predictions, validated
+from pairseek.people.population import Choices, Population
+from pairseek.people.population.fit import LearningStep
+from pairseek.people.population.model import FitOptions
+from pairseek.people.population.residual import residual_of
+
+DIMENSIONS = (0, 1, 2, 3, 4, 6, 8)
+"""Numbers of dimensions in which a study may learn coordinates. 0: an appeal and nothing else."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Prediction of answers that were not learned from, given half of the same person's answers, at most ten.
+
+    Attributes
+    ----------
+    people
+        Number of people.
+    accuracy
+        Share of the answers whose likelier outcome came true, as a mean over people.
+    log_likelihood
+        Mean log probability of an answer, as a mean over people.
+    """
+
+    people: int
+    accuracy: float
+    log_likelihood: float
+
+    @classmethod
+    def of(cls, right: FloatArray, scores: FloatArray) -> HeldOut:
+        """Return the means over people."""
+        return cls(len(right), float(right.mean()), float(scores.mean()))
+
+    def record(self) -> JSON:
+        """Return the values as JSON data."""
+        return {"people": self.people, "accuracy": self.accuracy, "log_likelihood": self.log_likelihood}
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Result of learning: a population over all items, and how well it predicts.
+
+    Attributes
+    ----------
+    population
+        Population with which the following sessions begin.
+    sessions, answers
+        Numbers of sessions and of answers that it was learned from.
+    dimension
+        Number of dimensions of the learned coordinates; None if coordinates were given.
+    before, after
+        Prediction of held-out answers of the people who came since the earlier version: by that version, which has not
+        seen them (by a coin if there is none), and by what was learned from the other people, in cross-validation. None
+        for fewer than ten people, by whom nothing can be measured, and where nobody came since.
+    unmet
+        Items that nobody compared.
+    seconds
+        Time that learning took.
+    """
+
+    population: Population
+    sessions: int
+    answers: int
+    dimension: int | None
+    before: HeldOut | None
+    after: HeldOut | None
+    unmet: tuple[ItemId, ...]
+    seconds: float
+
+    def record(self) -> JSON:
+        """Return what the owner of a study sees of the version, as JSON data."""
+        return {
+            "sessions": self.sessions,
+            "answers": self.answers,
+            "dimension": self.dimension,
+            "residual": self.population.residual,
+            "before": None if self.before is None else self.before.record(),
+            "after": None if self.after is None else self.after.record(),
+            "unmet": [str(name) for name in self.unmet],
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def learn(
+    choices: Choices,
+    items: Items,
+    *,
+    previous: Population | None = None,
+    since: Collection[str] | None = None,
+    seed: int = 0,
+    progress: Callable[[LearningStep], None] | None = None,
+) -> Lesson:
+    """Learn from the choices of a study's people; the result follows from the arguments alone.
+
+    Parameters
+    ----------
+    choices
+        Choices of the people, by session.
+    items
+        Items of the study. Where they have coordinates, appeal and prior are learned; otherwise the coordinates too.
+    previous
+        The earlier version.
+    since
+        People from whom the earlier version did not learn, by whom both are measured. None: everybody.
+    seed
+        Seed of the folds.
+    progress
+        Called after each step.
+    """
+    began = time.perf_counter()
+    choices = choices.of_items(items.ids)
+    unmet = choices.uncompared
+    given = items if items.d else None
+    met = _learnable(choices, given)
+    tried = [FitOptions()] if given is not None else _candidates(met, previous)
+    tested = validated(met, given, tried, seed=seed, progress=progress) if len(met.people) >= FIRST else None
+    chosen = tried[0] if tested is None else tested.chosen
+    found = _fitted(met, given, chosen, None if tested is None else residual_of(tested.share), seed, progress)
+    if given is None:
+        found = found.extended(items.ids)
+        found = replace(found, provenance={**found.provenance, "unmet": list(unmet)})
+    before, after = (None, None) if tested is None else _held_out(met, tested, previous, since)
+    counts = (len(choices.people), len(choices) + choices.ties)
+    return Lesson(found, *counts, chosen.dimension, before, after, unmet, time.perf_counter() - began)
+
+
+def learn_appeal(choices: Choices, items: Items) -> Population:
+    """Learn the appeal of items without coordinates from a few people, and nothing else.
+
+    The first people of a study, for whom nothing was learned before they began, are told their taste with it.
+    """
+    choices = choices.of_items(items.ids)
+    return _fitted(_learnable(choices, None), None, FitOptions(0), None, 0, None).extended(items.ids)
+
+
+def _learnable(choices: Choices, given: Items | None) -> Choices:
+    """Return the choices that something can be learned from; raise `InvalidChoices` if there are too few."""
+    if not len(choices):
+        raise InvalidChoices("there is nothing to learn from: nobody decided a pair; collect more answers")
+    used, unmet = choices.usable(), set(choices.uncompared)
+    # What nobody met has no coordinates yet; it is added afterwards.
+    met = used if given is not None else used.of_items([name for name in used.ids if name not in unmet])
+    if len(met.people) < 2:
+        raise InvalidChoices("there is nothing to learn from: answers of one person; collect those of two or more")
+    return met
+
+
+def _candidates(choices: Choices, previous: Population | None) -> list[FitOptions]:
+    """Return the numbers of dimensions to compare: at first the smallest, later those beside the earlier version's."""
+    most = max(1, len(choices.ids) - 2)
+    place = 0 if previous is None else DIMENSIONS.index(min(DIMENSIONS, key=lambda d: abs(d - previous.items.d)))
+    near = DIMENSIONS[max(0, place - 1) : max(place + 2, 3)]
+    return [FitOptions(d) for d in near if d <= most]
+
+
+def _fitted(
+    choices: Choices,
+    items: Items | None,
+    chosen: FitOptions,
+    residual: float | None,
+    seed: int,
+    progress: Callable[[LearningStep], None] | None,
+) -> Population:
+    found = Population.fit(
+        choices,
+        items,
+        dimension=chosen.dimension,
+        residual="auto" if residual is None else residual,
+        rng=seed,
+        progress=progress,
+    )
+    if not found.informed:
+        raise InvalidChoices(
+            f"the answers of {found.people} people are no more informative than random answers; collect more answers"
+        )
+    # Without coordinates and residual utilities, answers could tell nothing of a person.
+    return found.with_residual(RESIDUAL_ALONE) if not (found.items.d or found.residual) else found
+
+
+def _held_out(
+    choices: Choices, tested: Validation, previous: Population | None, since: Collection[str] | None
+) -> tuple[HeldOut | None, HeldOut | None]:
+    """Return the predictions of the new people's held-out answers by the earlier version, and by what was learned."""
+    fresh = np.array([since is None or choices.people[trial.row] in since for trial in tested.trials])
+    if not fresh.any():
+        # The earlier version has learned from all of them: how well it predicts others cannot be told.
+        return None, None
+    after = HeldOut.of(tested.right[fresh], tested.scores[fresh])
+    if previous is None:
+        return replace(after, accuracy=0.5, log_likelihood=-float(np.log(2.0))), after
+    if previous.given is None:
+        previous = previous.extended(choices.ids)
+    scores, right = predictions(previous, [tested.trials[place] for place in np.flatnonzero(fresh)])
+    return HeldOut.of(right, scores), after

@@ -1,0 +1,56 @@
+"""Held-out predictions: what some choices of a person say about their other choices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import expit
+
+from pairseek.core.types import Evidence, FloatArray, IntArray
+from pairseek.model.items import Items
+from pairseek.model.priors import Prior
+from pairseek.model.responses import Response
+from pairseek.pairs.context import SelectionContext
+from pairseek.posteriors import EP
+from pairseek.posteriors.residuals import infer_with_residuals
+
+SeenAndHidden: TypeAlias = tuple[IntArray, IntArray]
+"""(m, 2) pairs of rows that a person's model observes, and (t, 2) pairs that it predicts, each winner first."""
+# Probabilities are clipped here, so that one wrong prediction does not dominate.
+_LEAST = 1e-4
+
+
+def held_out_predictions(
+    items: Items, prior: Prior, response: Response, people: Sequence[SeenAndHidden]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the (people,) mean log probabilities of hidden choices, and the shares that were likelier than not."""
+    scores, right = np.empty((2, len(people)))
+    for row, (seen, hidden) in enumerate(people):
+        chance, logit = _predicted(items, prior, response, seen, hidden)
+        scores[row] = np.mean(np.log(np.maximum(chance, _LEAST)))
+        right[row] = np.mean(0.5 * (np.sign(logit) + 1.0))
+    return scores, right
+
+
+def _predicted(
+    items: Items, prior: Prior, response: Response, seen: IntArray, hidden: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the (t,) probabilities of hidden choices, given that they are no ties, and the means of their logits."""
+    if not items.d and response.residual_deviation == 0.0:
+        # Nothing is inferred of a person.
+        logit = -np.diff(items.appeal[hidden])[:, 0]
+        return expit(logit), logit
+    winner, loser = seen.T
+    slopes, offsets = response.planes(
+        items.coordinates[winner], items.coordinates[loser], items.appeal[winner] - items.appeal[loser]
+    )
+    evidence = Evidence(np.ascontiguousarray(slopes), offsets, np.ones(len(seen)))
+    if response.residual_deviation:
+        belief = infer_with_residuals(EP(), evidence, seen, prior, response)
+    else:
+        belief = EP().infer(evidence, prior, response)
+    features = SelectionContext.of(items, belief, response).features(*hidden.T)
+    first, tie = features.outcome_probabilities()
+    return first / (1.0 - tie), features.logit_mean

@@ -1,0 +1,200 @@
+"""Uncertainty that a fit leaves about a new person: the people's mean, the curvature and the scale of utilities.
+
+A fit gives point estimates. A search that takes them for the truth claims too much where few people were asked, so the
+prior of a new person is widened by what the fit leaves open:
+
+- The coefficients c of the trend have a Gaussian posterior N(ĉ, C), with the people's z and the appeal integrated out.
+  The columns V of the trend share their coordinates with z, so C adds to the covariance of people. The coefficient of
+  |x|² has no such coordinate. It gets one, as long as its uncertainty matters.
+- The covariance S of people is the mean of its inverse-Wishart posterior instead of the estimate. Before that it is
+  multiplied by the posterior mean of its scale: the estimate from few noisy people is often close to 0.
+- Choices of few people hardly tell how consistent they are. The utilities are multiplied by exp(m - s), where m, at
+  most 0, and s are the posterior mean and standard deviation of the logarithm of their scale.
+- What is open about the mean and about S must not make a new person more decisive: after it was added, all utilities
+  are multiplied by a factor that gives them back the size that they had before.
+- Each item has an appeal beside the trend, of which few choices tell next to nothing. What is open about it becomes a
+  residual utility of new people, because the best items are often less than that apart.
+
+Both scales have log-normal priors around the default model. That of S is around the covariance of the default model on
+the scale of the estimated utilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import softmax
+
+from pairseek.core.types import BoolArray, FloatArray
+from pairseek.people.population.data import Data, RatingData
+from pairseek.people.population.fit import FitState, Start, beliefs, item_errors, pseudo_people
+from pairseek.people.population.kernels import MIXTURE
+
+# Prior standard deviation of the logarithm of the scale of utilities, and the step of its numerical derivatives.
+_SCALE_DEVIATION, _STEP = 0.5, 0.2
+# Prior standard deviation of the logarithm of the scale of S, and the logarithms at which its posterior is computed.
+_SPREAD_DEVIATION, _SPREADS = 1.0, np.linspace(-2.0, 5.0, 15)
+# Number of people from which the scale of S is taken as estimated: its posterior mean is then within a few percent.
+_MANY = 300
+# Largest number of items with a trend beside their appeals.
+MOST_ITEMS = 1500
+# Standard deviation of the utilities, in logits, from which an uncertain direction gets a coordinate of its own.
+_MATTERS = 0.25
+# Columns of the trend whose singular values are smaller, relative to the largest one, depend on the others.
+_DEPENDENT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Predictive:
+    """Distribution of a new person's utilities: base + V z, with z ~ N(0, S).
+
+    Attributes
+    ----------
+    base, factors, spread
+        (n,) utilities at the mean, (n, q) factors V and (q, q) covariance S.
+    shrinkage
+        Factor by which the utilities of the fit were multiplied.
+    error
+        (n,) standard errors of the items' utilities for a typical person; None if they are not estimated.
+    item_deviation
+        Root mean square of the posterior deviations of the items' utilities beside the trend, in logits.
+    """
+
+    base: FloatArray
+    factors: FloatArray
+    spread: FloatArray
+    shrinkage: float
+    error: FloatArray | None = None
+    item_deviation: float = 0.0
+
+    @classmethod
+    def exact(cls, start: Start, state: FitState) -> Predictive:
+        """Return the distribution that takes the estimates for the truth."""
+        return cls(start.base(state.coefficients), state.factors, state.spread, 1.0)
+
+
+def predictive(data: Data | RatingData, start: Start, state: FitState, people: FloatArray) -> Predictive:
+    """Return the distribution of a new person's utilities, given the (people,) weights of the people.
+
+    If the coordinates are learned, or the items are too many for a trend, only the scale is shrunk. Ratings leave the
+    estimates as they are, with the standard errors of the items.
+    """
+    if isinstance(data, RatingData):
+        return replace(Predictive.exact(start, state), error=item_errors(data, start, state, people))
+    counts = people * state.trust
+    if not start.free:
+        state = replace(state, spread=spread_scale(data, start, state, counts) * state.spread)
+    base, factors, spread = start.base(state.coefficients), state.factors, state.spread
+    shrinkage = _shrinkage(data, start, state, counts)
+    if start.free:
+        return Predictive(shrinkage * base, shrinkage * factors, spread, shrinkage)
+    d = factors.shape[1]
+    degrees = float(counts.sum()) + pseudo_people(d)
+    between = spread * degrees / (degrees - d - 1.0)
+    if start.basis is None:
+        return Predictive(shrinkage * base, factors, shrinkage**2 * between, shrinkage)
+    covariance = trend_covariance(data, start, state, counts)
+    loose = np.isnan(start.looseness)
+    b = int(np.sum(~loose))
+    spread = between + covariance[:d, :d]
+    if loose.any() and b == d + 1:
+        direction = start.basis[:, d] - start.basis[:, d].mean()
+        if np.std(direction) * np.sqrt(covariance[d, d]) > _MATTERS:
+            # Dividing gives the new coordinate the unit of the others.
+            unit = np.std(direction) / np.std(factors - factors.mean(axis=0))
+            factors = np.column_stack([factors, direction / unit])
+            scale = np.append(np.ones(d), unit)
+            spread = np.pad(between, (0, 1)) + covariance[:b, :b] * np.outer(scale, scale)
+    shrinkage *= min(1.0, _size(base, state.factors, state.spread) / _size(base, factors, spread))
+    item_deviation = shrinkage * _item_deviation(start.basis, loose, covariance)
+    return Predictive(shrinkage * base, factors, shrinkage**2 * spread, shrinkage, item_deviation=item_deviation)
+
+
+def _item_deviation(basis: FloatArray, loose: BoolArray, covariance: FloatArray) -> float:
+    """Return the root mean square of what is open about the items' utilities beside the trend and a constant.
+
+    Choices do not tell the appeals from the trend along its columns; what is open there belongs to the trend.
+    """
+    if not loose.any():
+        return 0.0
+    columns = np.column_stack([np.ones(len(basis)), basis[:, ~loose]])
+    axes, values, _ = np.linalg.svd(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300), full_matrices=False)
+    # Columns may depend on each other: of items on a sphere, |x|² is a constant.
+    trend = axes[:, values > _DEPENDENT * values[0]]
+    beside = basis[:, loose] - trend @ (trend.T @ basis[:, loose])
+    variance = np.sum((beside @ covariance[np.ix_(loose, loose)]) * beside)
+    return float(np.sqrt(variance / len(basis)))
+
+
+def _size(base: FloatArray, factors: FloatArray, spread: FloatArray) -> float:
+    """Return the root mean square of the utilities, centred over the items."""
+    factors = factors - factors.mean(axis=0)
+    return float(np.sqrt(np.var(base) + np.einsum("ni,ij,nj->", factors, spread, factors) / len(base)))
+
+
+def _default_size(start: Start) -> float:
+    return _size(start.base(start.coefficients), start.factors, start.spread)
+
+
+def _evidence(data: Data, start: Start, state: FitState, counts: FloatArray, scale: float, spread: FloatArray) -> float:
+    """Return the log evidence with all utilities multiplied by `scale` and this covariance of people before that."""
+    base, tie = start.base(state.coefficients), float(state.thresholds.sum())
+    return float(counts @ beliefs(data, scale * base, state.factors, scale**2 * spread, tie_width=scale * tie)[2])
+
+
+def spread_scale(data: Data, start: Start, state: FitState, counts: FloatArray) -> float:
+    """Return the posterior mean of the scale of S relative to the estimate, at least 1."""
+    if counts.sum() > _MANY:
+        return 1.0
+    size = _size(start.base(state.coefficients), state.factors, state.spread)
+    usual = (size / _default_size(start)) ** 2 * start.spread
+    away = np.log(np.trace(np.linalg.solve(usual, state.spread)) / len(usual)) + _SPREADS
+    evidence = [_evidence(data, start, state, counts, 1.0, np.exp(t) * state.spread) for t in _SPREADS]
+    share = softmax(np.array(evidence) - 0.5 * (away / _SPREAD_DEVIATION) ** 2)
+    return max(float(share @ np.exp(_SPREADS)), 1.0)
+
+
+def _shrinkage(data: Data, start: Start, state: FitState, counts: FloatArray) -> float:
+    low, middle, high = (
+        _evidence(data, start, state, counts, scale, state.spread) for scale in np.exp([-_STEP, 0.0, _STEP])
+    )
+    slope, precision = (high - low) / (2.0 * _STEP), _SCALE_DEVIATION**-2
+    curvature = max(2.0 * middle - low - high, 0.0) / _STEP**2 + precision
+    if not start.free:
+        size = _size(start.base(state.coefficients), state.factors, state.spread)
+        slope += precision * np.log(_default_size(start) / size)
+    return float(np.exp(min(slope / curvature, 0.0) - curvature**-0.5))
+
+
+def trend_covariance(data: Data, start: Start, state: FitState, counts: FloatArray) -> FloatArray:
+    """Return the posterior covariance of the coefficients of the basis, with z integrated out.
+
+    Each choice counts as a Gaussian observation of its logit whose precision is the expected curvature of its
+    likelihood. A tie counts as a choice.
+    """
+    assert start.basis is not None
+    design = start.basis
+    who = np.repeat(np.arange(data.people), np.diff(data.starts))
+    delta = state.factors[data.rows[:, 0]] - state.factors[data.rows[:, 1]]
+    base = start.base(state.coefficients)
+    mean = base[data.rows[:, 0]] - base[data.rows[:, 1]] + np.einsum("rd,rd->r", delta, state.found.mean[who])
+    variance = np.einsum("ri,rij,rj->r", delta, state.found.covariance[who], delta)
+    weight = data.weight * expected_slope(mean, variance)
+    inner = np.linalg.inv(state.spread)
+    information = np.diag(np.where(np.isnan(start.looseness), state.scale, start.looseness) ** -2.0)
+    for person, (first, last) in enumerate(zip(data.starts[:-1], data.starts[1:], strict=True)):
+        rows, own, share = data.rows[first:last], delta[first:last], weight[first:last, None]
+        seen = design[rows[:, 0]] - design[rows[:, 1]]
+        cross = seen.T @ (share * own)
+        known = np.linalg.solve(inner + own.T @ (share * own), cross.T)
+        information += counts[person] * (seen.T @ (share * seen) - cross @ known)
+    return np.asarray(np.linalg.inv(information))
+
+
+def expected_slope(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return E f'(z) for logits z with these means and variances."""
+    shares, variances = MIXTURE
+    deviation = np.sqrt(variances + np.maximum(variance, 0.0)[:, None])
+    density = np.exp(-0.5 * (mean[:, None] / deviation) ** 2) / (np.sqrt(2.0 * np.pi) * deviation)
+    return np.asarray(density @ shares)

@@ -1,0 +1,247 @@
+"""Selection of fit options and dimension by cross-validation over people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtr
+
+from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
+from pairseek.errors import InvalidChoices, InvalidParameter
+from pairseek.model.items import Items
+from pairseek.people.choices import Choices
+from pairseek.people.population import fit as fitting
+from pairseek.people.population.data import Data, RatingData, data_of
+from pairseek.people.population.kernels import MIXTURE
+from pairseek.people.population.model import FitOptions, fit_model, start_of
+
+DIMENSIONS = (1, 2, 3, 4, 6, 8)
+FOLDS = 4
+# Maximum number of observed choices of a held-out person; the fit predicts the remaining ones.
+SEEN = 10
+# Improvement in nats per choice below which the simpler option wins, even if the difference is significant.
+_MIN_GAIN = 2e-3
+
+
+def options(
+    n: int,
+    *,
+    dimension: int | Literal["auto"] | None,
+    appeal: bool | str,
+    rescale: bool | str,
+    curvature: bool | str,
+) -> list[FitOptions]:
+    """List the candidate options in order of increasing complexity."""
+    for name, value in (("appeal", appeal), ("rescale", rescale), ("curvature", curvature)):
+        if not isinstance(value, bool) and value != "auto":
+            raise InvalidParameter(f"{name} is {value!r}: give True, False or 'auto'")
+    if dimension == "auto":
+        tried = [d for d in DIMENSIONS if d <= max(1, n - 2)]
+        return [FitOptions(d, *_plain((appeal, rescale, curvature))) for d in tried]
+    if dimension is not None:
+        if not isinstance(dimension, bool) and isinstance(dimension, int) and dimension > n - 1:
+            raise InvalidParameter(f"dimension is {dimension} and there are {n} items: give at most {n - 1}")
+        return [FitOptions(dimension, *_plain((appeal, rescale, curvature)))]
+    found = [
+        FitOptions(None, *wish)
+        for wish in product(*((False, True) if x == "auto" else (bool(x),) for x in (appeal, rescale, curvature)))
+        if not (wish[0] and wish[1] and "auto" in (appeal, rescale))
+    ]
+    return sorted(found, key=_size)
+
+
+def _plain(wish: tuple[bool | str, bool | str, bool | str]) -> tuple[bool, bool, bool]:
+    appeal, rescale, curvature = wish
+    # Learned coordinates leave no other option to select.
+    return (appeal == "auto" or appeal is True, rescale is True, curvature is True)
+
+
+def _size(learned: FitOptions) -> tuple[bool, bool, bool]:
+    return learned.appeal, learned.curvature, learned.rescale
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """Cross-validated scores of fit options.
+
+    Attributes
+    ----------
+    options
+        The candidates in order of increasing complexity.
+    scores
+        (options, people) mean log-likelihood of each person's held-out choices.
+    right
+        (options, people) share of each person's held-out choices whose likelier outcome came true; NaN for ratings.
+    people
+        (people,) rows of the people with held-out choices.
+    """
+
+    options: tuple[FitOptions, ...]
+    scores: FloatArray
+    right: FloatArray | None = None
+    people: IntArray | None = None
+
+    @property
+    def best(self) -> FitOptions:
+        """Simplest option whose score is within one standard error, or a negligible difference, of the best."""
+        top = int(self.scores.mean(axis=1).argmax())
+        lag = self.scores[top] - self.scores
+        people = self.scores.shape[1]
+        error = lag.std(axis=1, ddof=1) / np.sqrt(people) if people > 1 else np.zeros(len(lag))
+        return self.options[int((lag.mean(axis=1) <= np.fmax(error, _MIN_GAIN)).argmax())]
+
+    def __str__(self) -> str:
+        mean = self.scores.mean(axis=1)
+        return "\n".join(
+            f"{score:.4f}  {option}{'  chosen' if option == self.best else ''}"
+            for option, score in zip(self.options, mean, strict=True)
+        )
+
+    def record(self) -> JSON:
+        """Return the scores as JSON data."""
+        mean = self.scores.mean(axis=1).tolist()
+        return {
+            "tried": [
+                {**option.record(), "log_likelihood": score} for option, score in zip(self.options, mean, strict=True)
+            ],
+            "people": self.scores.shape[1],
+            "chosen": self.best.record(),
+        }
+
+
+def choose(
+    choices: Choices,
+    items: Items | None,
+    tried: Sequence[FitOptions],
+    *,
+    rng: int = 0,
+    folds: int = FOLDS,
+    tolerance: float = fitting.TOLERANCE,
+    progress: Callable[[fitting.LearningStep], None] | None = None,
+) -> CrossValidation:
+    """Score fit options by cross-validation over people.
+
+    Each fold fits a population to the people outside the fold. For each person in the fold the model observes half of
+    the choices, at most ten, and predicts the remaining ones.
+    """
+    count = len(choices.people)
+    folds = min(folds, count)
+    fold, seen = _division(choices, folds, rng)
+    tested = np.bincount(choices.person[~seen], minlength=count) > 0
+    if choices.ratings is not None:
+        tested = np.bincount(choices.ratings.person, minlength=count) > 1
+    if not tested.any():
+        raise InvalidChoices(
+            "nobody made two choices, so cross-validation is impossible: replace 'auto' by a fixed option"
+        )
+    scores, right = np.full((2, len(tried), count), np.nan)
+    for number in range(folds):
+        for row, learned in enumerate(tried):
+            people = np.flatnonzero(fold == number)
+            scores[row, people], right[row, people] = _score(choices, items, learned, people, seen, tolerance)
+            if progress is not None:
+                text = f"fold {number + 1} of {folds}, {learned}: {np.nanmean(scores[row, people]):.4f}"
+                done = (number * len(tried) + row + 1) / (folds * len(tried))
+                progress(fitting.LearningStep("cross-validation", done, text))
+    return CrossValidation(tuple(tried), scores[:, tested], right[:, tested], np.flatnonzero(tested))
+
+
+def _division(choices: Choices, folds: int, rng: int) -> tuple[IntArray, BoolArray]:
+    """Return the fold of each person, and a mask of the choices that are observed."""
+    generator = np.random.default_rng(rng)
+    fold = generator.permutation(len(choices.people)) % folds
+    return fold, _seen(choices, generator)
+
+
+def _seen(choices: Choices, rng: np.random.Generator) -> BoolArray:
+    out = np.zeros(len(choices), dtype=np.bool_)
+    for first, last in pairwise(choices.starts.tolist()):
+        chosen = rng.permutation(last - first)[: min(SEEN, (last - first) // 2)]
+        out[first + chosen] = True
+    return out
+
+
+def _score(
+    choices: Choices,
+    items: Items | None,
+    learned: FitOptions,
+    people: IntArray,
+    seen: BoolArray,
+    tolerance: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the (people,) mean log-likelihoods and shares predicted of the held-out choices.
+
+    Uninformative fits predict 1/2.
+    """
+    others = np.setdiff1d(np.arange(len(choices.people)), people)
+    if choices.ratings is not None:
+        return _score_ratings(choices, items, learned, people, others), np.full(len(people), np.nan)
+    inside = np.isin(choices.person, people)
+    try:
+        model, _, _ = fit_model(choices.only(others), items, learned, tolerance=tolerance)
+    except InvalidChoices:
+        return np.full(len(people), -np.log(2.0)), np.full(len(people), 0.5)
+    factors = 2.0 * model.k * model.coordinates
+    base = factors @ model.mean - model.k * np.sum(model.coordinates**2, axis=1) + model.appeal
+    scores, right = predicted(
+        choices.rows(inside & seen), choices.rows(inside & ~seen), base, factors, model.covariance
+    )
+    return scores[people], right[people]
+
+
+def predicted(
+    shown: Choices, hidden: Choices, base: FloatArray, factors: FloatArray, covariance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return, for each person, the mean log-likelihood of the hidden choices given the shown ones, and the share right.
+
+    Utilities are base + V z with z ~ N(0, covariance). Both are 0 for people without hidden choices.
+    """
+    # So few choices are nearly independent, so each has the weight 1.
+    data = Data.of(shown)
+    data = replace(data, weight=np.ones(len(data.weight)))
+    mean, spread, _ = fitting.beliefs(data, base, factors, covariance)
+    delta = factors[hidden.winner] - factors[hidden.loser]
+    logit = base[hidden.winner] - base[hidden.loser] + np.einsum("md,md->m", delta, mean[hidden.person])
+    variance = np.einsum("mi,mij,mj->m", delta, spread[hidden.person], delta)
+    value = log_predicted(logit, np.sqrt(np.maximum(variance, 0.0)))
+    count = len(hidden.people)
+    total = np.maximum(np.bincount(hidden.person, minlength=count), 1)
+    hits = 0.5 * (np.sign(logit) + 1.0)
+    return tuple(np.bincount(hidden.person, each, minlength=count) / total for each in (value, hits))  # type: ignore[return-value]
+
+
+def _score_ratings(
+    choices: Choices, items: Items | None, learned: FitOptions, people: IntArray, others: IntArray
+) -> FloatArray:
+    """Return the (people,) mean log-likelihoods of held-out ratings, given half of a person's ratings, at most ten.
+
+    Pairs of ratings would not do: shown and hidden pairs share the noise of a rating, which rewards models that take
+    noise for taste.
+    """
+    data = data_of(choices)
+    assert isinstance(data, RatingData)
+    own = data.only(np.isin(data.person, people))
+    inside = data.only(np.isin(data.person, others))
+    start = start_of(inside, learned, items)
+    state = fitting.fit(inside, start, people=np.isin(np.arange(data.people), others).astype(np.float64))
+    # Ratings are in no particular order of the items, but people may have rated them in one.
+    order = np.argsort(np.random.default_rng(0).random(len(own.item)) + own.person)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    count = np.diff(own.starts)[own.person]
+    shown = place - own.starts[own.person] < np.minimum(SEEN, count // 2)
+    model, found = fitting.rating_beliefs(own.only(shown), start, state)
+    hidden = own.only(~shown)
+    total = np.bincount(hidden.person, hidden.predicted(model, found), minlength=len(choices.people))
+    return np.asarray((total / np.maximum(np.diff(hidden.starts), 1))[people])
+
+
+def log_predicted(mean: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Return log E f(z) for Gaussian logits z with these means and deviations."""
+    shares, variances = MIXTURE
+    chance = ndtr(mean[:, None] / np.sqrt(variances + deviation[:, None] ** 2)) @ shares
+    return np.asarray(np.log(np.maximum(chance, 1e-12)))

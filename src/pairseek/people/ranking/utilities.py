@@ -1,0 +1,212 @@
+"""Posterior of the items' mean utilities over a population, with the people's own tastes integrated out.
+
+In the population model of `pairseek.people.population.fit`, a person's utilities are base_i + V_i·z, where z ~ N(0, S)
+differs between people, so base holds the mean utilities. They are linear in coefficients c, base = B c, whose posterior
+is approximated by a Gaussian around the estimate: each choice counts as an observation of its logit with the expected
+curvature of its likelihood, and z is eliminated person by person. The number of people is small next to what their
+covariance S has to tell, so the Gaussian is widened to a t distribution with one degree of freedom for each person but
+one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from pairseek.core.text import plural
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.errors import InvalidChoices, InvalidParameter
+from pairseek.model.items import Items
+from pairseek.people.choices import Choices
+from pairseek.people.population.data import Data
+from pairseek.people.population.fit import FitState, Start, fit
+from pairseek.people.population.model import FitOptions, start_of
+from pairseek.people.population.predictive import MOST_ITEMS, expected_slope, spread_scale
+
+# A ranking of a group begins with this many people.
+LEAST_PEOPLE = 3
+# Dimensions of people's tastes that are learned where the items have no coordinates.
+_DIMENSIONS = 2
+# EM iterations. The mean utilities converge well before the covariance of people does.
+_ROUNDS = 100
+# Largest number of compared items without coordinates: their covariance is one matrix.
+_MOST_COMPARED = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class UtilityPosterior:
+    """Fit of a population model and the posterior of the items' mean utilities.
+
+    Attributes
+    ----------
+    choices
+        Choices of the people who count, over all items.
+    base
+        (n,) estimates of the mean utilities, in logits.
+    design, root
+        (n, b) matrix B, and the (b, b) Cholesky factor of the precision of the coefficients.
+    degrees
+        Degrees of freedom of the t distribution.
+    factors, spread
+        (n, d) factors V and (d, d) covariance S of the people's tastes.
+    mean, covariance
+        (people, d) means and (people, d, d) covariances of the posteriors of each person's z.
+    trust
+        (people,) posterior probabilities that a person's answers are informative.
+    """
+
+    choices: Choices
+    base: FloatArray
+    design: sparse.csr_array
+    root: FloatArray
+    degrees: float
+    factors: FloatArray
+    spread: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+    trust: FloatArray
+
+    def draws(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Draw (count, n) mean utilities from the posterior."""
+        noise = np.linalg.solve(self.root.T, rng.standard_normal((self.root.shape[0], count)))
+        noise *= np.sqrt(self.degrees / rng.chisquare(self.degrees, size=count))
+        return np.asarray(self.base + np.asarray(self.design @ noise).T)
+
+
+def group_choices(choices: Choices, items: Items | None) -> Choices:
+    """Return the choices of the people with usable pairs; raise `InvalidChoices` if they make no ranking of a group."""
+    if not isinstance(choices, Choices):
+        raise InvalidParameter(
+            f"choices is {choices!r}: give Choices, as from Choices.read('choices.csv') or Choices.from_pairs(rows)"
+        )
+    if items is not None:
+        if not isinstance(items, Items):
+            raise InvalidParameter(f"items is a {type(items).__name__}: give Items, or leave items out")
+        choices = choices.of_items(items.ids)
+    # Ratings count by the pairs that they imply.
+    usable = replace(choices, ratings=None).usable()
+    if not len(usable):
+        ties = usable.ties or choices.ties
+        why = f"all {plural(ties, 'answer')} are ties" if ties else "nobody compared two items"
+        raise InvalidChoices(
+            f"there is nothing to rank: {why}; collect answers that prefer one item to another",
+            reason="ties" if ties else "no_pair",
+            count=ties,
+        )
+    if len(usable.people) < LEAST_PEOPLE:
+        count = "1 person" if len(usable.people) == 1 else f"{len(usable.people)} people"
+        raise InvalidChoices(
+            f"only {count} gave answers that count: a ranking of a group needs at least {LEAST_PEOPLE} people",
+            reason="few_people",
+            count=len(usable.people),
+        )
+    return usable
+
+
+def mean_utilities(choices: Choices, items: Items | None = None) -> UtilityPosterior:
+    """Fit the population model to choices and return the posterior of the mean utilities.
+
+    Items without coordinates, or None, have two dimensions of taste learned from the choices. More than 1500 items with
+    coordinates have no appeal of their own: the coordinates alone tell them apart.
+    """
+    usable = group_choices(choices, items)
+    if items is not None and items.d:
+        learned = FitOptions(appeal=items.n <= MOST_ITEMS)
+        return _fitted(usable, usable, items, learned, np.arange(items.n))
+    # Nothing is known of an item that nobody compared: it keeps the prior of all items.
+    compared = np.unique(np.concatenate([usable.winner, usable.loser, usable.outcomes[:, 1:].ravel()]))
+    if len(compared) > _MOST_COMPARED:
+        raise InvalidChoices(
+            f"the choices compare {len(compared)} items without coordinates, and a ranking takes at most "
+            f"{_MOST_COMPARED}: give items with coordinates",
+            reason="many_items",
+            count=len(compared),
+        )
+    seen = usable.of_items([usable.ids[row] for row in compared])
+    learned = FitOptions(dimension=min(_DIMENSIONS, len(compared) - 1))
+    return _fitted(usable, seen, None, learned, compared)
+
+
+def _fitted(
+    usable: Choices, seen: Choices, items: Items | None, learned: FitOptions, rows: IntArray
+) -> UtilityPosterior:
+    data = Data.of(seen)
+    start = start_of(data, learned, items)
+    state = fit(data, start, rounds=_ROUNDS)
+    if items is not None:
+        # Few noisy people often look alike by chance.
+        wider = spread_scale(data, start, state, state.trust)
+        state = replace(state, spread=wider * state.spread)
+    design = sparse.csr_array(np.eye(data.n) if start.basis is None else start.basis)
+    deviation = np.where(np.isnan(start.looseness), state.scale, start.looseness)
+    precision = marginal_information(data, start, state, design) + np.diag(deviation**-2.0)
+    root, base, factors = np.asarray(np.linalg.cholesky(precision)), start.base(state.coefficients), state.factors
+    n = len(usable.ids)
+    if len(rows) < n:
+        base, factors, design, root = _with_unseen(n, rows, base, factors, design, root, state.scale)
+    return UtilityPosterior(
+        usable,
+        base,
+        design,
+        root,
+        max(float(state.trust.sum()) - 1.0, 1.0),
+        factors,
+        state.spread,
+        state.found.mean,
+        state.found.covariance,
+        state.trust,
+    )
+
+
+def _with_unseen(
+    n: int,
+    rows: IntArray,
+    base: FloatArray,
+    factors: FloatArray,
+    design: sparse.csr_array,
+    root: FloatArray,
+    deviation: float,
+) -> tuple[FloatArray, FloatArray, sparse.csr_array, FloatArray]:
+    """Add the items that nobody compared, whose utilities have the estimated distribution of all items."""
+    unseen = np.setdiff1d(np.arange(n), rows)
+    order = np.argsort(np.concatenate([rows, unseen]))
+    base = np.concatenate([base, np.full(len(unseen), base.mean())])[order]
+    factors = np.concatenate([factors, np.tile(factors.mean(axis=0), (len(unseen), 1))])[order]
+    whole = sparse.block_diag([design, sparse.eye_array(len(unseen))], format="csr")
+    root = np.asarray(
+        np.block(
+            [
+                [root, np.zeros((len(root), len(unseen)))],
+                [np.zeros((len(unseen), len(root))), np.eye(len(unseen)) / deviation],
+            ]
+        )
+    )
+    return base, factors, sparse.csr_array(whole[order]), root
+
+
+def marginal_information(data: Data, start: Start, state: FitState, design: sparse.csr_array) -> FloatArray:
+    """Return the (b, b) information of the choices about the coefficients of `design`, with z integrated out.
+
+    With the rows x_r of the pairs in the design, δ_r their factors and w_r their expected curvatures, a person adds
+    Σ w xx' - (Σ w xδ')(S^-1 + Σ w δδ')^-1(Σ w δx'), weighted by the trust in the person.
+    """
+    who = np.repeat(np.arange(data.people), np.diff(data.starts))
+    first, second = data.rows.T
+    base, d = start.base(state.coefficients), state.factors.shape[1]
+    delta = state.factors[first] - state.factors[second]
+    mean = base[first] - base[second] + np.einsum("rd,rd->r", delta, state.found.mean[who])
+    variance = np.einsum("ri,rij,rj->r", delta, state.found.covariance[who], delta)
+    weight = data.weight * expected_slope(mean, variance)
+    pairs = design[first] - design[second]
+    inner = np.tile(np.linalg.inv(state.spread), (data.people, 1, 1))
+    np.add.at(inner, who, weight[:, None, None] * delta[:, :, None] * delta[:, None, :])
+    inverse_root = np.linalg.cholesky(np.linalg.inv(inner))
+    known = weight[:, None] * np.einsum("ri,rij->rj", delta, inverse_root[who]) * np.sqrt(state.trust[who])[:, None]
+    columns = who[:, None] * d + np.arange(d)
+    rows = np.repeat(np.arange(len(who)), d)
+    shape = (len(who), data.people * d)
+    cross = pairs.T @ sparse.csr_array((known.ravel(), (rows, columns.ravel())), shape=shape)
+    whole = pairs.T @ (pairs * (state.trust[who] * weight)[:, None])
+    return np.asarray((whole - cross @ cross.T).toarray())

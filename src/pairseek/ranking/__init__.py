@@ -1,6 +1,0 @@
-"""Group ranking of items with its uncertainty, and segments of people with alike tastes."""
-
-from pairseek.ranking.ranking import RankedItem, Ranking, rank
-from pairseek.ranking.segments import Segment, Segmentation, find_segments
-
-__all__ = ["RankedItem", "Ranking", "Segment", "Segmentation", "find_segments", "rank"]

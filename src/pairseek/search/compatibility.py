@@ -1,0 +1,266 @@
+"""Validation of the parts of a search: each by itself, and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import cast
+
+import numpy as np
+
+from pairseek import posteriors
+from pairseek.core.own_parts import missing_members
+from pairseek.errors import InvalidParameter, Unsupported
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import GaussianPrior, Prior, is_density
+from pairseek.model.responses import LINK_MEMBERS, Response
+from pairseek.pairs.sources import ListedPairs, Rest
+from pairseek.pairs.strategies import UTILITIES
+from pairseek.pairs.strategies.base import BaseProcedure, BaseUtility, utility_of
+from pairseek.posteriors import Posterior
+from pairseek.posteriors.base import posterior_of
+from pairseek.search.stopping import AfterAnswers, BestItemFound, GainBelow, StopRule
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The members that a part of a search must have.
+
+    Attributes
+    ----------
+    noun
+        The kind of part, with its article.
+    example
+        An instance that meets the contract.
+    alternatives
+        Sets of members; a part must have all members of one set. All are methods but ``name``.
+    """
+
+    noun: str
+    example: str
+    alternatives: tuple[tuple[str, ...], ...]
+
+    def missing(self, part: object) -> tuple[str, ...]:
+        """Return the members that a part lacks, of the set that it meets best."""
+        lacking = [missing_members(part, members) for members in self.alternatives]
+        return min(lacking, key=len)
+
+    def check(self, part: object, name: str) -> None:
+        """Raise `InvalidParameter` with the missing members if a part does not meet the contract."""
+        missing = self.missing(part)
+        if not missing:
+            return
+        required = " or ".join(_listed(members) for members in self.alternatives)
+        if missing in self.alternatives:
+            raise InvalidParameter(
+                f"{name} is {part!r}: expected {self.noun}, such as {self.example}, or an object with {required}"
+            )
+        raise InvalidParameter(
+            f"{name} is {part!r}, which is not {self.noun}: it lacks {_listed(missing)}; {self.noun} must have "
+            f"{required}, as {self.example} does"
+        )
+
+
+CONTRACTS = {
+    "prior": Contract(
+        "a prior", "UniformBox(-1, 1)", (("box", "quadratic", "moments", "sample"), ("sample", "log_density"))
+    ),
+    "posterior": Contract("a posterior", "EP()", (("infer",),)),
+    "strategy": Contract("a strategy", "InfoGain()", (("name", "score"), ("name", "next", "estimate"))),
+    "candidates": Contract("a source of candidates", "AllPairs()", (("choose",),)),
+    "stop": Contract("a stop rule", "AfterAnswers(20)", (("reached", "remaining"),)),
+}
+
+
+def check_parts(**parts: object) -> None:
+    """Reject parts that do not meet their contract, naming the missing members; None stands for a default."""
+    for name, part in parts.items():
+        if part is None:
+            continue
+        if isinstance(part, type):
+            raise InvalidParameter(f"{name} is the class {part.__name__}: give an instance, {part.__name__}(...)")
+        if name == "response":
+            check_response(part)
+        elif name == "rest":
+            if not isinstance(part, Rest):
+                raise InvalidParameter(f"rest is {part!r}: expected a Rest, such as Rest(pair=10, item=1)")
+        else:
+            CONTRACTS[name].check(part, name)
+            if name == "strategy" and not missing_members(part, ("score",)):
+                check_score(utility_of(part))
+
+
+def check_score(strategy: BaseUtility) -> None:
+    """Reject a strategy whose score takes other arguments than a search gives."""
+    given = {"rng": None} if strategy.takes_generator else {}
+    try:
+        signature(strategy.score).bind(None, None, **given)
+    except TypeError:
+        kind = type(strategy.own).__name__
+        raise InvalidParameter(
+            f"{kind}.score{signature(strategy.score)} cannot be called by a search: define "
+            f"score(candidates, belief) or, for a score that draws, score(candidates, belief, rng)"
+        ) from None
+
+
+def check_response(response: object, name: str = "response") -> None:
+    """Reject a response that does not derive from `Response` or does not define its link."""
+    if not isinstance(response, Response):
+        raise InvalidParameter(
+            f"{name} is {response!r}: expected a Response, such as Logistic(k=1.5) or Probit(), or a subclass that "
+            f"defines {_listed(LINK_MEMBERS)}"
+        )
+    if not _has_hash(response):
+        raise InvalidParameter(f"{name} is {response!r}, which has no hash: give its settings as numbers or tuples")
+    missing = tuple(m for m in LINK_MEMBERS if getattr(type(response), m) is getattr(Response, m))
+    if missing:
+        raise InvalidParameter(
+            f"{name} is {response!r}, whose class lacks {_listed(missing)}: a Response must define "
+            f"{_listed(LINK_MEMBERS)}"
+        )
+
+
+def _has_hash(part: object) -> bool:
+    try:
+        hash(part)
+    except TypeError:
+        return False
+    return True
+
+
+def _listed(members: Sequence[str]) -> str:
+    words = [member if member == "name" else f"{member}()" for member in members]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def check_together(
+    items: Items | Space,
+    utility: BaseUtility | None,
+    procedure: BaseProcedure | None,
+    given: Mapping[str, object],
+    rules: Sequence[StopRule],
+) -> None:
+    """Reject parts that these items or this strategy would ignore."""
+    if utility is None or utility.planes is None:
+        capable = (
+            name for name, kind in UTILITIES.items() if issubclass(kind, BaseUtility) and kind.planes is not None
+        )
+        items._catalogue(
+            Unsupported(
+                f"the strategy {_name(utility, procedure)!r} defines no planes(), so it cannot ask about a continuous "
+                f"Space: use one of {', '.join(capable)}"
+            )
+        )
+    for rule in rules:
+        if isinstance(rule, BestItemFound | GainBelow):
+            kind = type(rule).__name__
+            words = f"a continuous Space has no best item, so {kind} is never met: use another stop rule"
+            items._catalogue(Unsupported(words))
+    for name, part in given.items():
+        # A default that is given explicitly has no effect either way.
+        if part is not None and part != Rest():
+            words = f"{name}={part!r} would do nothing, because"
+            items._catalogue(Unsupported(f"{words} a continuous Space has no list of pairs: leave it out"))
+            if procedure is not None:
+                raise Unsupported(f"{words} the strategy {procedure.name!r} chooses by itself: leave it out")
+
+
+def _name(*strategies: BaseUtility | BaseProcedure | None) -> str:
+    return next(strategy.name for strategy in strategies if strategy is not None)
+
+
+def check_askable(procedure: BaseProcedure | None, candidates: object) -> None:
+    """Reject a restriction of the items to ask about that the parts would not follow."""
+    if procedure is not None:
+        raise Unsupported(f"the strategy {procedure.name!r} chooses by itself among all items: leave askable out")
+    if isinstance(candidates, ListedPairs):
+        raise Unsupported("ListedPairs names the pairs to ask by rows of all items: leave askable out")
+
+
+def check_appeal(items: Items | Space, response: Response) -> None:
+    """Reject an unknown noise kind for items that differ in appeal."""
+    if response.noise_prior is not None and len(np.unique(items.appeal)) > 1:
+        raise Unsupported(
+            "the noise kind is unknown and the items differ in appeal, as those of a population do: appeal is "
+            "measured against k, which has another unit under each kind; give the noise kind"
+        )
+
+
+def check_residual(items: Items | Space, response: Response, posterior: Posterior) -> None:
+    """Reject residual utilities where they have no meaning, or where the posterior does not infer them."""
+    if response.residual_deviation == 0.0:
+        if not items.d:
+            raise Unsupported(
+                "the items have no coordinates and the response has no residual utilities, so that nothing can be "
+                "learned: give residual, as in ps.Logistic(1.0, 'constant', residual=1.5), or coordinates"
+            )
+        return
+    if not items.d and response.noise != "constant":
+        raise Unsupported(f"the items have no coordinates, and {response.noise} noise depends on them: use 'constant'")
+    items._catalogue(Unsupported("residual utilities belong to items, and a continuous Space has none: use residual=0"))
+    if response.noise_prior is not None:
+        raise Unsupported("residual and an unknown noise kind cannot be combined: give the noise kind, or residual=0")
+    if not posterior_of(posterior).takes_residuals:
+        raise Unsupported(f"{type(posterior).__name__} cannot infer residual utilities: use EP(), or residual=0")
+
+
+def check_curvature(items: Items | Space, response: Response, prior: Prior) -> None:
+    """Reject a curvature other than 1 where the model has no place for it."""
+    if response.curvature == 1.0:
+        return
+    items._catalogue(
+        Unsupported("a curvature other than 1 belongs to items, and a continuous Space has none: use curvature=1")
+    )
+    if not items.d:
+        raise Unsupported("the items have no coordinates, so that their utility has no curvature: use curvature=1")
+    if not isinstance(prior, GaussianPrior):
+        raise Unsupported(
+            f"a curvature other than 1 needs a Gaussian prior, and this one is {type(prior).__name__}: use "
+            f"GaussianPrior(mean, covariance), or curvature=1"
+        )
+
+
+def check_inference(response: Response, posterior: Posterior, prior: Prior, d: int) -> None:
+    """Reject a response or a prior that the posterior cannot infer with, or more dimensions than it accepts."""
+    kind, able = type(posterior).__name__, posterior_of(posterior)
+    most = able.most_dimensions
+    if most is not None and d > most:
+        raise InvalidParameter(
+            f"a {kind} has at most {most} dimensions and the items have {d}: use EP() or Particles()"
+        )
+    if able.uses_kernels or response.unknown:
+        _ = response.link  # raises Unsupported for a response with formulas of its own
+    if able.uses_kernels and is_density(prior):
+        raise Unsupported(
+            f"{kind} needs a Gaussian factor inside a box, and {type(prior).__name__} is known only by its "
+            f"log_density(): use Particles(), Grid() in up to {posteriors.Grid.most_dimensions} dimensions, or one of "
+            "your own"
+        )
+    if able.infers_reliability:
+        return
+    if response.unknown:
+        raise Unsupported(
+            f"{kind} cannot infer k or a lapse, and the response is {response!r}: use EP(), or give numbers"
+        )
+    if response.share > 0.0 and not able.takes_lapses:
+        raise Unsupported(
+            f"{kind} needs a log-concave posterior, which lapse={response.share:g} does not give: use Particles(), "
+            f"or lapse=0"
+        )
+
+
+def rules_of(stop: StopRule | Sequence[StopRule] | int | None) -> tuple[StopRule, ...]:
+    """Return the stop rules as a tuple: none for None, `AfterAnswers` for a number, one or several as given."""
+    if stop is None:
+        return ()
+    if isinstance(stop, int | np.integer) and not isinstance(stop, bool):
+        return (AfterAnswers(int(stop)),)
+    rules: tuple[object, ...] = (stop,)
+    if isinstance(stop, Sequence) and not isinstance(stop, str):
+        rules = tuple(stop)
+    for rule in rules:
+        if rule is None:
+            raise InvalidParameter(f"stop is {stop!r}: give rules, such as AfterAnswers(20)")
+        check_parts(stop=rule)
+    return cast("tuple[StopRule, ...]", rules)

@@ -1,0 +1,241 @@
+"""Results of a search: the estimate of the user point, reliability, and recommended items."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from pairseek.core import notebook
+from pairseek.core.lazy import cached_property
+from pairseek.core.maps import map_plane
+from pairseek.core.text import plural
+from pairseek.core.types import Belief, FloatArray
+from pairseek.core.validation import is_number
+from pairseek.errors import InvalidParameter
+from pairseek.model.curvature import CurvedUtility
+from pairseek.model.responses import Response
+from pairseek.numerics.balls import radius_of_share
+from pairseek.numerics.jit import read_only
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Posterior median and 95 % credible interval of a number."""
+
+    median: float
+    low: float
+    high: float
+
+
+Manner: TypeAlias = Literal["consistent", "noisy", "random"]
+# Samples of a belief with residual utilities that suffice for a radius.
+_RADIUS_POINTS = 1024
+CONSISTENT, RANDOM = 0.8, 0.6
+"""Bounds on `agreement`: answers are consistent from the first bound on, and random below the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityEstimate:
+    """Inferred reliability of a person's answers.
+
+    Attributes
+    ----------
+    k
+        Noise constant.
+    lapse
+        Share of answers given at random.
+    agreement
+        Share of answers that follow the person's own taste, for questions whose plane is one standard deviation of
+        the prior away from the person: lapse/2 + (1 - lapse) f(z). It is 0.5 for random answers, and 0.88 for the
+        default response of a search.
+    word
+        The likeliest of consistent (`agreement` of 0.8 or more), noisy, and random (below 0.6).
+    """
+
+    k: Interval
+    lapse: Interval
+    agreement: Interval
+    word: Manner
+
+
+@dataclass(frozen=True, eq=False)
+class IdealPoint:
+    """The point at which a person's utility is highest.
+
+    For the user point w, the curvature c and the prior's mean m it is m + (w - m)/c, if c is above 0. Otherwise there
+    is none: the utility grows without bound.
+
+    Attributes
+    ----------
+    probability
+        Posterior probability that the person has an ideal point: that c is above 0.
+    point
+        (d,) the point of highest expected utility, which has the posterior means of w and c in place of w and c. None
+        if the mean of c is not above 0: the expected utility then has no maximum.
+    low, high
+        (d,) ends of the 95 % credible interval of each coordinate, given that the person has an ideal point. None where
+        `point` is None.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), rng=7)
+    >>> ideal = search.estimate().ideal
+    >>> 0 < ideal.probability < 1, ideal.point.shape
+    (True, (3,))
+    >>> bool((ideal.low < ideal.high).all())
+    True
+    """
+
+    probability: float
+    point: FloatArray | None
+    low: FloatArray | None
+    high: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimate of the user point with its uncertainty.
+
+    Attributes
+    ----------
+    point
+        (d,) the posterior mean, or a procedure's own estimate.
+    covariance
+        (d, d) posterior covariance.
+    belief
+        The belief that the estimate summarizes. Where the curvature is unknown, it has one more dimension, which
+        `curvature` and `ideal` translate.
+    note
+        A remark of a procedure on its own estimate, for example that the answers contradict each other.
+    reliability
+        Inferred reliability; None where k is known and there are no lapses.
+    utility
+        Shape of the person's utility, from which `curvature` and `ideal` follow; None for items without coordinates.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), rng=7)
+    >>> estimate = search.estimate()
+    >>> estimate.point.shape, estimate.credible_radius(0.5) < estimate.credible_radius(0.95)
+    ((3,), True)
+    >>> estimate.curvature.low < 0 < estimate.curvature.high
+    True
+    >>> estimate.ideal.point.shape, 0 < estimate.ideal.probability < 1
+    ((3,), True)
+    """
+
+    point: FloatArray
+    covariance: FloatArray
+    belief: Belief
+    note: str | None = None
+    reliability: ReliabilityEstimate | None = None
+    utility: CurvedUtility | None = field(default=None, repr=False)
+
+    @cached_property
+    def curvature(self) -> Interval | None:
+        """Curvature of the person's utility: 1 for the distance from an ideal point, 0 for a linear utility.
+
+        The posterior `median`, with the ends `low` and `high` of the 95 % credible interval; all three are the number
+        that was given, if one was. None for items without coordinates.
+        """
+        if self.utility is None:
+            return None
+        if self.utility.given is not None:
+            return Interval(self.utility.given, self.utility.given, self.utility.given)
+        return _interval(self.utility.curvatures(self.belief.samples), self.belief.weights)
+
+    @cached_property
+    def ideal(self) -> IdealPoint | None:
+        """The point at which the person's utility is highest, if there is one; None for items without coordinates.
+
+        It follows from the belief, also where a procedure has an estimate of its own. `point` is the user point, which
+        is the ideal for a curvature of 1 only.
+        """
+        if self.utility is None:
+            return None
+        mean, samples, weights = self.belief.mean[None], self.belief.samples, self.belief.weights
+        curved = self.utility.curvatures(samples) > 0.0
+        probability = min(float(np.sum(weights[curved]) / np.sum(weights)), 1.0)
+        if not (self.utility.curvatures(mean)[0] > 0.0 and np.any(curved)):
+            return IdealPoint(probability, None, None, None)
+        ideals = self.utility.ideals(samples[curved])
+        ends = [_interval(column, weights[curved]) for column in ideals.T]
+        low, high = (np.array([getattr(one, end) for one in ends]) for end in ("low", "high"))
+        return IdealPoint(probability, self.utility.ideals(mean)[0], low, high)
+
+    def credible_radius(self, level: float = 0.95) -> float:
+        """Return the radius of the ball around the point that contains this share of the posterior, to about 2 %."""
+        if not (is_number(level) and 0 < level < 1):
+            raise InvalidParameter(f"the level of a credible radius is {level!r}: give a share between 0 and 1")
+        belief = self.belief
+        # With residual utilities samples are points of Gaussians, of which some thousands are too many for one number.
+        points, weights = (belief.samples, belief.weights) if belief.residuals is None else belief.draw(_RADIUS_POINTS)
+        points = read_only(np.ascontiguousarray(points))
+        return float(radius_of_share(points, read_only(weights), read_only(self.point), float(level)))
+
+    def _repr_html_(self) -> str:
+        return estimate_panel(self)
+
+
+def estimate_panel(estimate: Estimate) -> str:
+    """Return the representation of an estimate: the point, and the samples of the belief in two dimensions."""
+    point, deviation = estimate.point, np.sqrt(np.diag(estimate.covariance))
+    rows = [(f"x{i}", f"{x:.3g} ± {s:.2g}") for i, (x, s) in enumerate(zip(point, deviation, strict=True))]
+    drawing, note = notebook.Html(""), estimate.note or ""
+    if len(point) > 1:
+        # Where the curvature is unknown, samples have one more coordinate, which is no place on a map.
+        samples = estimate.belief.samples[:, : len(point)]
+        plane = map_plane(samples)
+        mean, outline = plane.region(point, estimate.covariance, notebook.LEVEL)
+        drawing = notebook.plane_map(
+            plane.project(samples),
+            words="Samples of the posterior, and the region that contains the point with a probability of 95 %",
+            point=mean,
+            outline=outline,
+        )
+        shown = f"The map shows the two widest axes of {len(point)}: {plane.share:.0%} of the variance."
+        note = " ".join(filter(None, (note, shown if len(point) > 2 else "")))
+    found = estimate.reliability
+    further: list[tuple[str, object]] = []
+    curvature = estimate.curvature
+    if curvature is not None and curvature.low < curvature.high:
+        further = [("curvature", f"{curvature.median:.2g} ({curvature.low:.2g} to {curvature.high:.2g})")]
+    if found is not None:
+        further += [("answers are", found.word), ("k", found.k.median), ("lapse", found.lapse.median)]
+    if len(point):
+        further.insert(0, ("95 % radius", estimate.credible_radius()))
+    title = f"Estimate in {plural(len(point), 'dimension')}"
+    values = notebook.table(["coordinate", "mean ± deviation"], rows, most=8) if rows else ""
+    return notebook.panel(title, drawing, values, notebook.facts(further) if further else "", note=note)
+
+
+def reliability_estimate(belief: Belief, response: Response, spread: float) -> ReliabilityEstimate | None:
+    """Return the reliability of a person, for a prior with this standard deviation along a coordinate."""
+    known = belief.reliability
+    if known is None:
+        return None
+    try:
+        usual = dataclasses.replace(response, k=None, lapse=0.0).for_spread(spread).constant
+    except InvalidParameter:  # decaying noise at a scale without a default k
+        usual = response.reference
+    ks, lapses, weights = known.distribution()
+    f = response.link_function(response.typical * ks / usual)
+    agreement = np.asarray(0.5 * lapses + (1.0 - lapses) * f)
+    likely = [
+        float(np.sum(weights[within]))
+        for within in (agreement >= CONSISTENT, (agreement >= RANDOM) & (agreement < CONSISTENT), agreement < RANDOM)
+    ]
+    k, lapse, agrees = (_interval(values, weights) for values in (ks, lapses, agreement))
+    return ReliabilityEstimate(k, lapse, agrees, get_args(Manner)[int(np.argmax(likely))])
+
+
+def _interval(values: FloatArray, weights: FloatArray) -> Interval:
+    order = np.argsort(values, kind="stable")
+    mass = np.cumsum(weights[order])
+    places = np.searchsorted(mass, np.array([0.5, 0.025, 0.975]) * mass[-1])
+    return Interval(*values[order[np.minimum(places, len(order) - 1)]].tolist())

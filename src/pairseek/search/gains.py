@@ -1,0 +1,161 @@
+"""Expected gain of the recommended items by one more comparison, now and after further answers.
+
+A list of the items of highest expected utility is recommended. If the difference of an item q outside of it and an item
+p on it were known, the better one would be taken: the gain of that is E max(u_q - u_p, 0), the expected improvement
+(Jones, Schonlau and Welch, 1998). The gain of a list is that of the best exchange, in logits of a typical pair. It
+tends to 0 as the utilities of the best items become known, and unlike the gain of one noisy answer it is not 0 as soon
+as a single answer could not change the list.
+
+The forecast follows the most promising items alone. Their utilities are jointly Gaussian; several courses are
+simulated, each asks about its best exchange, and updates the Gaussian by moment matching with an answer drawn from it.
+An answer has the probability lapse/2 + (1 - lapse) Φ(z/1.7), close to the logistic one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import ndtr
+
+from pairseek.core.types import BoolArray, FloatArray, IntArray
+from pairseek.pairs.context import SelectionContext
+from pairseek.pairs.features import residual_unit
+from pairseek.pairs.item_utilities import (
+    expected_excess,
+    expected_utilities,
+    highest_reach,
+    own_deviations,
+    utility_covariance,
+)
+
+HORIZON = 200
+"""Longest forecast, in answers."""
+# Items and courses of a forecast.
+_ITEMS = 24
+_COURSES = 32
+# The logistic function is within 0.01 of Φ(z/1.702).
+_PROBIT_SCALE = 1.702
+_LEAST = 1e-12
+
+
+def expected_gain(context: SelectionContext, size: int) -> float:
+    """Return the gain of the best exchange for a list of `size` items, in logits of a typical pair; 0 without one."""
+    points, belief, response = context.points, context.belief, context.response
+    if size >= len(points):
+        return 0.0
+    utility = expected_utilities(points, context.appeal, belief, response)
+    order = np.argsort(-utility, kind="stable")
+    listed, others = order[:size], order[size:]
+    own = own_deviations(points, belief, response) ** 2
+    shared = utility_covariance(points, listed, others, belief, response)
+    deviation = np.sqrt(np.maximum(own[listed][:, None] + own[others] - 2.0 * shared, 0.0))
+    gains = expected_excess(utility[others] - utility[listed][:, None], deviation)
+    return float(np.max(gains)) / residual_unit(points, response)
+
+
+def expected_gains(context: SelectionContext, size: int, *, repeats: bool) -> Iterator[float]:
+    """Yield the gain now, and the least gain that half of the courses have reached after 1, 2, ... further answers.
+
+    A search ends when its gain first is small enough, though the next answer may raise it again.
+
+    Parameters
+    ----------
+    repeats
+        Whether a pair may be asked again.
+    """
+    now = expected_gain(context, size)
+    yield now
+    points, response = context.points, context.response
+    if size >= len(points):
+        return
+    rows = highest_reach(points, context.appeal, context.belief, response, max(_ITEMS, 2 * size))
+    unit = residual_unit(points, response)
+    courses = _Courses(
+        expected_utilities(points, context.appeal, context.belief, response)[rows] / unit,
+        utility_covariance(points, rows, rows, context.belief, response) / unit**2,
+        (response.typical_reliability, response.share),
+        size,
+        _resting(context, rows) & (not repeats),
+    )
+    # The items left out are assumed to matter less in the same proportion as those that are followed.
+    least = courses.gains
+    ratio = now / max(float(np.median(least)), _LEAST)
+    for _ in range(HORIZON):
+        courses.answer(repeats=repeats)
+        least = np.minimum(least, courses.gains)
+        yield ratio * float(np.median(least))
+
+
+def _resting(context: SelectionContext, rows: IntArray) -> BoolArray:
+    """Return the (m, m) pairs of these rows that may not be asked now."""
+    first, second = np.triu_indices(len(rows), 1)
+    out = np.zeros((len(rows), len(rows)), dtype=bool)
+    out[first, second] = ~context.resting.allows(rows[first], rows[second])
+    return np.asarray(out | out.T)
+
+
+class _Courses:
+    """Simulated courses of answers: means and covariances of the utilities of few items in each of them.
+
+    Attributes
+    ----------
+    gains
+        (courses,) gains of the best exchange.
+    """
+
+    def __init__(
+        self,
+        mean: FloatArray,
+        covariance: FloatArray,
+        answering: tuple[float, float],
+        size: int,
+        resting: BoolArray,
+    ) -> None:
+        self.mean = np.repeat(mean[None], _COURSES, axis=0)
+        self.covariance = np.repeat(covariance[None], _COURSES, axis=0)
+        self.reliability, self.lapse = answering
+        self.size = size
+        self.resting = np.repeat(resting[None], _COURSES, axis=0)
+        self._course = np.arange(_COURSES)
+        self._rng = np.random.default_rng(0)
+        self._compare()
+
+    def _compare(self) -> None:
+        """Compute the gain of every exchange."""
+        course = self._course[:, None]
+        self._listed = np.argpartition(-self.mean, self.size - 1, axis=1)[:, : self.size]
+        own = np.einsum("cii->ci", self.covariance)
+        shared = self.covariance[course, self._listed]
+        variance = own[course, self._listed][:, :, None] + own[:, None, :] - 2.0 * shared
+        margin = self.mean[:, None, :] - self.mean[course, self._listed][:, :, None]
+        self._exchanges = expected_excess(margin, np.sqrt(np.maximum(variance, 0.0)))
+        inside = np.zeros(self.mean.shape, dtype=bool)
+        inside[course, self._listed] = True
+        self._exchanges[np.broadcast_to(inside[:, None, :], self._exchanges.shape)] = 0.0
+        self.gains = self._exchanges.max(axis=(1, 2))
+
+    def answer(self, *, repeats: bool) -> None:
+        """Ask about the best permitted exchange of each course, draw its answer, and update the moments."""
+        course = self._course
+        allowed = np.where(self.resting[course[:, None], self._listed], -1.0, self._exchanges)
+        place, q = np.divmod(allowed.reshape(_COURSES, -1).argmax(axis=1), self.mean.shape[1])
+        p = self._listed[course, place]
+        asked = allowed.max(axis=(1, 2)) >= 0.0
+        if not repeats:
+            self.resting[course, p, q] = self.resting[course, q, p] = True
+        loading = self.covariance[course, p] - self.covariance[course, q]
+        variance = np.maximum(loading[course, p] - loading[course, q], 0.0)
+        root = np.sqrt(_PROBIT_SCALE**2 + self.reliability**2 * variance)
+        t = self.reliability * (self.mean[course, p] - self.mean[course, q]) / root
+        chance = self.lapse / 2.0 + (1.0 - self.lapse) * ndtr(t)
+        # Stratified draws, in another order at every step.
+        uniform = (self._rng.permutation(_COURSES) + 0.5) / _COURSES
+        sign = np.where(uniform < chance, 1.0, -1.0)
+        share = np.maximum(np.where(sign > 0.0, chance, 1.0 - chance), _LEAST)
+        density = (1.0 - self.lapse) * np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi)
+        slope = np.where(asked, sign * density / share * self.reliability / root, 0.0)
+        bend = slope**2 + slope * self.reliability * t / root
+        self.mean = self.mean + slope[:, None] * loading
+        self.covariance = self.covariance - bend[:, None, None] * loading[:, :, None] * loading[:, None, :]
+        self._compare()

@@ -1,0 +1,65 @@
+"""Goals of a search: what it is for, and the strategy and stop rule that suit it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from pairseek.core.validation import one_of
+from pairseek.errors import Unsupported
+from pairseek.model.items import Items, Space
+from pairseek.model.responses import Response
+from pairseek.pairs import strategies
+from pairseek.pairs.strategies.base import Utility
+from pairseek.search.stopping import GainBelow, StopRule
+
+Goal: TypeAlias = Literal["taste", "best", "list"]
+LIST_SIZE = 3
+"""Number of items that a search for a list is about."""
+CHECKS = 4
+"""Where the lapse is unknown, every fourth question about a person's taste is a reliability probe."""
+
+
+@dataclass(frozen=True)
+class SearchGoal:
+    """Purpose of a search, with the strategy and stop rule that serve it.
+
+    Attributes
+    ----------
+    name
+        ``"taste"``: learn where the person stands, to predict any choice. ``"best"``: find one item that the person
+        loves. ``"list"``: find a few of them.
+    size
+        Number of items that are to be found; 0 for a taste.
+    """
+
+    name: Goal
+    size: int
+
+    def strategy(self, response: Response) -> Utility:
+        """Return the strategy that serves the goal."""
+        if self.name == "best":
+            return strategies.EUBO()
+        if self.name == "list":
+            return strategies.Shortlist(self.size)
+        checks: int | Literal["auto"] | None = "auto" if response.unknown else None
+        return strategies.InfoGain(checks=CHECKS if response.lapse_prior is not None else checks)
+
+    def stop(self) -> StopRule | None:
+        """Return the stop rule that serves the goal; None for a taste, of which there is always more to learn."""
+        return GainBelow(size=self.size) if self.size else None
+
+
+TASTE = SearchGoal("taste", 0)
+"""The default goal."""
+
+
+def goal_of(name: str, items: Items | Space) -> SearchGoal:
+    """Return the goal of this name for these items."""
+    name = one_of(name, "goal", get_args(Goal))
+    if name == "taste":
+        return TASTE
+    found = items._catalogue(
+        Unsupported(f"goal is {name!r} and a continuous Space has no items to find: use goal='taste'")
+    )
+    return SearchGoal("best", 1) if name == "best" else SearchGoal("list", max(1, min(LIST_SIZE, found.n - 1)))

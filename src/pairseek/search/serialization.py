@@ -1,0 +1,262 @@
+"""Serialization: parts by name (`encode`, `decode`), and records of items, queries and events of a saved search."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pairseek.core.own_parts import name_of
+from pairseek.core.types import JSON, Event, Query, QueryInfo, Side
+from pairseek.errors import InvalidFile, InvalidParameter
+from pairseek.model.priors import PRIORS
+from pairseek.model.responses import RESPONSES
+from pairseek.model.unknowns import UNKNOWNS
+from pairseek.pairs.sources import SOURCES, Rest
+from pairseek.pairs.strategies import UTILITIES, strategies
+from pairseek.posteriors import POSTERIORS
+from pairseek.search.stopping import STOP_RULES
+
+_TABLES: dict[str, Mapping[str, Any]] = {
+    "response": RESPONSES,
+    "prior": PRIORS,
+    "posterior": POSTERIORS,
+    "strategy": UTILITIES,
+    "candidates": SOURCES,
+    "stop": STOP_RULES,
+    "rest": {"rest": Rest},
+    "unknown": UNKNOWNS,
+}
+KINDS = tuple(_TABLES)
+"""Kinds of the parts of a search."""
+
+_QUERY = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
+def parts_by_name(kind: str) -> Mapping[str, Any]:
+    """Return the classes of a kind of part by name."""
+    return strategies() if kind == "strategy" else _TABLES[kind]
+
+
+def encode(part: object) -> JSON:
+    """Return a part as {"name": ..., field: value, ...}."""
+    kind = type(part).__name__
+    if not dataclasses.is_dataclass(part):
+        raise InvalidParameter(
+            f"{kind} is not a dataclass, so its settings cannot be serialized: decorate it with @dataclass(frozen=True)"
+        )
+    name = name_of(part)
+    tables = map(parts_by_name, _TABLES)
+    twin = next((table[name] for table in tables if name in table and isinstance(part, table[name])), None)
+    if twin is not None and type(part) is not twin:
+        raise InvalidParameter(
+            f"{kind} is a subclass of {twin.__name__} with the same name {name!r}, so it would be loaded as a plain "
+            f"{twin.__name__}: give the class a name of its own"
+        )
+    fields = {
+        f.name: _plain(getattr(part, f.name), f"{kind}.{f.name}")
+        for f in dataclasses.fields(part)
+        if f.init and f.compare
+    }
+    return {"name": name, **fields}
+
+
+def decode(kind: str, record: object) -> Any:
+    """Return the part that `encode` wrote; an error carries the path of the setting, such as ``prior.low``."""
+    try:
+        return _decoded(kind, record)
+    except InvalidParameter as error:
+        error.within(kind)
+        raise
+
+
+def _decoded(kind: str, record: object) -> Any:
+    choices = parts_by_name(kind)
+    if not isinstance(record, Mapping):
+        raise InvalidParameter(f"{kind} is {record!r}: give a name and settings, such as {{'name': ...}}")
+    name = str(record.get("name"))
+    if name not in choices:
+        what = "prior of an unknown number" if kind == "unknown" else kind
+        raise InvalidParameter(
+            f"unknown {what} {name!r}: use one of {', '.join(sorted(choices))}{_nearest(name, choices)}",
+            field="name",
+        )
+    fields = {key: _frozen(key, value) for key, value in record.items() if key != "name"}
+    known = {f.name for f in dataclasses.fields(choices[name]) if f.init}
+    unknown = sorted(set(fields) - known)
+    if unknown:
+        raise InvalidParameter(
+            f"{kind} {name!r} has no setting {unknown[0]!r}: it takes {', '.join(sorted(known)) or 'none'}",
+            field=unknown[0],
+        )
+    return choices[name](**fields)
+
+
+def decode_saved(kind: str, record: object) -> Any:
+    """Return a part of a saved search, None for absent candidates, or the list of stop rules."""
+    if record is None and kind == "candidates":
+        return None
+    if kind == "stop" and isinstance(record, list):
+        return [decode_saved(kind, rule) for rule in record]
+    try:
+        return decode(kind, record)
+    except InvalidParameter as error:
+        if not isinstance(record, Mapping) or record.get("name") in parts_by_name(kind):
+            raise
+        raise InvalidParameter(
+            f"{error}; a custom one must be given again: load(path, {kind}=...)", field=kind
+        ) from None
+
+
+def _nearest(name: object, choices: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(str(name), choices, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _plain(value: object, where: str) -> Any:
+    """Return a setting as JSON data; `where` names it in errors."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, tuple | list):
+        return [_plain(x, where) for x in value]
+    if isinstance(value, tuple(UNKNOWNS.values())):
+        return encode(value)
+    if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise InvalidParameter(
+        f"{where} is {value!r}, which cannot be serialized: use finite numbers, strings and lists of them"
+    )
+
+
+def _frozen(setting: str, value: object) -> Any:
+    """Return a setting from JSON data, with lists as tuples and unknown numbers decoded."""
+    if value == "unknown":
+        value = {"name": value}
+    if isinstance(value, Mapping):
+        try:
+            return _decoded("unknown", value)
+        except InvalidParameter as error:
+            error.within(setting)
+            raise
+    return tuple(_frozen(setting, x) for x in value) if isinstance(value, list) else value
+
+
+def query_record(query: Query) -> JSON:
+    """Return a query with its info, without its time. A utility that is not finite becomes null, as JSON requires."""
+    info = None if query.info is None else {k: v for k, v in dataclasses.asdict(query.info).items() if k != "seconds"}
+    if info is not None and info["utility"] is not None and not math.isfinite(info["utility"]):
+        info["utility"] = None
+    return {"id": query.id, "left": query.left, "right": query.right, "info": info}
+
+
+def query_from(record: Mapping[str, Any]) -> Query:
+    """Return the query that `query_record` wrote."""
+    info = None if record["info"] is None else QueryInfo(**record["info"])
+    name = record["id"]
+    if not isinstance(name, str) or not _QUERY.fullmatch(name):
+        raise InvalidFile(f"a query has the id {name!r}, expected q0, q1, q1.2 and so on")
+    return Query(name, _side(record["left"]), _side(record["right"]), info)
+
+
+def query_name(events: int, index: int) -> str:
+    """Return the id of the query with this index after a number of events."""
+    return f"q{events}" if index == 0 else f"q{events}.{index}"
+
+
+def order(query: Query) -> tuple[int, int]:
+    """Return the number of events before a query, and its index among those asked at once, from its id."""
+    events, _, index = query.id[1:].partition(".")
+    return int(events), int(index or 0)
+
+
+def check_order(events: Sequence[Event], pending: Sequence[Query]) -> None:
+    """Validate that every query follows the events that its id requires, and that ids are unique."""
+    asked = [(event.query, count) for count, event in enumerate(events) if event.query is not None]
+    asked += [(query, len(events)) for query in pending]
+    for query, count in asked:
+        if order(query)[0] > count:
+            raise InvalidFile(f"the query {query.id!r} precedes the events that it must follow")
+    if len({query.id for query, _ in asked}) < len(asked):
+        raise InvalidFile("two queries have the same id")
+
+
+def event_record(event: Event) -> JSON:
+    """Return an event with the query that it answers."""
+    return {
+        "left": event.left,
+        "right": event.right,
+        "outcome": event.outcome,
+        "winner": event.winner,
+        "query": None if event.query is None else query_record(event.query),
+    }
+
+
+def event_from(record: Mapping[str, Any]) -> Event:
+    """Return the event that `event_record` wrote."""
+    left, right = _side(record["left"]), _side(record["right"])
+    winner = None if record["winner"] is None else _side(record["winner"])
+    outcome = record["outcome"]
+    if outcome not in ("answer", "tie", "skip") or (outcome == "answer") != (winner is not None):
+        raise InvalidFile(f"an event has the outcome {outcome!r} and the winner {winner!r}, which are inconsistent")
+    if winner is not None and winner not in (left, right):
+        raise InvalidFile(f"an event between {left!r} and {right!r} has the winner {winner!r}")
+    return Event(left, right, outcome, winner, None if record["query"] is None else query_from(record["query"]))
+
+
+_LETTERS = {"answer": "", "tie": "t", "skip": "s"}
+# Parts whose record is longer are named by their hash in light records.
+_LONGEST_PART = 600
+
+
+def digest(record: object) -> str:
+    """Return the SHA-256 of plain data."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def light_part(part: object) -> JSON:
+    """Return a part as plain data or, if that is long, its name and hash."""
+    record = encode(part)
+    if len(json.dumps(record)) <= _LONGEST_PART:
+        return record
+    return {"name": record["name"], "sha256": digest(record)}
+
+
+def light_event(event: Event) -> list[Any]:
+    """Return an event as [left, right, "l" | "r" | "t" | "s", id of its query or null]."""
+    letter = _LETTERS[event.outcome] or ("l" if event.winner == event.left else "r")
+    return [event.left, event.right, letter, None if event.query is None else event.query.id]
+
+
+def event_of_light(record: Sequence[Any]) -> Event:
+    """Return the event that `light_event` wrote, without the info of its query."""
+    left, right, letter, name = record
+    outcome = {"l": "answer", "r": "answer", "t": "tie", "s": "skip"}[letter]
+    winner = {"l": left, "r": right}.get(letter)
+    query = None if name is None else {"id": name, "left": left, "right": right, "info": None}
+    return event_from({"left": left, "right": right, "outcome": outcome, "winner": winner, "query": query})
+
+
+def light_query(query: Query) -> list[Any]:
+    """Return a query as [id, left, right]."""
+    return [query.id, query.left, query.right]
+
+
+def query_of_light(record: Sequence[Any]) -> Query:
+    """Return the query that `light_query` wrote, without its info."""
+    name, left, right = record
+    return query_from({"id": name, "left": left, "right": right, "info": None})
+
+
+def _side(value: object) -> Side:
+    if isinstance(value, list | tuple):
+        return tuple(map(float, value))
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise InvalidFile(f"one side of a pair is {value!r}, expected the id of an item")
+    return value

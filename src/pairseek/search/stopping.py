@@ -1,0 +1,255 @@
+"""Stop rules and the numbers of answers that they are expected to need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Protocol
+
+from pairseek.core.limits import Limit
+from pairseek.core.text import plural
+from pairseek.core.validation import is_number, whole
+from pairseek.errors import InvalidParameter
+
+
+class Progress(Protocol):
+    """The state of a search that stop rules depend on."""
+
+    @property
+    def answers(self) -> int:
+        """Return the number of answers and ties given to queries."""
+        ...
+
+    def radius(self, level: float) -> float:
+        """Return the credible radius."""
+        ...
+
+    def information(self) -> float:
+        """Return the expected bits of the next answer, as if no query were open; 0 if no pair is left."""
+        ...
+
+    def best_probability(self) -> float:
+        """Return the probability that the item recommended first is the best."""
+        ...
+
+    def gain(self, size: int) -> float:
+        """Return the expected gain of a list of this size by one more comparison, in logits."""
+        ...
+
+    def gains(self, size: int) -> Iterator[float]:
+        """Yield the gain now, and the least gain expected to be reached within 1, 2, ... further answers."""
+        ...
+
+    def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
+        """Yield the expected (credible radius, bits of the next answer) after 0, 1, 2, ... further answers."""
+        ...
+
+
+class StopRule(Protocol):
+    """A condition that ends a search."""
+
+    @property
+    def name(self) -> str:
+        """Return the name used in files, commands and HTTP."""
+        ...
+
+    def reached(self, progress: Progress) -> str | None:
+        """Return the reason to stop in words, or None to continue."""
+        ...
+
+    def remaining(self, progress: Progress) -> int | None:
+        """Return the expected number of remaining answers; None beyond a thousand, or where it cannot be predicted."""
+        ...
+
+
+@dataclass(frozen=True)
+class AfterAnswers:
+    """Stop after a number of answers (ties count, skips and observations do not).
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), stop=ps.AfterAnswers(1), rng=7)
+    >>> query = search.ask()
+    >>> search.tell(query, winner=query.left)
+    >>> search.finished
+    '1 answer was given'
+    """
+
+    count: Annotated[int, Limit(1, 1000)]
+    name: ClassVar[str] = "answers"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", whole(self.count, "the count of AfterAnswers", field="count"))
+
+    def reached(self, progress: Progress) -> str | None:
+        """Return the reason once the answers were given."""
+        given = progress.answers
+        return f"{plural(given, 'answer')} {'was' if given == 1 else 'were'} given" if given >= self.count else None
+
+    def remaining(self, progress: Progress) -> int | None:
+        """Return the number of answers still to be given."""
+        return max(0, self.count - progress.answers)
+
+
+@dataclass(frozen=True)
+class RadiusBelow:
+    """Stop when the credible ball is smaller than a radius.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), stop=ps.RadiusBelow(0.2), rng=7)
+    >>> search.finished is None
+    True
+    """
+
+    radius: Annotated[float, Limit(0, 1e12)]
+    level: Annotated[float, Limit(0, 1)] = 0.95
+    name: ClassVar[str] = "radius"
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.radius) and math.isfinite(self.radius) and self.radius > 0):
+            raise InvalidParameter(f"RadiusBelow({self.radius!r}): give a radius above 0", field="radius")
+        if not (is_number(self.level) and 0 < self.level < 1):
+            raise InvalidParameter(f"RadiusBelow(level={self.level!r}): give a share between 0 and 1", field="level")
+
+    def reached(self, progress: Progress) -> str | None:
+        """Return the reason once the radius is small enough."""
+        now = progress.radius(self.level)
+        return f"the {self.level:.0%} radius is {now:.3g}, below {self.radius:g}" if now < self.radius else None
+
+    def remaining(self, progress: Progress) -> int | None:
+        """Return the number of answers after which the expected radius is small enough."""
+        return _first(radius < self.radius for radius, _ in progress.path(self.level))
+
+
+@dataclass(frozen=True)
+class InformationBelow:
+    """Stop when the next answer is expected to tell less than this many bits.
+
+    Where there are residual utilities, the bits are those about the user point.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), stop=ps.InformationBelow(0.05), rng=7)
+    >>> search.finished is None
+    True
+    """
+
+    bits: Annotated[float, Limit(0, 1)]
+    name: ClassVar[str] = "information"
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.bits) and 0 < self.bits < 1):
+            raise InvalidParameter(
+                f"InformationBelow({self.bits!r}): give a number of bits between 0 and 1, the range of an answer",
+                field="bits",
+            )
+
+    def reached(self, progress: Progress) -> str | None:
+        """Return the reason once the next answer is expected to tell too little."""
+        bits = progress.information()
+        return f"the next answer would tell {bits:.3g} bits, below {self.bits:g}" if bits < self.bits else None
+
+    def remaining(self, progress: Progress) -> int | None:
+        """Return the number of answers after which the next one is expected to tell too little."""
+        return _first(bits < self.bits for _, bits in progress.path())
+
+
+@dataclass(frozen=True)
+class BestItemFound:
+    """Stop when the item recommended first is the best of all with this probability.
+
+    The probability is that of ``search.recommend(1)[0]``.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> stop = (ps.BestItemFound(0.9), ps.AfterAnswers(30))
+    >>> search = ps.Search(ps.datasets.colours(), stop=stop, rng=7)
+    >>> search.finished is None
+    True
+    """
+
+    probability: Annotated[float, Limit(0, 1)] = 0.9
+    name: ClassVar[str] = "best_item"
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.probability) and 0 < self.probability < 1):
+            raise InvalidParameter(
+                f"BestItemFound({self.probability!r}): give a probability between 0 and 1", field="probability"
+            )
+
+    def reached(self, progress: Progress) -> str | None:
+        """Return the reason once the item recommended first is the best with the required probability."""
+        now = progress.best_probability()
+        return f"one item is the best with probability {now:.2f}" if now >= self.probability else None
+
+    def remaining(self, progress: Progress) -> int | None:
+        """Return 0 once it is found, else None.
+
+        The number of answers depends on whether the user point is near the border between two items, which is known
+        only at the end; it varies from ten to hundreds, so that a forecast would mislead.
+        """
+        return 0 if progress.best_probability() >= self.probability else None
+
+
+@dataclass(frozen=True)
+class GainBelow:
+    """Stop when one more comparison is expected to improve the recommended items by too little.
+
+    The gain is that of the best exchange of an item on the list for another one, if their difference became known:
+    see `pairseek.search.gains`. Give the gain that a person's effort for an answer is worth.
+
+    Parameters
+    ----------
+    gain
+        Expected gain in logits: an item that is better by 0.2 logits is preferred in 55 % of choices.
+    size
+        Number of items on the list; 1: the pick.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> search = ps.Search(ps.datasets.colours(), goal="best", stop=ps.GainBelow(0.2), rng=7)
+    >>> search.finished is None
+    True
+    """
+
+    gain: Annotated[float, Limit(0, 20)] = 0.2
+    size: Annotated[int, Limit(1, 100)] = 1
+    name: ClassVar[str] = "gain"
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.gain) and math.isfinite(self.gain) and self.gain > 0):
+            raise InvalidParameter(f"GainBelow({self.gain!r}): give a number of logits above 0", field="gain")
+        object.__setattr__(self, "size", whole(self.size, "the size of GainBelow", field="size"))
+
+    def reached(self, progress: Progress) -> str | None:
+        """Return the reason once the gain is small enough."""
+        now = progress.gain(self.size)
+        what = "the pick" if self.size == 1 else f"the best {self.size} items"
+        return f"one more comparison would improve {what} by {now:.2g} logits" if now < self.gain else None
+
+    def remaining(self, progress: Progress) -> int | None:
+        """Return the number of answers after which the expected gain is small enough."""
+        return _first(gain < self.gain for gain in progress.gains(self.size))
+
+
+def _first(reached: Iterable[bool]) -> int | None:
+    return next((count for count, met in enumerate(reached) if met), None)
+
+
+STOP_RULES: dict[str, type[StopRule]] = {
+    rule.name: rule
+    for rule in (
+        AfterAnswers,
+        RadiusBelow,
+        InformationBelow,
+        BestItemFound,
+        GainBelow,
+    )
+}

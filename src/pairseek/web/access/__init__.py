@@ -1,0 +1,1 @@
+"""Access to the service: accounts, tokens, limits on requests, and cross-origin rules."""

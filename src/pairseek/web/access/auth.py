@@ -1,0 +1,318 @@
+"""Authentication and authorization: passwords of researchers, API tokens and their scopes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+
+import sqlalchemy as sa
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatchError
+
+from pairseek.errors import InvalidParameter
+from pairseek.store import people, studies
+from pairseek.store.database import Database, stamp
+from pairseek.web.access.tokens import hashed, new_token
+from pairseek.web.errors import Problem, not_found
+
+COOKIE = "pairseek_login"
+FIRST_USER = "admin"
+SCOPES = ("read", "write", "answer", "delete")
+"""read: studies and their data. write: create, open and close studies, and make links of participants. answer: open
+sessions and answer in them. delete: forget participants, and delete sessions and studies."""
+DAYS = 90
+"""Default lifetime of a token."""
+MOST_DAYS = 366
+HOURS = 12
+LEAST_PASSWORD = 10
+# Maximum of failed attempts within MINUTES: for a name from one address, from one address, and for a name from any
+# address. The last is high, so that an attacker cannot lock a user out.
+MINUTES = 15
+_TRIES = (10, 50, 300)
+_PREFIX = "psk_"
+HASHES = 2
+"""Password hashes that a process computes at a time; each takes 64 MiB."""
+_hashing = threading.BoundedSemaphore(HASHES)
+
+
+@cache
+def _hasher() -> PasswordHasher:
+    return PasswordHasher()
+
+
+@cache
+def _dummy_hash() -> str:
+    # Verified for unknown users, so that the response time does not reveal which users exist. It has the cost of a real
+    # hash and is put together from random bytes, because computing one would make the first response slower.
+    hasher = _hasher()
+    salt, digest = (
+        base64.b64encode(secrets.token_bytes(size)).decode().rstrip("=") for size in (hasher.salt_len, hasher.hash_len)
+    )
+    cost = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
+    return f"$argon2id$v=19${cost}${salt}${digest}"
+
+
+def set_password(
+    database: Database, name: str, password: str, *, is_admin: bool | None = None, new: bool = False
+) -> None:
+    """Create a user, or set a new password for an existing one, which ends their logins and tokens.
+
+    ``is_admin`` None makes the first user an administrator, and leaves an existing one as they are. With ``new``, an
+    existing user raises `IntegrityError`.
+    """
+    if not 1 <= len(name) <= 200 or not name.isprintable():
+        raise InvalidParameter(f"the name {name[:50]!r} cannot be used: give 1 to 200 printable characters")
+    if len(password) < LEAST_PASSWORD:
+        raise InvalidParameter(f"the password has {len(password)} characters: give at least {LEAST_PASSWORD}")
+    with _hashing:
+        secret = _hasher().hash(password)
+
+    def change(connection: sa.Connection) -> None:
+        if is_admin is False and people.admin_names(connection) == [name]:
+            raise _last_admin(name)
+        people.set_password(connection, name, secret, is_admin=is_admin, new=new)
+        studies.note(connection, name, "password")
+
+    database.write(change)
+
+
+def first_user(database: Database, password: str) -> str | None:
+    """Create the first user if the database has none; return the password if it was generated."""
+    if database.read(people.user_names):
+        return None
+    drawn = None if password else secrets.token_urlsafe(12)
+    try:
+        set_password(database, FIRST_USER, password or str(drawn), new=True)
+    except sa.exc.IntegrityError:
+        # Another server has created the user at the same time, and has printed the password.
+        return None
+    return drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Attempt to sign in that was counted and whose password is not verified yet."""
+
+    name: str
+    user_id: int | None
+    secret: str
+    counted: tuple[int, ...]
+
+
+def sign_in(database: Database, name: str, password: str, address: str) -> str:
+    """Check name and password and return a new login token.
+
+    Raises a `Problem` for a wrong password and after too many failed attempts.
+    """
+    return verify(database, admit(database, name, address), password)
+
+
+def admit(database: Database, name: str, address: str) -> Attempt:
+    """Count an attempt to sign in as a failed one; raise a `Problem` if there were too many.
+
+    It is counted before the password is verified, and in the transaction that counts the earlier ones, so that
+    concurrent attempts cannot exceed the limits.
+    """
+    keys = [_key("name at address", f"{name}\n{address}"), _key("address", address), _key("name", name)]
+    since = stamp(datetime.now(UTC) - timedelta(minutes=MINUTES))
+
+    def too_many(connection: sa.Connection) -> bool:
+        failed = [people.count_attempts(connection, key, since) for key in keys]
+        return any(count >= most for count, most in zip(failed, _TRIES, strict=True))
+
+    def count(connection: sa.Connection) -> tuple[int, ...] | None:
+        people.lock_attempts(connection, forget_before=since)
+        return None if too_many(connection) else tuple(people.add_attempt(connection, key) for key in keys)
+
+    # Read first, so that a flood of refused attempts does not keep those waiting who write answers.
+    counted = None if database.read(too_many) else database.write(count)
+    if counted is None:
+        words, wait = f"Wait {MINUTES} minutes.", 60 * MINUTES
+        raise Problem(429, "too_many_attempts", "too many failed attempts to sign in", hint=words, wait=wait)
+    user = database.read(lambda connection: people.user(connection, name))
+    if user is None:
+        return Attempt(name, None, _dummy_hash(), counted)
+    return Attempt(name, int(user["id"]), str(user["password"]), counted)
+
+
+def verify(database: Database, attempt: Attempt, password: str) -> str:
+    """Check the password of an attempt and return a new login token; raise a `Problem` if it is wrong."""
+    with _hashing:
+        verified = _verified(attempt.secret, password)
+    token, expires = new_token(), stamp(datetime.now(UTC) + timedelta(hours=HOURS))
+
+    def enter(connection: sa.Connection) -> bool:
+        user = people.user(connection, attempt.name, lock=True)
+        if user is None or user["password"] != attempt.secret:
+            # The user was removed, or has a new password, since the attempt was admitted.
+            return False
+        people.drop_attempts(connection, attempt.counted)
+        people.add_login(connection, hashed(token), int(user["id"]), expires)
+        return True
+
+    if not verified or attempt.user_id is None or not database.write(enter):
+        raise Problem(
+            401, "wrong_password", "name or password is wrong", received=attempt.name[:100], hint="Try again."
+        )
+    return token
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """User who is signed in."""
+
+    name: str
+    is_admin: bool = False
+
+
+def signed_in(database: Database, token: str | None) -> Account | None:
+    """Return the user to whom this login token belongs; None if it is not valid."""
+    if not token:
+        return None
+    found = database.read(lambda connection: people.signed_in(connection, hashed(token)))
+    return None if found is None else Account(*found)
+
+
+def sign_out(database: Database, token: str | None) -> None:
+    """Delete a login."""
+    if token:
+        database.write(lambda connection: people.drop_login(connection, hashed(token)))
+
+
+def remove_user(database: Database, name: str, who: str) -> int:
+    """Delete a user with all logins and tokens, and return the number of tokens.
+
+    The last administrator stays, because nobody could sign in to administer the service.
+    """
+
+    def remove(connection: sa.Connection) -> int | None:
+        if people.admin_names(connection) == [name]:
+            raise _last_admin(name)
+        count = people.remove_user(connection, name)
+        if count is not None:
+            studies.note(connection, who, "remove_user", None, user=name, tokens=count)
+        return count
+
+    count = database.write(remove)
+    if count is None:
+        raise not_found("user", name[:100])
+    return count
+
+
+def _last_admin(name: str) -> Problem:
+    return Problem(
+        409,
+        "last_administrator",
+        "this user is the only administrator",
+        received=name,
+        hint="Make another user an administrator first: pairseek user add NAME --admin.",
+    )
+
+
+def make_token(
+    database: Database, name: str, scopes: list[str], who: str, study_id: int | None = None, *, days: int = DAYS
+) -> str:
+    """Create an API token of a user and return it; only its hash is stored. It expires after ``days``."""
+    if not 1 <= len(name.strip()) <= 100:
+        raise InvalidParameter(f"the name of the token is {name[:50]!r}: give 1 to 100 characters")
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown or not scopes:
+        raise InvalidParameter(f"the scopes are {scopes!r}: give one or more of {', '.join(SCOPES)}")
+    if not 1 <= days <= MOST_DAYS:
+        raise InvalidParameter(f"the lifetime of the token is {days} days: give 1 to {MOST_DAYS}")
+    token = _PREFIX + new_token()
+    expires = stamp(datetime.now(UTC) + timedelta(days=days))
+
+    def add(connection: sa.Connection) -> None:
+        if people.user(connection, who, lock=True) is None:
+            # The user was removed after the request was authenticated.
+            raise Problem(401, "not_signed_in", "nobody is signed in", hint="Sign in at /login.")
+        people.add_token(
+            connection, name.strip(), hashed(token), scopes, study_id=study_id, who=who, expires_at=expires
+        )
+        studies.note(connection, who, "token", None, name=name.strip(), scopes=scopes, days=days)
+
+    database.write(add)
+    return token
+
+
+def revoke_token(database: Database, number: int, who: str, owner: str | None = None) -> None:
+    """Revoke an API token, of this owner if given; raise a `Problem` if there is no such valid token."""
+
+    def revoke(connection: sa.Connection) -> bool:
+        revoked = people.revoke(connection, number, owner)
+        if revoked:
+            studies.note(connection, who, "revoke", None, token=number)
+        return revoked
+
+    if not database.write(revoke):
+        raise not_found("active token", number)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Caller of the HTTP API: the holder of an API token, for one study or for all."""
+
+    name: str
+    user: str
+    scopes: frozenset[str]
+    token_hash: str
+    study_id: int | None = None
+
+    @property
+    def label(self) -> str:
+        """Name of the caller in the audit log, at most as long as its column."""
+        return f"{self.user[:90]} (token {self.name})"
+
+    def need(self, scope: str, study_id: int | None = None) -> None:
+        """Raise a `Problem` unless the token has this scope for this study."""
+        if scope not in self.scopes:
+            raise Problem(
+                403,
+                "scope_missing",
+                f"this token lacks the scope {scope!r}",
+                received=sorted(self.scopes),
+                hint="Create a token with this scope: pairseek token create, or the page of API tokens.",
+            )
+        if self.study_id is not None and self.study_id != study_id:
+            raise Problem(
+                403, "other_study", "this token is for another study", hint="Use a token for this study, or for all."
+            )
+
+
+def caller(database: Database, header: str | None) -> Caller:
+    """Return the caller who sent this ``Authorization`` header."""
+    kind, _, token = (header or "").partition(" ")
+    if kind.lower() != "bearer" or not token:
+        raise Problem(
+            401, "token_missing", "the request has no token", hint="Send the header Authorization: Bearer TOKEN."
+        )
+    secret = hashed(token.strip())
+    found = database.read(lambda connection: people.token(connection, secret))
+    if found is None:
+        raise Problem(401, "token_unknown", "the token is not valid", hint="Check it, or create a new one.")
+    if found["revoked_at"] is not None:
+        raise Problem(401, "token_revoked", "this token was revoked", hint="Create a new one.")
+    if found["expires_at"] <= stamp(datetime.now(UTC)):
+        raise Problem(401, "token_expired", "this token has expired", hint="Create a new one.")
+    minute_ago = stamp(datetime.now(UTC) - timedelta(minutes=1))
+    if (found["used_at"] or "") < minute_ago:
+        # A resolution of one minute avoids a write for every request.
+        database.write(lambda connection: people.use_token(connection, found["id"]))
+    return Caller(found["name"], found["user_name"], frozenset(found["scopes"]), secret, found["study_id"])
+
+
+def _verified(secret: str, password: str) -> bool:
+    try:
+        return _hasher().verify(secret, password)
+    except (VerifyMismatchError, VerificationError, InvalidHashError):
+        return False
+
+
+def _key(kind: str, value: str) -> str:
+    return hashlib.sha256(f"{kind}:{value}".encode()).hexdigest()

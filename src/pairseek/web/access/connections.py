@@ -1,0 +1,301 @@
+"""Connections of clients: limits on their number, on the size of a request's framing, and on the time it takes.
+
+uvicorn reads requests without a limit on headers and without a deadline, so one client could keep the process busy, or
+hold all its file descriptors. `BoundedProtocol` is uvicorn's protocol on httptools with these limits. When there are
+too many connections, a new one takes the place of the oldest that waits for its client, so that clients who send whole
+requests are served while others hold connections open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from http import HTTPStatus
+from ipaddress import IPv4Network, IPv6Network
+from time import monotonic
+from typing import Any, Self
+
+from httptools import HttpParserCallbackError
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from pairseek.web.access.rates import address_of, network_of
+from pairseek.web.errors import Problem
+from pairseek.web.metrics import CLOSED
+from pairseek.web.settings import Settings
+
+MOST_HEAD = 65_536
+"""Bytes of a request line with its headers; of chunk sizes and trailers, so many more than the body has."""
+# Bytes that are parsed at a time, so that a limit is noticed soon after it is passed.
+_PIECE = 16_384
+# Seconds for the head of a request, from the connection or the last reply on; for its body, and bytes a second by which
+# the body may take longer; for the rest of a body after the reply; and without progress in sending a reply.
+_HEAD, _BODY, _RATE, _LINGER, _UNSENT = 20.0, 20.0, 2_000, 30.0, 60.0
+# Bytes of a body that are read and ignored where the reply came before its end, so that clients see the reply.
+_MOST_IGNORED = 32_000_000
+# Requests of one connection that wait for the reply to an earlier one.
+_PIPELINED = 16
+_SWEEP = 1.0
+# File descriptors for the database, files and logs.
+_RESERVED = 100
+
+
+class Stage(Enum):
+    """Stage of a connection, named by the event that it waits for."""
+
+    HEAD = "the head of a request"
+    BODY = "the body of a request"
+    REPLY = "the reply of the application"
+
+
+@dataclass(eq=False)
+class Connections:
+    """Open connections of one worker.
+
+    Attributes
+    ----------
+    most, most_of_address
+        Largest number of connections, in total and from one address.
+    proxies
+        Networks of trusted proxies, which may have any number of connections.
+    """
+
+    most: int
+    most_of_address: int
+    proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    _open: dict[BoundedProtocol, str] = field(default_factory=dict)
+    _of_address: dict[str, dict[BoundedProtocol, None]] = field(default_factory=dict)
+    _sweeping: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Create the limits of the settings, within the file descriptors that the process may have."""
+        most = max(1, min(settings.most_connections, _descriptors()))
+        return cls(most, max(1, min(settings.most_connections_of_address, most // 2)), settings.proxies)
+
+    def add(self, connection: BoundedProtocol, host: str) -> bool:
+        """Add a connection, in place of one that waits for its client if need be; return whether there was room."""
+        address = address_of(host)
+        trusted = address is not None and any(address in network for network in self.proxies)
+        key = "" if trusted else network_of(host)
+        same = self._of_address.setdefault(key, {})
+        room = trusted or len(same) < self.most_of_address or self._evict(same)
+        if not room or (len(self._open) >= self.most and not self._evict(self._open)):
+            if not same:
+                self._of_address.pop(key, None)
+            return False
+        self._open[connection] = key
+        self._of_address.setdefault(key, {})[connection] = None
+        if not self._sweeping:
+            self._sweeping = True
+            connection.loop.call_later(_SWEEP, self._sweep, connection.loop)
+        return True
+
+    def remove(self, connection: BoundedProtocol) -> None:
+        """Remove a connection, if it is there."""
+        key = self._open.pop(connection, None)
+        if key is not None:
+            same = self._of_address[key]
+            del same[connection]
+            if not same:
+                del self._of_address[key]
+
+    def _evict(self, among: Iterable[BoundedProtocol]) -> bool:
+        """Close the oldest connection that waits for its client; return whether there is one."""
+        found = next((one for one in among if self._open[one] and one.waits), None)
+        if found is None:
+            return False
+        self.remove(found)
+        found.cut("evicted")
+        return True
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Close connections whose client takes too long, now and once a second while there are any."""
+        moment = monotonic()
+        for connection in list(self._open):
+            connection.check(moment)
+        self._sweeping = bool(self._open)
+        if self._sweeping:
+            loop.call_later(_SWEEP, self._sweep, loop)
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """HTTP protocol of one connection, with limits.
+
+    Parameters
+    ----------
+    shared
+        Connections of the worker.
+    arguments
+        Those of uvicorn.
+    """
+
+    def __init__(self, shared: Connections, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._shared = shared
+        self._stage, self._since = Stage.HEAD, monotonic()
+        # Whether a message has begun and is not complete, its bytes, and those of its body.
+        self._begun, self._received, self._body = False, 0, 0
+        # Bytes not yet sent, and since when there are so many.
+        self._unsent, self._stuck_since = 0, 0.0
+
+    @property
+    def waits(self) -> bool:
+        """Whether the connection waits for its client: to send a request, or to read a reply."""
+        return self._stage is not Stage.REPLY or self.flow.write_paused
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Admit a connection, or refuse it where there are too many."""
+        super().connection_made(transport)
+        if not self._shared.add(self, self.client[0] if self.client else ""):
+            self._refuse(_TOO_MANY)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget a connection."""
+        self._shared.remove(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse data in pieces, until the framing of a message is too large."""
+        for start in range(0, len(data), _PIECE):
+            if self.transport.is_closing():
+                return
+            piece = data[start : start + _PIECE]
+            super().data_received(piece)
+            self._received += len(piece)
+            if self._received - self._body > MOST_HEAD + self._body:
+                self._refuse(_TOO_LARGE)
+            elif self._body > _MOST_IGNORED and self.cycle.response_complete:
+                self.cut("ignored")
+
+    def on_message_begin(self) -> None:
+        """Begin to count a message."""
+        self._begun, self._received, self._body = True, 0, 0
+        if self._stage is Stage.REPLY:
+            self._wait_for(Stage.HEAD)
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Hand the request over, unless too many wait already."""
+        if len(self.pipeline) >= _PIPELINED:
+            raise HttpParserCallbackError("too many pipelined requests")
+        self._wait_for(Stage.BODY)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Count the bytes of a body."""
+        self._body += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Note that a request is complete."""
+        self._begun, self._received, self._body = False, 0, 0
+        self._wait_for(Stage.HEAD if self.cycle.response_complete else Stage.REPLY)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, or for the rest of a body that was answered early."""
+        if self._stage is Stage.REPLY and not self.pipeline:
+            self._stage = Stage.HEAD
+        self._since = monotonic()
+        super().on_response_complete()
+
+    def resume_writing(self) -> None:
+        """Note that the client reads."""
+        self._unsent = sys.maxsize
+        super().resume_writing()
+
+    def check(self, moment: float) -> None:
+        """Close the connection if its client takes too long."""
+        unsent = self.transport.get_write_buffer_size()
+        if not unsent or unsent < self._unsent:
+            self._stuck_since = moment
+        self._unsent = unsent
+        if unsent and moment - self._stuck_since > _UNSENT:
+            self.cut("unread")
+        elif moment - self._since > self._allowed(moment) and not self.transport.is_closing():
+            if self._begun:
+                self._refuse(_TOO_SLOW)
+            else:
+                # Browsers open connections before they need them.
+                self.cut("idle")
+
+    def _allowed(self, moment: float) -> float:
+        """Return the seconds that the current stage may take."""
+        if self._stage is Stage.HEAD:
+            return _HEAD
+        if self._stage is Stage.REPLY:
+            return float("inf")
+        if self.cycle.response_complete:
+            return _LINGER
+        if self.flow.read_paused:
+            # The application, not the client, keeps the body waiting.
+            self._since = moment
+        return _BODY + self._body / _RATE
+
+    def cut(self, why: str) -> None:
+        """Close the connection at once."""
+        CLOSED.labels(why).inc()
+        self.transport.abort()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Answer requests for another protocol by HTTP/1.1, without uvicorn's advice in the log."""
+
+    def _wait_for(self, stage: Stage) -> None:
+        self._stage, self._since = stage, monotonic()
+
+    def _refuse(self, problem: Problem) -> None:
+        """Send an error, unless a reply has begun, and close the connection."""
+        CLOSED.labels(problem.code).inc()
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            self.transport.write(_raw(problem))
+        self.transport.close()
+
+
+_TOO_LARGE = Problem(
+    431,
+    "header_too_large",
+    f"the headers of the request are larger than {MOST_HEAD:,} bytes",
+    hint="Send fewer and shorter headers; delete the cookies of this site.",
+)
+_TOO_SLOW = Problem(408, "too_slow", "the request took too long to arrive", hint="Send it again.")
+_TOO_MANY = Problem(503, "too_many_connections", "too many connections are open", hint="Try again soon.", wait=5)
+
+
+def _raw(problem: Problem) -> bytes:
+    """Return a whole HTTP response, for connections on which the application never saw a request."""
+    body = json.dumps(problem.record()).encode()
+    lines = [
+        f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}",
+        "content-type: application/json",
+        f"content-length: {len(body)}",
+        "connection: close",
+        *(f"{name}: {value}" for name, value in problem.headers.items()),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def _descriptors() -> int:
+    """Return the number of connections for which there are file descriptors, after raising their limit."""
+    if sys.platform == "win32":
+        return sys.maxsize
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        # Some systems refuse a soft limit without bound.
+        soft = 65_536 if hard == resource.RLIM_INFINITY else hard
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY:
+        return sys.maxsize
+    # A connection can have a file open besides.
+    return max(soft - _RESERVED, soft // 2) // 2
+
+
+def protocol(settings: Settings) -> Any:
+    """Return what makes the protocol of a connection, for uvicorn's setting ``http``."""
+    return partial(BoundedProtocol, Connections.of(settings))

@@ -1,0 +1,1 @@
+"""Learning of studies from their own people, in the background."""

@@ -1,0 +1,258 @@
+"""Learning of the map of a similarity study from its judgements, and the studies that are made of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import zlib
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from pairseek.core.types import JSON
+from pairseek.embed.similarity_map import LEAST_JUDGEMENTS, SimilarityMap
+from pairseek.embed.triplets import Triplets
+from pairseek.errors import InvalidTriplets, PairseekError, StoreUnavailable
+from pairseek.model.items import Items
+from pairseek.store import media, populations, studies
+from pairseek.store.counts import counts
+from pairseek.store.database import Database
+from pairseek.store.locks import try_lock
+from pairseek.web.errors import Problem
+from pairseek.web.learning.learned import LearnedVersion
+from pairseek.web.learning.populations import LEARNER, Learn, lock_name
+from pairseek.web.sessions import history
+from pairseek.web.studies.catalogue import Study
+from pairseek.web.studies.configuration import StudyConfiguration, pack_items
+
+logger = logging.getLogger("pairseek.web")
+
+# Number of times that learning is repeated because a participant was forgotten meanwhile.
+_TRIES = 3
+# Number of names that are tried for a study that is made of another one.
+_NAMES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """Valid judgements of a study: those to fit, the random ones that are kept apart, and their sessions."""
+
+    judged: list[tuple[str, str, str]]
+    apart: list[tuple[str, str, str]]
+    sessions: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class MapVersion:
+    """Version of the map of a study; ``answers`` are those that the study had when it was learned."""
+
+    version: int
+    created_at: str
+    answers: int
+    learned: SimilarityMap
+
+
+def judgements(database: Database, study: Study) -> Judgements:
+    """Return the judgements of people, without attention checks, skips, undone and void answers.
+
+    Repeated triplets are judgements too: people may answer twice, and differently.
+    """
+    judged: list[tuple[str, str, str]] = []
+    apart: list[tuple[str, str, str]] = []
+    people: list[str] = []
+    for one in history.all_histories(database, study):
+        if one.row.kind != "person" or one.is_void:
+            continue
+        before = len(judged) + len(apart)
+        kinds = {answered.query.name: answered.query.kind for answered in one.done}
+        for answered in one.done:
+            query, winner = answered.query, answered.winner
+            if answered.void or winner is None or query.kind == "attention":
+                continue
+            row = (query.details["anchor"], winner, query.right if winner == query.left else query.left)
+            # A repetition of a random triplet stays apart with it.
+            first = kinds.get(str(query.details.get("repeats")), query.kind)
+            (apart if first == "random" else judged).append(row)
+        if len(judged) + len(apart) > before:
+            people.append(one.row.id)
+    return Judgements(judged, apart, people)
+
+
+def latest(database: Database, study: Study) -> MapVersion | None:
+    """Return the newest version of the map; None before the first."""
+    found = database.read(lambda connection: populations.latest(connection, study.row.id))
+    return None if found is None else _read(database, study, found)
+
+
+def all_versions(database: Database, study: Study) -> list[MapVersion]:
+    """Return every version of the map that was not dropped, oldest first."""
+    numbers = database.read(lambda connection: populations.versions(connection, study.row.id))
+    return [_read(database, study, number) for number in numbers]
+
+
+def _read(database: Database, study: Study, version: int) -> MapVersion:
+    content, created = database.read(
+        lambda connection: (
+            populations.content(connection, study.row.id, version),
+            populations.created_at(connection, study.row.id, version),
+        )
+    )
+    record = json.loads(zlib.decompress(content))
+    return MapVersion(version, created, int(record["answers"]), SimilarityMap.from_record(record))
+
+
+def is_due(items: int, answers: int, before: int | None) -> bool:
+    """Return whether a study with so many answers should learn: after n of them, then after every n/2."""
+    if before is None:
+        return answers >= max(items, LEAST_JUDGEMENTS)
+    return answers - before >= max(items // 2, LEAST_JUDGEMENTS)
+
+
+def learn_if_due(database: Database, study: Study, who: str = LEARNER, run: Learn | None = None) -> None:
+    """Learn a new version if there are enough new answers and nobody else is learning.
+
+    A failure leaves the last version in use, and is noted in the audit log of the study.
+    """
+    answers = _answers(database, study)
+    rows = database.read(lambda connection: populations.every(connection, study.row.id))
+    # A map that was dropped with a forgotten person is replaced without waiting for further answers.
+    before = rows[0]["version"] if rows and rows[0]["dropped_at"] is None else None
+    if is_due(study.items.n, answers, None if before is None else _answers_of(database, study, before)):
+        learn_now(database, study, who, run, noted=False)
+
+
+def learn_now(database: Database, study: Study, who: str, run: Learn | None = None, *, noted: bool) -> bool:
+    """Learn unless somebody else is learning, and return whether it was tried; the audit log notes a failure."""
+    try:
+        learn(database, study, who, run, noted=noted)
+    except Problem:
+        return False  # somebody else is learning
+    except StoreUnavailable:
+        # The answers are not to blame: the next round tries again.
+        raise
+    except PairseekError as error:
+        reason = str(error)
+        logger.warning("a map was not learned", extra={"facts": {"study": study.row.slug, "why": reason}})
+        known = database.read(lambda connection: studies.notes(connection, study.row.slug, 1))
+        if not known or known[0]["details"].get("reason") != reason:
+            database.write(
+                lambda connection: studies.note(connection, who, "learning_failed", study.row.slug, reason=reason)
+            )
+    return True
+
+
+def learn(database: Database, study: Study, who: str, run: Learn | None = None, *, noted: bool = True) -> int:
+    """Learn a map from all valid judgements, store it, and return its version. Sessions that begin later use it.
+
+    ``run`` does the work: `learned`, here or in another process. The audit log notes what people have done, not the
+    many versions that are learned by themselves.
+    """
+    with try_lock(database, lock_name(study)) as held:
+        if not held:
+            raise Problem(
+                409,
+                "learning",
+                f"the study {study.row.slug!r} is learning already",
+                received=study.row.slug,
+                hint="Wait a moment, and look again.",
+            )
+        for _ in range(_TRIES - 1):
+            try:
+                return _learn(database, study, who, run or learned, noted=noted)
+            except sa.exc.IntegrityError:
+                # Someone was forgotten meanwhile.
+                continue
+        return _learn(database, study, who, run or learned, noted=noted)
+
+
+def check(database: Database, study: Study) -> Judgements:
+    """Return the judgements of a study; raise an `InvalidTriplets` if there are none to learn from."""
+    found = judgements(database, study)
+    if not found.judged:
+        raise InvalidTriplets(
+            f"the study {study.row.slug!r} has no valid judgements: collect some, or restore those that were voided"
+        )
+    return found
+
+
+def learned(database: Database, study: Study) -> LearnedVersion:
+    """Learn a map from all valid judgements of a study; nothing is stored."""
+    before, answers = latest(database, study), _answers(database, study)
+    found, ids = check(database, study), study.items.ids
+    result = SimilarityMap.learn(
+        Triplets.from_ids(found.judged, ids),
+        Triplets.from_ids(found.apart, ids) if found.apart else None,
+        dimensions=study.configuration.dimensions,
+        start=None if before is None else before.learned,
+        labels=study.items.labels,
+    )
+    facts = {"answers": answers}
+    return LearnedVersion.of({**result.record(), **facts}, found.sessions, facts, {"judgements": result.judgements})
+
+
+def _learn(database: Database, study: Study, who: str, run: Learn, *, noted: bool) -> int:
+    found, number = run(database, study), study.row.id
+
+    def keep(connection: sa.Connection) -> int:
+        version = populations.add(connection, number, found.content, who, found.sessions, found.facts)
+        if noted:
+            studies.note(connection, who, "map", study.row.slug, version=version, **found.note)
+        return version
+
+    return database.write(keep)
+
+
+def _answers_of(database: Database, study: Study, version: int) -> int:
+    """Return the number of answers that a version was learned from, without reading the map if possible."""
+    facts = database.read(lambda connection: populations.facts(connection, study.row.id, version))
+    return int(facts["answers"]) if facts else _read(database, study, version).answers
+
+
+def _answers(database: Database, study: Study) -> int:
+    return database.read(lambda connection: counts(connection, study.row.id, "9999")).answers
+
+
+def search_among(database: Database, study: Study, who: str, *, slug: str | None = None) -> str:
+    """Make a preference study of the newest map, with its pictures and the noise of its judges; return its slug."""
+    if not study.configuration.is_similarity:
+        raise Problem(
+            409,
+            "not_similarity",
+            f"the study {study.row.slug!r} is not a similarity study",
+            received=study.row.slug,
+            hint="Choose a study with kind: similarity.",
+        )
+    found = latest(database, study)
+    if found is None:
+        raise Problem(
+            409,
+            "no_map",
+            f"the study {study.row.slug!r} has no map yet",
+            received=study.row.slug,
+            hint="Collect judgements first; a map is learned after as many as there are items.",
+        )
+    given, learned = study.items, found.learned
+    items = Items._unwarned(learned.final.coordinates, given.ids, given.labels, None, dict(given.data))
+    base = slug or f"{study.row.slug[:56].rstrip('-')}-search"
+    names = [base] if slug else [base, *(f"{base}-{number}" for number in range(2, _NAMES))]
+    response = {"name": "logistic", "k": float(f"{learned.k:.4g}"), "noise": "constant"}
+    for name in names:
+        configuration = StudyConfiguration(
+            title=study.configuration.title, slug=name, language=study.configuration.language, response=response
+        )
+        record: JSON = configuration.model_dump(mode="json")
+
+        def add(connection: sa.Connection, name: str = name, record: JSON = record) -> None:
+            number = studies.add(connection, name, record, pack_items(items), is_open=True, who=who)
+            media.copy(connection, study.row.id, number)
+            facts = {"items": items.n, "source": study.row.slug, "version": found.version}
+            studies.note(connection, who, "create_study", name, **facts)
+
+        try:
+            database.write(add)
+        except sa.exc.IntegrityError:
+            continue
+        return name
+    raise Problem(
+        409, "slug_taken", f"there is a study {base!r} already", received=base, hint="Give another slug.", field="slug"
+    )

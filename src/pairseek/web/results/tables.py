@@ -1,0 +1,317 @@
+"""Export tables of a study: answers, participants, estimates, items and the group ranking."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from pairseek.core.frames import has_parquet
+from pairseek.core.media import MEDIA, PICTURE_FILE
+from pairseek.core.messages import DEFAULT, words
+from pairseek.core.types import JSON
+from pairseek.errors import InvalidChoices, MissingExtra
+from pairseek.people.ranking import Ranking
+from pairseek.people.ranking.ranking import COLUMNS
+from pairseek.store.database import Database
+from pairseek.store.events import AskedPair, EventRow
+from pairseek.store.sessions import SessionRow
+from pairseek.web.results.codebook import is_known, meaning
+from pairseek.web.results.findings import ranking_of
+from pairseek.web.results.quality import manner_of, signs
+from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along, latest_estimate
+from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.state import EffectiveAnswer, voided
+from pairseek.web.studies.catalogue import Study
+
+TABLES = ("answers", "participants", "estimates", "items", "ranking")
+
+
+def formats() -> list[str]:
+    """Return the formats in which this installation writes a table."""
+    return ["csv", "parquet"] if has_parquet() else ["csv"]
+
+
+def identity(row: SessionRow) -> JSON:
+    """Return the columns that identify a participant, as far as known."""
+    return {
+        "session": row.id,
+        "participant": row.participant,
+        "PROLIFIC_PID": row.prolific_pid,
+        "STUDY_ID": row.prolific_study,
+        "SESSION_ID": row.prolific_session,
+        "simulated": row.kind == "simulated",
+    }
+
+
+def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
+    """Yield one row for each answer in chronological order, including undone answers."""
+    counted = {answered.event.number: index for index, answered in enumerate(one.done)}
+    along, asked = estimates_along(study, one), {query.name: query for query in one.queries}
+    void, blurred = voided(one.marks), _blurred(one.blurs)
+    places = coordinate_names(study)
+    shown = ("left", "right", *(("anchor",) if study.configuration.is_similarity else ()))
+    sides = shown if study.has_players else ()
+    for event in one.events:
+        if event.kind != "answer":
+            continue
+        query, index = asked[event.query], counted.get(event.number)
+        answered = EffectiveAnswer(query, event)
+        after = None if index is None else along[index]
+        details = query.details
+        losses = blurred.get(query.name, (0, 0))
+        yield {
+            "study": study.row.slug,
+            **identity(one.row),
+            "answer_index": None if index is None else index + 1,
+            "query": query.name,
+            **({"anchor": details.get("anchor")} if study.configuration.is_similarity else {}),
+            "left": query.left,
+            "right": query.right,
+            "winner": answered.winner,
+            "loser": {query.left: query.right, query.right: query.left}.get(answered.winner or ""),
+            "outcome": event.outcome,
+            **({f"{side}_played": (event.played or {}).get(side) for side in sides}),
+            "rt_ms": event.rt_ms,
+            "asked_at": query.asked_at,
+            "shown_at": event.shown_at,
+            "sent_at": event.sent_at,
+            "answered_at": event.at,
+            "kind": query.kind,
+            "strategy": details.get("strategy"),
+            "expected_information": details.get("information"),
+            "probability_left": details.get("probability_left"),
+            **{name: None if after is None else after["mean"][i] for i, name in enumerate(places)},
+            "radius": None if after is None else after["radius"],
+            "repeats": details.get("repeats"),
+            "expected": details.get("expected"),
+            "passed": answered.passed,
+            "undone": index is None,
+            "void": void[0] or query.name in void[1],
+            "focus_losses": losses[0],
+            "focus_lost_ms": losses[1],
+            "attempt": event.attempt,
+            "server_ms": event.server_ms,
+        }
+
+
+def _blurred(blurs: Sequence[JSON]) -> dict[str, tuple[int, int]]:
+    out: dict[str, tuple[int, int]] = {}
+    for blur in blurs:
+        count, ms = out.get(blur["query"], (0, 0))
+        out[blur["query"]] = (count + 1, ms + blur["ms"])
+    return out
+
+
+def participant_row(study: Study, one: SessionHistory) -> JSON:
+    """Return one row for a session."""
+    done = one.done
+    along = estimates_along(study, one)
+    quality = signs(study.configuration, done, one.checks, manner_of(along))
+    row = one.row
+    return {
+        "study": study.row.slug,
+        **identity(row),
+        "started_at": row.created_at,
+        "finished_at": row.finished_at,
+        "reason": row.reason,
+        "seed": row.seed,
+        "answers": sum(answered.outcome != "skip" for answered in done),
+        "ties": sum(answered.outcome == "tie" for answered in done),
+        "skips": sum(answered.outcome == "skip" for answered in done),
+        "undone": sum(event.kind == "undo" for event in one.events),
+        "void": one.is_void,
+        "consistency": quality["consistency"],
+        "attention": quality["attention"],
+        "left_share": quality["left_share"],
+        "fast_share": quality["fast_share"],
+        "median_rt_ms": quality["median_ms"],
+        "focus_losses": len(one.blurs),
+        "focus_lost_ms": sum(blur["ms"] for blur in one.blurs),
+        "flags": " ".join(quality["flags"]),
+    }
+
+
+def estimate_row(study: Study, one: SessionHistory) -> JSON:
+    """Return the estimate of one session as a row; void answers do not count."""
+    done, true = one.done, (one.row.truth or {}).get("point")
+    along = estimates_along(study, one)
+    found = latest_estimate(study, one, along)
+    return {
+        "study": study.row.slug,
+        **identity(one.row),
+        "answers": sum(answered.outcome != "skip" for answered in done),
+        "finished": one.row.finished_at is not None,
+        "void": one.is_void,
+        **dict(zip(coordinate_names(study), found["mean"], strict=True)),
+        "radius": found["radius"],
+        **_reliability(found.get("reliability")),
+        **{f"truth_{name}": None if true is None else true[i] for i, name in enumerate(coordinate_names(study))},
+    }
+
+
+def _reliability(found: JSON | None) -> JSON:
+    if found is None:
+        return {}
+    ends = {"median": "", "low": "_low", "high": "_high"}
+    return {
+        "manner": found["word"],
+        **{f"{name}{end}": found[name][key] for name in ("agreement", "k", "lapse") for key, end in ends.items()},
+    }
+
+
+def item_rows(study: Study) -> Iterator[JSON]:
+    """Yield one row for each item, also of those that were replaced."""
+    items, names = study.every_item, data_names(study)
+    for row in range(items.n):
+        yield {
+            "id": items.ids[row],
+            "label": items.labels[row],
+            "appeal": float(items.appeal[row]),
+            **{names.get(name, name): values[row] for name, values in items.data.items()},
+            **dict(zip(coordinate_names(study), items.coordinates[row].tolist(), strict=True)),
+        }
+
+
+def ranking_rows(study: Study, ranking: Callable[[Study], Ranking]) -> Iterator[JSON]:
+    """Yield one row for each item, best first; none if there is nothing to rank yet."""
+    items, shown = study.every_item, shown_columns(study)
+    with contextlib.suppress(InvalidChoices):
+        for one in ranking(study):
+            row = items.find(one.id)
+            yield {**asdict(one), **({name: items.data[name][row] for name in shown} if row >= 0 else {})}
+
+
+def rows_of(
+    database: Database, study: Study, table: str, ranking: Callable[[Study], Ranking] | None = None
+) -> Iterator[JSON]:
+    """Yield the rows of a table; ``ranking`` returns the group ranking if it is not to be computed here."""
+    if table == "items":
+        yield from item_rows(study)
+        return
+    if table == "ranking":
+        yield from ranking_rows(study, ranking or (lambda study: ranking_of(database, study)))
+        return
+    for one in all_histories(database, study):
+        if table == "answers":
+            yield from answer_rows(study, one)
+        else:
+            yield (participant_row if table == "participants" else estimate_row)(study, one)
+
+
+def columns_of(study: Study, table: str) -> list[str]:
+    """Return the columns of a table, also for a study without sessions."""
+    if table == "items":
+        return list(next(item_rows(study)))
+    if table == "ranking":
+        return [*COLUMNS, *shown_columns(study)]
+    ids = dict.fromkeys(("participant", "prolific_pid", "prolific_study", "prolific_session"))
+    ends = dict.fromkeys(("finished_at", "confirmed_at", "reason", "final", "truth", "population", "browser"))
+    began = {"id": "", "study_id": study.row.id, "kind": "person", "seed": 0, "created_at": "", "version": 0}
+    row = SessionRow(**began, **ids, **ends, parts="", catalogue=0, is_open=True)  # type: ignore[arg-type]
+    nobody = SessionHistory(row, Parts.resolved(study.configuration, study.items))
+    if table == "answers":
+        event = EventRow("", 0, "p1", "answer", "left", None, None, None, None, "", None)
+        query = AskedPair("", "p1", 0, "strategy", "a", "b", "", {})  # an anchor is a column by the kind of the study
+        final = {"mean": [0.0] * study.items.d, "radius": 0.0}
+        one = replace(nobody, row=replace(row, final=final), queries=(query,), events=(event,))
+        return list(next(answer_rows(study, one)))
+    return list(participant_row(study, nobody) if table == "participants" else estimate_row(study, nobody))
+
+
+def as_csv(rows: Iterator[JSON], columns: Sequence[str]) -> Iterator[bytes]:
+    """Yield a CSV file in chunks."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _cell(name, row.get(name)) for name in columns})
+        if text.tell() > 64_000:
+            yield text.getvalue().encode()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue().encode()
+
+
+def as_parquet(rows: Iterator[JSON], columns: Sequence[str]) -> bytes:
+    """Return a Parquet file."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError:
+        raise MissingExtra("an export as Parquet", "data") from None
+    collected = list(rows)
+    table = pa.table({name: _column(pa, name, [row.get(name) for row in collected]) for name in columns})
+    out = io.BytesIO()
+    pq.write_table(table, out)
+    return out.getvalue()
+
+
+_WHOLE = {"answer_index", "rt_ms", "answers", "ties", "skips", "focus_losses", "focus_lost_ms", "attempt", "seed"}
+_TRUTHS = {"simulated", "undone", "void", "passed", "finished"}
+_TEXTS = {"participant", "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"}
+
+
+def _column(pa: Any, name: str, values: list[Any]) -> Any:
+    if name in _TRUTHS and name != "undone":
+        return pa.array(values, pa.bool_())
+    if name in _WHOLE:
+        return pa.array(values, pa.int64())
+    if all(value is None for value in values):
+        numbers = not is_known(name) or name in ("radius", "server_ms")
+        return pa.array(values, pa.float64() if numbers else pa.string())
+    return pa.array(values)
+
+
+def _cell(name: str, value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if name in _TEXTS and isinstance(value, str) and _is_formula(value):
+        return f"'{value}"
+    return value
+
+
+def _is_formula(text: str) -> bool:
+    """Return whether a spreadsheet program might run a text from a link.
+
+    Programs skip blanks and control characters before a formula, and some take full-width signs for plain ones.
+    """
+    if text[:1] in ("\t", "\r", "\n"):
+        return True
+    visible = "".join(ch for ch in unicodedata.normalize("NFKC", text) if not unicodedata.category(ch).startswith("C"))
+    return visible.strip()[:1] in tuple("=+-@\N{MINUS SIGN}")
+
+
+def coordinate_names(study: Study) -> list[str]:
+    """Return the columns of the coordinates: the researcher's names, unless a column of a table has the same name."""
+    return [f"{name}_coordinate" if is_known(name) else name for name in study.items.columns]
+
+
+def shown_columns(study: Study) -> list[str]:
+    """Return the columns of data by which a person recognizes an item: its text, its picture's file, and so on."""
+    data = study.every_item.data
+    # A stored picture is named by a hash; its file has the name that the researcher knows.
+    return [name for name in (*MEDIA, PICTURE_FILE) if name in data and not (name == "image" and PICTURE_FILE in data)]
+
+
+def data_names(study: Study) -> dict[str, str]:
+    """Return the names in exports of further columns of data, which must not be those of other columns."""
+    further = [name for name in study.every_item.data if name not in (*MEDIA, PICTURE_FILE)]
+    return {name: f"{name}_data" if is_known(name) else name for name in further}
+
+
+def codebook(study: Study, language: str = DEFAULT) -> Mapping[str, Mapping[str, str]]:
+    """Return what every column of every table means, in a language."""
+    said = words(language)
+    places, further = coordinate_names(study), data_names(study).values()
+    return {
+        table: {
+            name: meaning(said, table, name, places, further if table == "items" else ())
+            for name in columns_of(study, table)
+        }
+        for table in TABLES
+    }

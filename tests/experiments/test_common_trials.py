@@ -1,0 +1,94 @@
+"""Trials that experiments have in common: copied where they are the same, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from pairseek.experiments import SPECIFICATIONS, Contender, Wishes, read_record, reproduce, run
+from pairseek.experiments.common_trials import common, finished_elsewhere
+from pairseek.experiments.runs.journal import JOURNAL, RUN, read_journal
+
+LONG = replace(
+    read_record(
+        {
+            "name": "long",
+            "data": "synthetic",
+            "dimension": 2,
+            "subsample": 60,
+            "response": {"k": "published"},
+            "queries": 5,
+            "trials": 3,
+            "rate": 0.2,
+            "metrics": ["squared_error", "kendall_tau", "posterior_trace"],
+            "strategies": ["infogain", "random", {"name": "actrank", "votes": 1}],
+        }
+    ),
+    repeats=True,
+)
+SHORT = replace(LONG, name="short", queries=3, metrics=("posterior_trace", "squared_error"), trials=2)
+
+
+class TestCommonTrials:
+    def test_a_longer_experiment_contains_the_shorter_one_to_the_bit(self, tmp_path):
+        run(LONG, tmp_path / "long")
+        run(SHORT, tmp_path / "short")
+        found = finished_elsewhere(SHORT, LONG, tmp_path / "long")
+        alone = read_journal(tmp_path / "short" / JOURNAL)
+        assert found.keys() == alone.keys()
+        for task, outcome in found.items():
+            # ActRank's posterior is inferred in both.
+            np.testing.assert_array_equal(outcome.values, alone[task].values)
+            assert outcome.asked == alone[task].asked
+            assert len(outcome.seconds) == 4
+
+    def test_known_trials_are_stored_and_not_run(self, tmp_path):
+        run(LONG, tmp_path / "long")
+        results = run(SHORT, tmp_path / "short", known=finished_elsewhere(SHORT, LONG, tmp_path / "long"), jobs=1)
+        assert json.loads((tmp_path / "short" / RUN).read_text())["sessions"][-1]["trials_run"] == 0
+        alone = run(SHORT, tmp_path / "alone")
+        np.testing.assert_array_equal(results.values, alone.values)
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            replace(LONG, queries=2),
+            replace(LONG, seed=1),
+            replace(LONG, metrics=("squared_error",)),
+            replace(LONG, every=5),
+            replace(LONG, samples=50),
+            replace(LONG, posterior=ps.EP(64)),
+            replace(LONG, settings=(replace(LONG.settings[0], subsample=50),)),
+            replace(LONG, settings=(replace(LONG.settings[0], truth="noiseless"),)),
+        ],
+    )
+    def test_what_differs_is_not_taken(self, other):
+        assert common(SHORT, other) == {}
+
+    def test_what_concerns_some_strategies_alone_does_not_keep_the_others_apart(self):
+        everything = {(0, 0): (0, 0), (0, 1): (0, 1), (0, 2): (0, 2)}
+        assert common(SHORT, LONG) == everything
+        assert list(common(SHORT, replace(LONG, repeats=False))) == [(0, 2)]
+        assert list(common(SHORT, replace(LONG, rate=0.1))) == [(0, 2)]
+        assert list(common(SHORT, replace(LONG, procedure_posterior=False))) == [(0, 0), (0, 1)]
+        # The rate of a strategy and that of the experiment are the same thing.
+        own = tuple(Contender(c.strategy, f"{c.label} own", rate=0.2) for c in LONG.strategies[:2])
+        assert common(SHORT, replace(LONG, strategies=own, rate=None)) == {(0, 0): (0, 0), (0, 1): (0, 1)}
+
+    def test_a_folder_of_another_experiment_or_version_gives_nothing(self, tmp_path):
+        run(replace(LONG, seed=1), tmp_path / "long")
+        assert finished_elsewhere(SHORT, LONG, tmp_path / "long") == {}
+        assert finished_elsewhere(SHORT, LONG, tmp_path / "nothing") == {}
+
+    def test_figures_of_one_folder_share_their_trials(self, tmp_path, monkeypatch):
+        wishes = Wishes(data="synthetic", trials=1, strategies=("InfoGain",))
+        for name in ("figure2", "particles"):
+            made = SPECIFICATIONS[name]
+            monkeypatch.setitem(SPECIFICATIONS, name, lambda preset, made=made: replace(made(preset), queries=2))
+        reproduce("figure2", tmp_path / "figure2", replace(wishes, strategies=()))
+        reproduce("particles", tmp_path / "particles", wishes)
+        assert json.loads((tmp_path / "particles" / RUN).read_text())["sessions"][-1]["trials_run"] == 0
