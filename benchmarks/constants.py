@@ -39,8 +39,8 @@ def main():
         rows = simulated_triplets(items, truth, np.random.default_rng(d))
         for fit in fit_noise(items, rows, folds=None):
             found = fit.response
-            published = facts.response(found.name, found.noise).reference
-            print(f"| {d} | {found.name} | {found.noise} | {found.reference:.5f} | {published:.5f} |", flush=True)
+            published = facts.response(found.name, found.noise).typical_k
+            print(f"| {d} | {found.name} | {found.noise} | {found.typical_k:.5f} | {published:.5f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@
     ├── InvalidFile         (ValueError)    saved search that cannot be read
     ├── InvalidToken        (ValueError)    token that was changed or cut, or of another key or model version
     │   └── ExpiredToken                    token whose time is over
-    ├── OtherCatalogue      (ValueError)    token or saved search about another catalogue
+    ├── CatalogueMismatch      (ValueError)    token or saved search about another catalogue
     ├── AnswerConflict      (ValueError)    different answer to an answered query
     ├── UnknownItem         (LookupError)   id that no item has
     ├── UnknownQuery        (LookupError)   query that this search did not ask
@@ -104,8 +104,12 @@ class ExpiredToken(InvalidToken):
     """The time of a token is over."""
 
 
-class OtherCatalogue(PairseekError, ValueError):
+class CatalogueMismatch(PairseekError, ValueError):
     """A token or a saved search is about another catalogue, or another configuration, than the one given."""
+
+
+OtherCatalogue = CatalogueMismatch
+"""The name until version 0.2."""
 
 
 class AnswerConflict(PairseekError, ValueError):

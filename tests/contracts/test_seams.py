@@ -17,7 +17,7 @@ import pytest
 import pairseek as ps
 from helpers.own_parts import BestOfFew, Closest, InTurn, Thompson, TwoHills, Weighted
 from pairseek.core.own_parts import OwnPart, Part
-from pairseek.core.types import BaseCloud, Cloud, cloud_of
+from pairseek.core.types import BaseSampleSource, SampleSource, sample_source_of
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.priors import BasePrior, Prior, prior_of
 from pairseek.pairs.strategies import UTILITIES
@@ -49,13 +49,13 @@ ALLOWED = {
     "core/frames.py": (2, "data frames of libraries that may not be installed"),
     "model/vector_tables.py": (4, "data frames of libraries that may not be installed"),
 }
-BASES = (BaseUtility, BaseProcedure, BasePosterior, BasePrior, BaseCloud)
+BASES = (BaseUtility, BaseProcedure, BasePosterior, BasePrior, BaseSampleSource)
 REQUIRED = {
     BaseUtility: Utility,
     BaseProcedure: Procedure,
     BasePosterior: Posterior,
     BasePrior: Prior,
-    BaseCloud: Cloud,
+    BaseSampleSource: SampleSource,
 }
 
 
@@ -167,7 +167,7 @@ def test_a_part_that_derives_from_a_base_needs_no_adapter():
     assert strategy.own is strategy
     assert isinstance(strategy_of(InTurn()), BaseProcedure)
     assert isinstance(strategy_of(Closest()), BaseUtility)
-    assert cloud_of(BaseCloud()).leading is None
+    assert sample_source_of(BaseSampleSource()).leading is None
 
 
 ITEMS = ps.Items(np.random.default_rng(0).normal(size=(12, 2)), ids=[f"item {i}" for i in range(12)])

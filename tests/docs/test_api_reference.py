@@ -43,7 +43,7 @@ def named(name):
 def constant_docstring(module, name):
     """Return the string below the assignment of a constant, in the module or in the one that it is imported from."""
     tree = ast.parse(inspect.getsource(module))
-    for node in tree.body:
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and name in [alias.asname or alias.name for alias in node.names]:
             return constant_docstring(importlib.import_module(node.module), name)
     for node, following in itertools.pairwise(tree.body):

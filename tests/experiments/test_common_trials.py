@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.experiments import SPECIFICATIONS, Contender, Wishes, read_record, reproduce, run
+from pairseek.experiments import SPECIFICATIONS, Contender, ReproductionOptions, read_record, reproduce, run
 from pairseek.experiments.common_trials import common, finished_elsewhere
 from pairseek.experiments.runs.journal import JOURNAL, RUN, read_journal
 
@@ -85,10 +85,10 @@ class TestCommonTrials:
         assert finished_elsewhere(SHORT, LONG, tmp_path / "nothing") == {}
 
     def test_figures_of_one_folder_share_their_trials(self, tmp_path, monkeypatch):
-        wishes = Wishes(data="synthetic", trials=1, strategies=("InfoGain",))
+        options = ReproductionOptions(data="synthetic", trials=1, strategies=("InfoGain",))
         for name in ("figure2", "particles"):
             made = SPECIFICATIONS[name]
             monkeypatch.setitem(SPECIFICATIONS, name, lambda preset, made=made: replace(made(preset), queries=2))
-        reproduce("figure2", tmp_path / "figure2", replace(wishes, strategies=()))
-        reproduce("particles", tmp_path / "particles", wishes)
+        reproduce("figure2", tmp_path / "figure2", replace(options, strategies=()))
+        reproduce("particles", tmp_path / "particles", options)
         assert json.loads((tmp_path / "particles" / RUN).read_text())["sessions"][-1]["trials_run"] == 0

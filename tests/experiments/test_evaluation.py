@@ -16,7 +16,7 @@ from pairseek.evaluate import evaluate, strategies_from
 from pairseek.experiments.evaluation.evaluation import _held
 from pairseek.experiments.evaluation.replay import Person, Popularity, _chances, _measured, decided_width, replayed
 from pairseek.experiments.evaluation.results import agreement_of
-from pairseek.experiments.evaluation.specification import MEASURES, PLAIN, POPULARITY, Way, ways
+from pairseek.experiments.evaluation.specification import MEASURES, PLAIN, POPULARITY, Arm, arms
 from pairseek.people.population.population import state_of, without
 
 
@@ -37,11 +37,11 @@ def evaluated(truth, tmp_path_factory):
     return folder, settings, evaluate(truth.choices, folder, **settings)
 
 
-def once(truth, population, way, person=None, **given):
+def once(truth, population, arm, person=None, **given):
     settings = {"answers": (0, 3, 8), "samples": 400, "seed": 1, **given}
     popular = Popularity.of(truth.choices.only(range(60)))
     person = Person.of(truth.choices, 65) if person is None else person
-    return replayed(person, way, population, truth.items, popular, **settings)
+    return replayed(person, arm, population, truth.items, popular, **settings)
 
 
 def pairs_of(winner, loser):
@@ -80,7 +80,7 @@ class TestOnePerson:
         askable = pairs_of(person.winner[~person.withheld], person.loser[~person.withheld])
         for strategy in (ps.InfoGain(), ps.Random()):
             told.clear()
-            rows, seconds, asked = once(truth, population, Way("x", strategy))
+            rows, seconds, asked = once(truth, population, Arm("x", strategy))
             assert asked == len(told) == 8
             assert len({pair for pair, *_ in told}) == 8
             assert {pair for pair, *_ in told} <= askable
@@ -93,7 +93,7 @@ class TestOnePerson:
 
     def test_without_withheld_pairs_those_not_asked_are_predicted(self, truth, population, told):
         person = Person.of(truth.choices, 65, withhold=0.0)
-        rows, _, _ = once(truth, population, Way("InfoGain", ps.InfoGain()), person)
+        rows, _, _ = once(truth, population, Arm("InfoGain", ps.InfoGain()), person)
         assert len({pair for pair, *_ in told}) == 8
         predicted = [row[MEASURES.index("predicted")] for row in rows]
         assert predicted == [len(person), len(person) - 3, len(person) - 8]
@@ -120,7 +120,7 @@ class TestOnePerson:
 
         def rise(withhold):
             people = [Person.of(truth.choices, row, withhold=withhold) for row in range(60, 70)]
-            rows = [once(truth, known, Way("InfoGain", ps.InfoGain()), person, samples=None)[0] for person in people]
+            rows = [once(truth, known, Arm("InfoGain", ps.InfoGain()), person, samples=None)[0] for person in people]
             return np.mean([row[2][at] - row[0][at] for row in rows])
 
         assert rise(0.3) == 0.0
@@ -142,7 +142,7 @@ class TestOnePerson:
         answers = {}
         for strategy in (ps.InfoGain(), ps.Random()):
             told.clear()
-            rows, _, asked = once(truth, population, Way("x", strategy), person, answers=(0, 6, 7))
+            rows, _, asked = once(truth, population, Arm("x", strategy), person, answers=(0, 6, 7))
             assert asked == 6
             assert not any(tie for *_, tie in told)
             # Ties are not predicted, and nobody is said to have answered seven.
@@ -151,7 +151,7 @@ class TestOnePerson:
             answers[strategy.name] = {pair: winner for pair, winner, _ in told}
         assert answers["infogain"] == answers["random"]
         told.clear()
-        once(truth, population, Way("x", ps.InfoGain()), person, answers=(6,), ties="tie")
+        once(truth, population, Arm("x", ps.InfoGain()), person, answers=(6,), ties="tie")
         assert {pair for pair, _, tie in told if tie} == {frozenset(pair) for pair in person.tied.tolist()}
         assert all((winner is None) == tie for _, winner, tie in told)
 
@@ -176,7 +176,7 @@ class TestOnePerson:
         places = ps.Items(population.items.coordinates, population.items.ids, appeal=20.0 * truth.utility)
         population = replace(population, items=places)
         person = Person.of(truth.choices, 65, withhold=0.0)
-        rows, _, _ = once(truth, population, Way("InfoGain", ps.InfoGain()), person)
+        rows, _, _ = once(truth, population, Arm("InfoGain", ps.InfoGain()), person)
         utility = [
             float(places.appeal[i] - population.k * np.sum((places.coordinates[i] - population.mean) ** 2))
             for i in range(places.n)
@@ -188,18 +188,18 @@ class TestOnePerson:
         assert rows[0][MEASURES.index("kendall_tau")] == pytest.approx(np.mean(signs), abs=1.01 * one)
         assert rows[0][MEASURES.index("accuracy")] == pytest.approx(0.5 + 0.5 * np.mean(signs), abs=1.01 * one)
 
-    @pytest.mark.parametrize("way", [Way("Random", ps.Random()), Way(POPULARITY)])
-    def test_nothing_is_said_of_answers_that_were_not_given(self, truth, population, way):
+    @pytest.mark.parametrize("arm", [Arm("Random", ps.Random()), Arm(POPULARITY)])
+    def test_nothing_is_said_of_answers_that_were_not_given(self, truth, population, arm):
         person = Person.of(truth.choices, 65)
         count = int((~person.withheld).sum())
-        rows, _, asked = once(truth, population, way, person, answers=(0, count, count + 1, count + 5))
-        assert asked == (count if way.strategy else 0)
+        rows, _, asked = once(truth, population, arm, person, answers=(0, count, count + 1, count + 5))
+        assert asked == (count if arm.strategy else 0)
         assert [np.isnan(row[0]) for row in rows] == [False, False, True, True]
 
     def test_without_withheld_pairs_nothing_is_left_in_the_end(self, truth, population):
         person = Person.of(truth.choices, 65, withhold=0.0)
         count = len(person)
-        rows, _, _ = once(truth, population, Way("Random", ps.Random()), person, answers=(count - 1, count))
+        rows, _, _ = once(truth, population, Arm("Random", ps.Random()), person, answers=(count - 1, count))
         assert [np.isnan(row[0]) for row in rows] == [False, True]
 
     def test_a_pair_answered_twice_counts_by_its_first_answer(self):
@@ -219,7 +219,7 @@ class TestOnePerson:
     def test_popularity_is_what_most_prefer(self, truth, population):
         popular = Popularity.of(truth.choices)
         assert np.corrcoef(popular.score, truth.utility)[0, 1] > 0.9
-        rows, _, asked = once(truth, population, Way(POPULARITY))
+        rows, _, asked = once(truth, population, Arm(POPULARITY))
         assert asked == 0
         assert rows[0] == rows[2]
 
@@ -227,7 +227,7 @@ class TestOnePerson:
         choices = truth.choices
         everybody = ps.Population.fit(choices, truth.items)
         state = state_of(everybody, choices, truth.items)
-        # 70 people are enough for the short way, from the fit of all.
+        # 70 people are enough for the short arm, from the fit of all.
         short = without(everybody, choices, truth.items, 3, state)
         long = ps.Population.fit(choices.only([p for p in range(70) if p != 3]), truth.items)
         known = [one.utilities()[0] - one.utilities()[0].mean() for one in (short, everybody, long)]
@@ -343,8 +343,8 @@ class TestAll:
             learned = ps.Population.load(folder / f"population-{split + 1}.json")
             assert learned.provenance["choices"] == others.hash
             popular = Popularity.of(others)
-            way = results.plan.labels.index(POPULARITY)
-            told = results.values[split, way, :, 0, results.plan.measures.index("log_loss")]
+            arm = results.plan.labels.index(POPULARITY)
+            told = results.values[split, arm, :, 0, results.plan.measures.index("log_loss")]
             people = [Person.of(truth.choices, row, seed=results.plan.seed) for row in held]
             chances = [popular.chance(person)[person.withheld] for person in people]
             assert told == pytest.approx([-np.log(chance).mean() for chance in chances])
@@ -424,7 +424,7 @@ class TestAll:
 
 class TestWishes:
     def test_what_stands_beside_the_strategies(self):
-        assert [way.label for way in ways([ps.MCMV(), ps.Random()])] == ["MCMV", "Random", PLAIN, POPULARITY]
+        assert [arm.label for arm in arms([ps.MCMV(), ps.Random()])] == ["MCMV", "Random", PLAIN, POPULARITY]
 
     def test_a_procedure_cannot_be_held_to_a_list(self):
         with pytest.raises(InvalidParameter, match=r"strategies is 'actrank': use one of infogain"):
@@ -472,7 +472,7 @@ def test_the_command_leaves_one_out(truth, tmp_path, monkeypatch, capsys):
     words = "evaluate c.csv --items items.csv --hold-out leave-one-out --people 3 --answers 0,4 --samples 200 --jobs 1"
     assert _app.run([*words.split(), "--strategies", "infogain", "--out", "out", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert {row["way"] for row in record["summary"]} == {"InfoGain", "Random", PLAIN, POPULARITY}
+    assert {row["arm"] for row in record["summary"]} == {"InfoGain", "Random", PLAIN, POPULARITY}
     assert all(row["replays"] == row["people"] == 3 for row in record["summary"])
     assert (record["withhold"], record["ties"]) == (0.3, "coin")
     # Pairs were drawn with repeats, so some people were asked the same twice.

@@ -16,14 +16,14 @@ from PIL import Image
 
 import pairseek as ps
 from pairseek.errors import InvalidParameter, MissingExtra
-from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, Results, Wishes, read_record
+from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, ReproductionOptions, Results, read_record
 from pairseek.experiments.figure_style import COLOURS, canvas, drawing, line_of, plain_log, save
 from pairseek.experiments.figures import bounds, curves, posterior
 from pairseek.experiments.paper import with_data
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.reproduction import chosen, draw_any, reproduce, specification_of
 from pairseek.experiments.runs.plan import Outcome, RunPlan
-from pairseek.experiments.study_plan import Question, plan
+from pairseek.experiments.study_plan import PlanningInputs, plan
 
 
 def tasks(spec):
@@ -92,7 +92,7 @@ class TestStyle:
     def test_without_matplotlib_the_extra_is_named(self, monkeypatch, tmp_path):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(MissingExtra, match="needs the extra 'plots'"):
-            reproduce("figure2", tmp_path, Wishes(data="synthetic"))
+            reproduce("figure2", tmp_path, ReproductionOptions(data="synthetic"))
         assert list(tmp_path.iterdir()) == []
 
 
@@ -300,22 +300,24 @@ class TestReproducing:
             chosen(["figur2"])
 
     def test_wishes_change_the_specification(self):
-        spec = specification_of("figure2", Wishes(trials=3, seed=5, strategies=("Random", "EPMV"), data="synthetic"))
+        spec = specification_of(
+            "figure2", ReproductionOptions(trials=3, seed=5, strategies=("Random", "EPMV"), data="synthetic")
+        )
         assert (spec.trials, spec.seed, spec.labels) == (3, 5, ("EPMV", "Random"))
         assert spec.settings[0].data == "synthetic"
-        assert specification_of("figure1", Wishes()) is None
+        assert specification_of("figure1", ReproductionOptions()) is None
         with pytest.raises(InvalidParameter, match=r"strategies of figure2 is 'Randon'.*did you mean 'Random'"):
-            specification_of("figure2", Wishes(strategies=("Randon",)))
+            specification_of("figure2", ReproductionOptions(strategies=("Randon",)))
         for bad, message in (({"preset": "fast"}, "preset is 'fast'"), ({"data": "foo"}, "data is 'foo'")):
             with pytest.raises(InvalidParameter, match=message):
-                Wishes(**bad)
+                ReproductionOptions(**bad)
 
     def test_the_triplet_error_is_drawn_from_published_figures_and_from_triplets(self, tmp_path, monkeypatch):
         module = sys.modules["pairseek.experiments.reproduction"]
         monkeypatch.setattr(module, "food10k", lambda d: ps.datasets.synthetic(d, n=50))
         rows = np.random.default_rng(0).permuted(np.tile(np.arange(50), (40, 1)), axis=1)[:, :3]
         np.savetxt(tmp_path / "triplets.csv", rows, fmt="%d", delimiter=",")
-        section = reproduce("triplet-error", tmp_path / "out", Wishes(triplets=tmp_path / "triplets.csv"))
+        section = reproduce("triplet-error", tmp_path / "out", ReproductionOptions(triplets=tmp_path / "triplets.csv"))
         assert "your triplets" not in section.pictures[0].caption
         measured = module._measured(tmp_path / "triplets.csv")
         assert measured[4] == ps.metrics.triplet_error(ps.datasets.synthetic(4, n=50), rows)
@@ -326,8 +328,8 @@ class TestReproducing:
     def test_all_of_figure_2_runs_on_a_stand_in(self, tmp_path):
         spec = with_data(SPECIFICATIONS["figure2"]("quick"), "synthetic")
         assert {setting.data for setting in spec.settings} == {"synthetic"}
-        wishes = Wishes(data="synthetic", trials=1, strategies=("Random",), jobs=1)
-        section = reproduce("figure2", tmp_path / "figure2", wishes)
+        options = ReproductionOptions(data="synthetic", trials=1, strategies=("Random",), jobs=1)
+        section = reproduce("figure2", tmp_path / "figure2", options)
         assert (tmp_path / "figure2" / "table.csv").exists()
         assert (tmp_path / "figure2" / "figures" / "figure2.png").exists()
         assert any("synthetic" in note for note in section.notes)
@@ -336,7 +338,7 @@ class TestReproducing:
 class TestPlanning:
     def test_it_counts_the_questions_until_the_radius_is_small_enough(self, tmp_path):
         items = ps.Items(np.random.default_rng(0).uniform(-1, 1, (40, 2)))
-        question = Question(k=8.0, target=0.6, strategies=("infogain", "random"), questions=12, users=6)
+        question = PlanningInputs(k=8.0, target=0.6, strategies=("infogain", "random"), questions=12, users=6)
         found = plan(items, question, tmp_path / "plan")
         for need in found.needs:
             radius = found.results.trials("plan", need.strategy, "credible_radius")
@@ -359,11 +361,11 @@ class TestPlanning:
 
     def test_without_a_target_it_is_half_of_the_first_radius(self, tmp_path):
         items = ps.Items(np.random.default_rng(0).uniform(-1, 1, (20, 2)))
-        found = plan(items, Question(strategies=("random",), questions=2, users=2), tmp_path / "plan")
+        found = plan(items, PlanningInputs(strategies=("random",), questions=2, users=2), tmp_path / "plan")
         assert found.target == pytest.approx(found.needs[0].radius[0] / 2)
         assert found.needs[0].half is None
         assert found.response.k == pytest.approx(ps.Search(items, response=ps.Logistic(), rng=0).response.k)
 
     def test_a_bad_target_is_named(self):
         with pytest.raises(InvalidParameter, match="target radius is -1"):
-            Question(target=-1.0)
+            PlanningInputs(target=-1.0)

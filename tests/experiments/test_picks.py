@@ -12,7 +12,7 @@ from pairseek.evaluate import evaluate
 from pairseek.experiments.evaluation.figures import draw
 from pairseek.experiments.evaluation.picks import liked_items, pick_measures, top_mean, values_of
 from pairseek.experiments.evaluation.replay import Person, Popularity, replayed
-from pairseek.experiments.evaluation.specification import FIRST_MEASURES, MEASURES, PICKS, POPULARITY, Way
+from pairseek.experiments.evaluation.specification import FIRST_MEASURES, MEASURES, PICKS, POPULARITY, Arm
 
 NAN = float("nan")
 
@@ -114,12 +114,12 @@ class TestReplay:
         person = Person.of(rated, 33)
         popular = Popularity.of(rated.only(range(30)))
         rows, _, _ = replayed(
-            person, Way("x", strategy), population, None, popular, answers=(0, 5), samples=None, seed=3
+            person, Arm("x", strategy), population, None, popular, answers=(0, 5), samples=None, seed=3
         )
         (search,) = searches
         items, belief = search.items, search.belief
         points = belief.samples[:, None, :] - items.coordinates
-        utility = belief.weights @ (items.appeal - search.response.reference * np.sum(points**2, axis=2))
+        utility = belief.weights @ (items.appeal - search.response.typical_k * np.sum(points**2, axis=2))
         own = {item: value for item, value in enumerate(person.value) if np.isfinite(value)}
         order = sorted(own, key=lambda item: -utility[item])
         shown = [items.index(side) for event in search.history for side in (event.left, event.right)]
@@ -141,7 +141,7 @@ class TestReplay:
             assert len(there) >= 6
             assert summary[0][name] == pytest.approx(there.mean())
             assert summary[0][f"{name}_se"] == pytest.approx(there.std(ddof=1) / np.sqrt(len(there)))
-        popular = next(row for row in summary if row["way"] == POPULARITY)
+        popular = next(row for row in summary if row["arm"] == POPULARITY)
         assert np.isnan(popular["liked"])
         assert np.isfinite(popular["regret"])
         # Two opposite tastes: the most popular item is no more liked by somebody than others are, and answers help.

@@ -17,8 +17,8 @@ from pairseek.experiments import (
     MEASURES,
     REPRODUCTIONS,
     SPECIFICATIONS,
-    Answering,
     Contender,
+    ResponseSpec,
     Setting,
     Specification,
     Task,
@@ -27,7 +27,7 @@ from pairseek.experiments import (
     run_trial,
     to_toml,
 )
-from pairseek.experiments.data import Parcel, load_items
+from pairseek.experiments.data import SimulationWork, load_items
 from pairseek.experiments.paper import with_data
 from pairseek.experiments.specification import NAMED_DATA
 from pairseek.experiments.trial import _search
@@ -182,7 +182,7 @@ class TestRefusing:
     @pytest.mark.parametrize(
         ("parts", "error", "message"),
         [
-            ({"response": "logistic"}, InvalidParameter, "response is 'logistic': give an Answering, or a response"),
+            ({"response": "logistic"}, InvalidParameter, "response is 'logistic': give an ResponseSpec, or a response"),
             ({"response": ps.Logistic(ps.Unknown())}, InvalidParameter, "simulated users need a known k and lapse"),
             ({"response": Stubborn(1.0)}, Unsupported, "Stubborn"),
             ({"truth": ps.Logistic()}, InvalidParameter, "k of Logistic is not set"),
@@ -320,7 +320,7 @@ class TestParts:
         )
         spec = Specification("travel", settings, (Contender(ps.Random()),))
         loaded = load_items(spec)
-        parcel = Parcel.of(spec, loaded)
+        parcel = SimulationWork.of(spec, loaded)
         assert len(parcel.contents) == 2
         assert parcel.items() == loaded
         assert parcel.items()[2] == ps.Space((-1.0, -1.0), (1.0, 1.0))
@@ -362,8 +362,8 @@ class TestParts:
         assert with_data(SPECIFICATIONS["bounds"]("quick"), "synthetic") == SPECIFICATIONS["bounds"]("quick")
 
     def test_an_answering_fills_in_the_published_constant(self):
-        assert Answering("probit", "best", "published").response(3) == ps.Probit(0.25, "constant")
-        assert Answering("logistic", "decaying", 2).response(None) == ps.Logistic(2.0, "decaying")
+        assert ResponseSpec("probit", "best", "published").response(3) == ps.Probit(0.25, "constant")
+        assert ResponseSpec("logistic", "decaying", 2).response(None) == ps.Logistic(2.0, "decaying")
 
 
 class TestDocs:
@@ -378,7 +378,7 @@ class TestDocs:
         assert spec.labels == ("InfoGain", "GaussCloud-4", "mine")
 
     def test_every_field_metric_and_name_is_on_the_page(self):
-        names = [f.name for part in (Specification, Setting, Answering, Contender) for f in fields(part)]
+        names = [f.name for part in (Specification, Setting, ResponseSpec, Contender) for f in fields(part)]
         for name in [*names, *MEASURES, *NAMED_DATA]:
             assert re.search(rf"\b{name}\b", self.PAGE), f"{name} is not in docs/how-to/experiments.md"
 

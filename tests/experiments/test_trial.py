@@ -12,7 +12,7 @@ import pairseek as ps
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.experiments import MEASURES, Contender, Results, Setting, Specification, Task, read_record, run_trial
 from pairseek.experiments import trial as trial_module
-from pairseek.experiments.data import Parcel, load_items
+from pairseek.experiments.data import SimulationWork, load_items
 from pairseek.experiments.results import standard_error
 from pairseek.experiments.runs.plan import Outcome, RunPlan
 
@@ -108,7 +108,7 @@ class TestTrials:
     def test_the_same_trial_has_the_same_bits_alone_again_and_after_travelling(self):
         task = Task(0, 1, 2)
         first = run_trial(SPEC, task, ITEMS[0])
-        travelled = Parcel.of(SPEC, ITEMS)
+        travelled = SimulationWork.of(SPEC, ITEMS)
         assert run_trial(travelled.specification, task, travelled.items()[0]).values == first.values
         more = replace(SPEC, trials=50, strategies=SPEC.strategies[:2])
         assert run_trial(more, task, ITEMS[0]).values == first.values

@@ -105,7 +105,7 @@ def test_probabilities_with_residuals_agree_with_plain_draws():
     utilities = rng.standard_normal((len(belief.samples), 200)) * belief.residuals.deviation
     utilities[:, belief.residuals.rows] = belief.residuals.samples
     away = belief.samples[:, None] - items.coordinates
-    utilities += items.appeal - response.reference * np.einsum("snd,snd->sn", away, away)
+    utilities += items.appeal - response.typical_k * np.einsum("snd,snd->sn", away, away)
     best = np.bincount(np.argmax(utilities, axis=1), weights=belief.weights, minlength=200)
     for one in found:
         # 1024 samples of the point against some thousands of plain draws.

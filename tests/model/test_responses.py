@@ -234,8 +234,8 @@ class TestSettings:
         usual = Logistic().for_spread(0.5).constant
         alone = Logistic(Unknown(LogNormal(spread=0.7))).for_spread(0.5)
         assert alone.k == Unknown(LogNormal.around(usual, 0.7))
-        assert alone.reference == 2.5 * usual
-        assert Logistic(Unknown(), lapse=Unknown()).for_spread(0.5).reference == usual
+        assert alone.typical_k == 2.5 * usual
+        assert Logistic(Unknown(), lapse=Unknown()).for_spread(0.5).typical_k == usual
         told = Logistic(Unknown(LogNormal(3.0)))
         assert told.for_spread(0.5) == told
 

@@ -20,7 +20,7 @@ from pairseek.cli.embed import _components
 from pairseek.cli.items import read_item_names, with_text_ids
 from pairseek.cli.serve import _create_study
 from pairseek.embed import CKL, PCA, check, read_provenance, save_items
-from pairseek.experiments.data import Parcel
+from pairseek.experiments.data import SimulationWork
 from pairseek.experiments.evaluation.replay import plain_items
 from pairseek.experiments.trial import _subsampled
 from pairseek.model.scales import scale_contrast, scale_note
@@ -246,7 +246,7 @@ class TestInside:
 
     def test_a_simulation(self):
         items = uneven()
-        assert Parcel(None, (items,), (0,)).items() == (items,)
+        assert SimulationWork(None, (items,), (0,)).items() == (items,)
         assert _subsampled(items, 30, (1, 2)).n == 30
 
 

@@ -478,7 +478,7 @@ class Longest:
 @dataclass(frozen=True)
 class Quietest(InfoGain):
     def score(self, candidates, belief):
-        return -candidates.gaussian("information")
+        return -candidates.tabulated("information")
 
 
 def test_a_strategy_without_a_surface_is_asked_for_every_pair():

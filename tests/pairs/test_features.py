@@ -149,8 +149,8 @@ class TestDescription:
         def everything():
             found = Candidates.of(points, first, second, belief=belief, response=Logistic(1.0))
             few = found.take(np.arange(200))
-            after = [part for outcome in few.after(belief) for part in outcome]
-            return [found.margin, found.variance, found.gaussian("information"), *few.sampled(belief), *after]
+            after = [part for outcome in few.moments_by_outcome(belief) for part in outcome]
+            return [found.margin, found.variance, found.tabulated("information"), *few.sampled(belief), *after]
 
         for one, two in zip(on_threads(1, everything), on_threads(2, everything), strict=True):
             assert np.array_equal(one, two)
@@ -182,7 +182,7 @@ class TestExpectations:
     def test_after_an_answer_agree_with_their_twin(self, seed, kind, noise):
         candidates, belief, pairs = scenery(seed, kind, noise, samples=25, pairs=2)
         samples = belief.samples.tolist()
-        outcomes = candidates.after(belief)
+        outcomes = candidates.moments_by_outcome(belief)
         for row, (p, q, k, _, _, appeal) in enumerate(pairs):
             chances = naive_chances(samples, p, q, k, noise, kind, appeal)
             if not 1e-6 < np.dot(belief.weights, chances) < 1 - 1e-6:
@@ -205,11 +205,11 @@ class TestExpectations:
         points = np.array([[0.1, 0.3], [5.0, 5.0], [-5.0, -5.0]])
         response = RESPONSES[kind](3.0, "constant")
         candidates = Candidates.of(points, np.array([0, 1, 0]), np.array([1, 0, 2]), belief=belief, response=response)
-        for probability, mean, covariance in candidates.after(belief):
+        for probability, mean, covariance in candidates.moments_by_outcome(belief):
             assert np.all((probability >= 0.0) & (probability <= 1.0))
             assert np.all(np.abs(mean) < 5.0)
             assert np.all(np.abs(covariance) < 5.0)
-        total = sum(probability for probability, _, _ in candidates.after(belief))
+        total = sum(probability for probability, _, _ in candidates.moments_by_outcome(belief))
         assert total == pytest.approx(np.ones(3), abs=1e-12)
 
     def test_after_an_answer_keep_their_digits_far_from_zero(self):
@@ -238,7 +238,7 @@ class TestExpectations:
                 interpolate(table, abs(m), s)
                 for m, s in zip(candidates.logit_mean, candidates.logit_deviation, strict=True)
             ]
-            assert candidates.gaussian(name) == pytest.approx(expected, abs=1e-15)
+            assert candidates.tabulated(name) == pytest.approx(expected, abs=1e-15)
 
     @pytest.mark.parametrize("kind", LINKS)
     @pytest.mark.parametrize("d", [1, 2, 4, 5, 9])
@@ -254,6 +254,6 @@ class TestExpectations:
         probability, entropy = candidates.sampled(belief)
         # Four standard errors of a mean of 40,000 numbers in [0, 1], and the interpolation.
         likelier = np.maximum(probability, 1 - probability)
-        assert candidates.gaussian("probability") == pytest.approx(likelier, abs=4 * 0.5 / 200 + 4e-4)
+        assert candidates.tabulated("probability") == pytest.approx(likelier, abs=4 * 0.5 / 200 + 4e-4)
         information = np.array([naive_entropy(p) for p in probability]) - entropy
-        assert candidates.gaussian("information") == pytest.approx(information, abs=0.01)
+        assert candidates.tabulated("information") == pytest.approx(information, abs=0.01)

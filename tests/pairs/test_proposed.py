@@ -97,9 +97,9 @@ def test_a_scan_keeps_the_best_pairs_of_all(response, k, own):
     utilities, keys = sketch._scan(everything, everything)
     first, second = np.array(list(combinations(range(300), 2))).T
     features = context.features(first, second)
-    scores = replace(features, residual_mean=np.zeros(len(first)), residual_variance=np.full(len(first), own)).gaussian(
-        "information"
-    )
+    scores = replace(
+        features, residual_mean=np.zeros(len(first)), residual_variance=np.full(len(first), own)
+    ).tabulated("information")
     best = np.sort(scores)[::-1][: len(keys)]
     assert len(keys) == 64
     np.testing.assert_allclose(utilities, best, rtol=1e-9)

@@ -66,7 +66,7 @@ def grid_of(response, answers):
         spread=None if k is None else k.spread,
         beta=None if lapse is None else (lapse.a, lapse.b),
         random=0.0 if lapse is None else lapse.random,
-        lapse=0.0 if lapse is not None else response.share,
+        lapse=0.0 if lapse is not None else response.lapse_rate,
     )
 
 
@@ -165,7 +165,7 @@ class TestTables:
     @pytest.mark.parametrize(("spread", "lapse"), [(0.3, 0.0), (0.63, 0.08), (1.0, 0.1), (0.0, 0.3), (0.1, 0.6)])
     def test_a_blend_is_near_the_integral(self, spread, lapse):
         for m, s in ((0.0, 0.1), (0.3, 0.5), (0.0, 2.0), (1.5, 1.0), (3.0, 2.0), (5.0, 6.0)):
-            chance, bits, explained = self.gaussian(m, s, spread, lapse)
+            chance, bits, explained = self.tabulated(m, s, spread, lapse)
             found = [
                 interpolate(table(0, name, spread, lapse), m, s) for name in ("probability", "information", "explained")
             ]
@@ -407,10 +407,10 @@ class TestChoosing:
         pair = SelectionContext.of(catalogue, belief, response).features(np.array([3]), np.array([7]))
         known, (p, q) = belief.reliability, catalogue.coordinates[[3, 7]]
         gap = ((belief.samples - q) ** 2).sum(axis=1) - ((belief.samples - p) ** 2).sum(axis=1)
-        credit = (catalogue.appeal[3] - catalogue.appeal[7]) / response.reference
+        credit = (catalogue.appeal[3] - catalogue.appeal[7]) / response.typical_k
         z = known.k / (2 * math.dist(p, q)) * (gap + credit)
         chance = known.lapse / 2 + (1 - known.lapse) * expit(z)
-        for (found, mean, _), by in zip(pair.after(belief), (chance, 1 - chance), strict=True):
+        for (found, mean, _), by in zip(pair.moments_by_outcome(belief), (chance, 1 - chance), strict=True):
             weights = belief.weights * by
             assert found[0] == pytest.approx(weights.sum(), rel=1e-6)
             assert mean[0] == pytest.approx(weights @ belief.samples / weights.sum(), abs=1e-6)

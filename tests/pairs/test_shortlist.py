@@ -46,7 +46,7 @@ def test_the_score_is_the_gain_of_the_list_by_an_answer(size, residual):
         chance = expit(utility[:, p] - utility[:, q])
         after = chance.mean() * listed(chance) + (1 - chance.mean()) * listed(1 - chance)
         gains.append(after - listed(np.ones(count)))
-    scores = ps.Shortlist(size).score(features, belief) - 1e-3 * features.gaussian("information")
+    scores = ps.Shortlist(size).score(features, belief) - 1e-3 * features.tabulated("information")
     assert scores == pytest.approx(gains, abs=0.02)
     assert max(gains) > 0.02
 
@@ -61,7 +61,7 @@ def test_pairs_that_change_no_list_are_ordered_by_information():
     assert query.info.utility > 0.0
     context = SelectionContext.of(items, search.belief, search.response)
     first, second = np.triu_indices(4, 1)
-    bits = context.features(first, second).gaussian("information")
+    bits = context.features(first, second).tabulated("information")
     row = [{items.ids[i], items.ids[j]} for i, j in zip(first, second, strict=True)].index({query.left, query.right})
     asked_before = {0, 1, 2}
     assert row == max(set(range(6)) - asked_before, key=lambda i: bits[i])

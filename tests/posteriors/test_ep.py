@@ -201,7 +201,7 @@ def naive_ep(evidence, prior, response, sweeps=60):
             z, v = s @ covariance @ shift + o, s @ covariance @ s
             if j < m:
                 outcome = "first" if evidence.decided[j] else "tie"
-                _, mean, variance = by_quad(z, v, outcome, response.name, response.share, response.tie_width)
+                _, mean, variance = by_quad(z, v, outcome, response.name, response.lapse_rate, response.tie_width)
             else:
                 i = boxed[j - m]
                 exact = truncnorm((low[i] - z) / math.sqrt(v), (high[i] - z) / math.sqrt(v), loc=z, scale=math.sqrt(v))
@@ -323,7 +323,7 @@ def log_evidence_by_quadrature(answers, d, box, response):
     """log p(answers) under the flat prior of [-1, 1]^d or N(0.1, 0.25 I), and the prior itself."""
 
     def log_density(x):
-        model = response.k, response.noise, response.name, response.tie_width, response.share
+        model = response.k, response.noise, response.name, response.tie_width, response.lapse_rate
         logs = naive_log_posterior(x, answers, *model)
         if box:
             return logs - d * math.log(2.0)

@@ -94,7 +94,7 @@ def rates_of(response):
 def lapses_of(response):
     """Return the lapses with their weights, and the share of people who always answer at random."""
     if response.lapse_prior is None:
-        return [(response.share, 1.0)], 0.0
+        return [(response.lapse_rate, 1.0)], 0.0
     x, weights = np.polynomial.legendre.leggauss(80)
     places = 0.5 * (1.0 + x)
     shares = 0.5 * weights * beta(response.lapse_prior.a, response.lapse_prior.b).pdf(places)
@@ -114,7 +114,7 @@ def deviations_of(response):
 
 def quadrature(items, answers, response, prior):
     """log p(answers), as an integral over the point, the curvature, r, the lapse and residual utilities."""
-    d, k = items.shape[1], response.reference
+    d, k = items.shape[1], response.typical_k
     deviations, (lapses, random) = deviations_of(response), lapses_of(response)
     points, curvature, shares = points_of(response, prior, d, few=deviations[0][0] > 0.0)
     centre = prior.moments(d)[0]

@@ -61,7 +61,7 @@ def grid_of(response, answers, k=K):
         spread=None if factor is None else factor.spread,
         beta=None if lapse is None else (lapse.a, lapse.b),
         random=0.0 if lapse is None else lapse.random,
-        lapse=0.0 if lapse is not None else response.share,
+        lapse=0.0 if lapse is not None else response.lapse_rate,
         width=response.tie_width,
     )
 
@@ -307,22 +307,22 @@ class TestEvidenceOfOtherMethods:
     )
     @pytest.mark.parametrize("width", [0.0, 0.7])
     def test_agrees_with_quadrature(self, response, width):
-        response = type(response)(2.0, lapse=response.share, tie_width=width)
+        response = type(response)(2.0, lapse=response.lapse_rate, tie_width=width)
         answers = answers_from(np.random.default_rng(7), USER, 12, ps.Logistic(2.0))
         answers = [(p, q, "tie" if row % 4 == 3 else outcome) for row, (p, q, outcome) in enumerate(answers)]
         factors, prior = Factors.of(evidence_of(response, answers), response), ps.UniformBox()
 
         def log_density(x):
-            return naive_log_posterior(x, answers, 2.0, "normalized", response.name, width, response.share) - math.log(
-                4
-            )
+            return naive_log_posterior(
+                x, answers, 2.0, "normalized", response.name, width, response.lapse_rate
+            ) - math.log(4)
 
         expected = quadrature_log_mass(log_density, -np.ones(2), np.ones(2))
         weighted = importance_sampled(gaussian_fit(factors, prior), factors, prior, 2048)
         # With lapses a proposal from one mode is not trusted.
-        assert weighted.belief.info.method == ("weighted" if response.plain else "particles")
+        assert weighted.belief.info.method == ("weighted" if response.is_log_concave else "particles")
         # 2000 effective samples of a low-discrepancy sequence, or some stages of 3000 particles.
-        tolerance = 0.03 if response.plain else 0.15
+        tolerance = 0.03 if response.is_log_concave else 0.15
         assert weighted.log_evidence - log_prior_mass(prior, 2) == pytest.approx(expected, abs=tolerance)
         # A quarter of the 8000 particles is tempered, in a few stages whose ratios have deviations of about 1 each.
         found = [tempered_belief(factors, prior, 8000, 2, np.random.default_rng(seed))[1] for seed in range(3)]

@@ -417,7 +417,7 @@ def test_information_about_the_point_is_what_is_left_when_residual_utilities_are
 
     exact = entropy(weights @ given) - weights @ entropy(given)
     assert features.point_information()[0] == pytest.approx(exact, rel=0.01)
-    assert features.gaussian("information")[0] > 1.5 * exact
+    assert features.tabulated("information")[0] > 1.5 * exact
 
 
 def test_a_stop_rule_by_information_is_about_the_point():
@@ -615,7 +615,7 @@ def test_points_are_the_leading_coordinates_of_the_samples_with_their_residual_u
     for row in range(8):
         search.observe(row, row + 9, winner=row)
     belief = search.belief
-    joint = belief.cloud.joint
+    joint = belief.sample_source.joint
     assert len(joint.samples) == len(belief.samples)
     assert belief.samples == pytest.approx(joint.samples[:, :3], abs=1e-12)
     # The joint samples have the covariance of points and residual utilities: to the error of 2048 points.
@@ -646,7 +646,7 @@ def test_the_credible_radius_is_that_of_many_draws(level):
         query = search.ask()
         search.tell(query, winner=user.answer(items, query))
     estimate = search.estimate()
-    parts = estimate.belief.cloud._kept
+    parts = estimate.belief.sample_source._kept
     counts = rng.multinomial(100_000, [weight for _, weight in parts])
     drawn = [
         rng.multivariate_normal(part.mean, part.covariance, count)

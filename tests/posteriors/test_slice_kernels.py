@@ -62,7 +62,7 @@ def exact_samples(n, response, answers, box, gaussian, *, power=1.0, seed=1):
             points = points[np.all((points >= box[0]) & (points <= box[1]), axis=1)]
         else:
             points = rng.uniform(*box, size=(4 * n, 2))
-        model = response.k, response.noise, response.name, response.tie_width, response.share
+        model = response.k, response.noise, response.name, response.tie_width, response.lapse_rate
         logs = power * naive_log_posterior(points, answers, *model)
         out.append(points[np.log(rng.random(len(points))) < logs])
     return np.concatenate(out)[:n]

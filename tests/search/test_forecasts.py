@@ -17,7 +17,7 @@ from pairseek.search.forecasts import HORIZON, _radius, expected_path
 def belief(covariance):
     covariance = np.atleast_2d(covariance)
     # Forecasts need no samples.
-    return Belief(np.zeros(len(covariance)), covariance, BeliefInfo("ep"), cloud=None)
+    return Belief(np.zeros(len(covariance)), covariance, BeliefInfo("ep"), sample_source=None)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])

@@ -163,12 +163,12 @@ def test_expectations_by_methods_are_those_of_tables_and_kernels(tie_width, laps
         assert getattr(own, name) == pytest.approx(getattr(compiled, name), rel=1e-9)
     # Tables are interpolated, with a relative error of up to a hundredth where there are lapses or ties.
     for name in ("probability", "information", "explained", "log_volume"):
-        assert own.gaussian(name) == pytest.approx(compiled.gaussian(name), rel=0.02, abs=2e-3)
+        assert own.tabulated(name) == pytest.approx(compiled.tabulated(name), rel=0.02, abs=2e-3)
     for one, other in (
         (own.outcome_probabilities(), compiled.outcome_probabilities()),
         (own.sampled(belief), compiled.sampled(belief)),
         ([own.sampled_information(belief)], [compiled.sampled_information(belief)]),
-        *zip(own.after(belief), compiled.after(belief), strict=True),
+        *zip(own.moments_by_outcome(belief), compiled.moments_by_outcome(belief), strict=True),
     ):
         for mine, theirs in zip(one, other, strict=True):
             assert mine == pytest.approx(theirs, abs=2e-3)

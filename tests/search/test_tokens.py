@@ -144,11 +144,11 @@ def test_another_catalogue_or_configuration_is_named():
     search = answered(ps.Search(items, rng=1, goal="best"))
     token, record = search.to_token(key=KEY), search.to_dict()
     named = f"{items.hash[:16]}, and the given items are {other.hash[:16]}:"
-    with pytest.raises(ps.errors.OtherCatalogue, match=named):
+    with pytest.raises(ps.errors.CatalogueMismatch, match=named):
         ps.Search.from_token(token, items=other, key=KEY, goal="best")
-    with pytest.raises(ps.errors.OtherCatalogue, match=named):
+    with pytest.raises(ps.errors.CatalogueMismatch, match=named):
         ps.Search.from_dict(record, items=other)
-    with pytest.raises(ps.errors.OtherCatalogue, match="other settings"):
+    with pytest.raises(ps.errors.CatalogueMismatch, match="other settings"):
         ps.Search.from_token(token, items=items, key=KEY)
     for wrong in (
         {},
@@ -269,7 +269,7 @@ class TestTokensOfTheFormatBefore:
             monkeypatch.setattr(module, "MODEL_VERSION", 6)
         search = self.read(self.SIXTH, goal="list", askable=8)
         assert [(e.left, e.right, e.outcome) for e in search.history] == [("p1", "p2", "answer"), ("p3", "p4", "tie")]
-        with pytest.raises(ps.errors.OtherCatalogue, match="other settings"):
+        with pytest.raises(ps.errors.CatalogueMismatch, match="other settings"):
             self.read(self.SIXTH)
 
     @pytest.mark.parametrize(("token", "model"), [(SIXTH, 6), (FIFTH, 5)])
@@ -430,9 +430,9 @@ def test_a_long_prior_is_named_by_its_hash():
     prior = ps.GaussianPrior(np.zeros(8), np.cov(items.coordinates.T))
     record = answered(ps.Search(items, rng=1, prior=prior)).to_dict()
     assert len(json.dumps(record)) < 2048
-    with pytest.raises(ps.errors.OtherCatalogue, match="had a prior that its record only names, and it is missing"):
+    with pytest.raises(ps.errors.CatalogueMismatch, match="had a prior that its record only names, and it is missing"):
         ps.Search.from_dict(record, items=items)
-    with pytest.raises(ps.errors.OtherCatalogue, match="it is another one"):
+    with pytest.raises(ps.errors.CatalogueMismatch, match="it is another one"):
         ps.Search.from_dict(record, items=items, prior=ps.GaussianPrior(np.zeros(8), np.eye(8)))
     assert ps.Search.from_dict(record, items=items, prior=prior).answers
 
@@ -484,7 +484,7 @@ class TestCatalogueChanges:
         same(moved, ps.Search.from_dict(json.loads(json.dumps(moved.to_dict())), items=self.now))
         moved.save(tmp_path / "moved.json")
         same(moved, ps.Search.load(tmp_path / "moved.json"))
-        with pytest.raises(ps.errors.OtherCatalogue, match="earlier ones"):
+        with pytest.raises(ps.errors.CatalogueMismatch, match="earlier ones"):
             ps.Search.from_token(token, items=self.now, key=KEY, **self.settings)
 
     def test_an_item_that_comes_back_is_itself_again(self):
@@ -502,10 +502,10 @@ class TestCatalogueChanges:
 
     def test_other_coordinates_are_named(self):
         turned = ps.Items(self.now.coordinates[:, ::-1], ids=self.now.ids)
-        with pytest.raises(ps.errors.OtherCatalogue, match="different coordinates: place both by the same map"):
+        with pytest.raises(ps.errors.CatalogueMismatch, match="different coordinates: place both by the same map"):
             self.search().moved_to(turned)
         flat = ps.Items(self.now.coordinates[:, :2], ids=self.now.ids)
-        with pytest.raises(ps.errors.OtherCatalogue, match="2 coordinates and those of the search have 3"):
+        with pytest.raises(ps.errors.CatalogueMismatch, match="2 coordinates and those of the search have 3"):
             self.search().moved_to(flat)
 
     def test_the_ask_set_follows(self):
@@ -518,7 +518,7 @@ def test_the_same_ids_in_another_number_of_coordinates_are_another_catalogue():
     items = catalogue()
     flat = ps.Items(np.asarray(items.coordinates)[:, :1], items.ids)
     search = answered(ps.Search(items, rng=1))
-    with pytest.raises(ps.errors.OtherCatalogue, match="1 coordinates and those of the search have"):
+    with pytest.raises(ps.errors.CatalogueMismatch, match="1 coordinates and those of the search have"):
         ps.Search.from_token(search.to_token(key=KEY), items=flat, key=KEY, catalogues=[items])
-    with pytest.raises(ps.errors.OtherCatalogue, match="1 coordinates and those of the search have"):
+    with pytest.raises(ps.errors.CatalogueMismatch, match="1 coordinates and those of the search have"):
         ps.Search.from_dict(search.to_dict(), items=flat, catalogues=[items])

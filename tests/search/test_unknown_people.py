@@ -126,7 +126,7 @@ class TestTwoModes:
 def grid_of_wide(response, answers):
     prior = response.lapse_prior
     if prior is None:
-        return reliability_grid(answers, 40.0, "normalized", "logistic", lapse=response.share)
+        return reliability_grid(answers, 40.0, "normalized", "logistic", lapse=response.lapse_rate)
     return reliability_grid(answers, 40.0, "normalized", "logistic", beta=(prior.a, prior.b), random=prior.random)
 
 

@@ -20,7 +20,7 @@ from pairseek.web.learning import learner, populations
 from pairseek.web.results import bundle, tables
 from pairseek.web.sessions import history
 from pairseek.web.sessions import simulated as simulating
-from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.parts import SessionParts
 from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.sessions.state import EffectiveAnswer, SessionState
@@ -251,7 +251,7 @@ def test_what_everybody_likes_is_expected_of_a_person_too():
     made = configuration(prior=prior, response={"name": "logistic", "k": 2.0, "noise": "constant"})
     query = AskedPair("s", "p1", 0, "strategy", "plain", "liked", "", {})
     answered = EffectiveAnswer(query, EventRow("s", 1, "p1", "answer", "right", 900, None, None, None, "", None))
-    state = SessionState(made, Parts.resolved(made, items), 1, (answered.shown(),))
+    state = SessionState(made, SessionParts.resolved(made, items), 1, (answered.shown(),))
     # The person is nearer to the one and takes the other, as most do.
     assert state.search.estimate().point[0] < -0.4
     assert state.search.expect("plain", "liked").probability_left < 0.1

@@ -10,7 +10,7 @@ from pairseek.search import engine
 from pairseek.store.events import AnsweredPair
 from pairseek.web.sessions import memo
 from pairseek.web.sessions.memo import Memo
-from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.parts import SessionParts
 from pairseek.web.sessions.state import SessionState, learned
 
 ITEMS = some_items(400, 3)
@@ -51,18 +51,18 @@ def plain(query):
 )
 def test_a_memo_changes_nothing(changes):
     made = configuration(**changes)
-    shared = Parts.resolved(made, ITEMS)
+    shared = SessionParts.resolved(made, ITEMS)
     said = [1, 0, 1, "tie", "skip", 1] if "offer" in changes else [1, 0, 1, 1]
     for seed in range(4):
         with_memo = row_after(made, shared, seed, said)
         # Parts of its own have an empty memo.
-        without = row_after(made, Parts.resolved(made, ITEMS), seed, said)
+        without = row_after(made, SessionParts.resolved(made, ITEMS), seed, said)
         assert [plain(query) for query in with_memo] == [plain(query) for query in without]
 
 
 def test_the_pairs_of_those_who_answer_alike_are_found_once(monkeypatch):
     made = configuration()
-    parts = Parts.resolved(made, ITEMS)
+    parts = SessionParts.resolved(made, ITEMS)
     chosen, inferred = [], []
     choose_pair, infer = engine.choose_pair, engine.infer
 
@@ -136,7 +136,7 @@ def test_the_order_of_answers_and_ties_tells_paths_apart():
 )
 def test_what_a_session_draws_is_not_kept(changes):
     made = configuration(**changes)
-    parts = Parts.resolved(made, ITEMS)
+    parts = SessionParts.resolved(made, ITEMS)
     pairs = [row_after(made, parts, seed, [])[0] for seed in range(5)]
     assert len({frozenset((one.left, one.right)) for one in pairs}) > 1
     assert len(parts._pairs) == 0

@@ -25,7 +25,7 @@ from pairseek.web.errors import Problem
 from pairseek.web.learning import populations
 from pairseek.web.results import bundle, tables
 from pairseek.web.sessions import history
-from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.parts import SessionParts
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study
@@ -119,8 +119,8 @@ def test_the_parts_of_a_session_are_all_that_its_search_has(database):
 def test_parts_of_every_strategy_resolve_to_themselves(name):
     needed = {"gausscloud": {"stages": 2, "answers": 10}}.get(name, {})
     made = configuration(strategy={"name": name, **needed}, stop=[{"name": "radius", "radius": 0.5}])
-    parts = Parts.resolved(made, ITEMS)
-    again = Parts(ITEMS, json.loads(json.dumps(parts.record)))
+    parts = SessionParts.resolved(made, ITEMS)
+    again = SessionParts(ITEMS, json.loads(json.dumps(parts.record)))
     search = again.search(5)
     assert search.configuration.record() == parts.record
     assert search.query() == search_of(made.resolved(ITEMS), 5).ask()
@@ -128,8 +128,8 @@ def test_parts_of_every_strategy_resolve_to_themselves(name):
 
 def test_an_unknown_k_and_lapse_resolve_to_themselves():
     made = configuration(response={"name": "logistic", "k": "unknown", "lapse": "unknown"})
-    parts = Parts.resolved(made, ITEMS)
-    assert Parts(ITEMS, parts.record).search(5).configuration.record() == parts.record
+    parts = SessionParts.resolved(made, ITEMS)
+    assert SessionParts(ITEMS, parts.record).search(5).configuration.record() == parts.record
     assert serialization.decode("response", parts.record["response"]).k_prior.median is not None
 
 

@@ -19,7 +19,7 @@ from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.core.validation import one_of, whole
 from pairseek.experiments.figures.study_plan import draw_plan
 from pairseek.experiments.report import Section, write_report
-from pairseek.experiments.study_plan import STRATEGIES, Need, Question, StudyPlan, plan
+from pairseek.experiments.study_plan import STRATEGIES, PlanningInputs, RequiredAnswers, StudyPlan, plan
 from pairseek.model.noise import NOISES
 from pairseek.pairs.strategies import strategies as all_strategies
 
@@ -64,7 +64,7 @@ def command(
     whole(questions, "--questions", 1)
     whole(users, "--users", 2)
     catalogue = read_items(items, coordinates=coordinates)
-    wanted = Question(
+    wanted = PlanningInputs(
         k=k,
         noise=noise,  # type: ignore[arg-type]
         target=target_radius,
@@ -125,7 +125,7 @@ def _count(value: int | None, questions: int) -> str:
     return f"over {questions}" if value is None else str(value)
 
 
-def _words(need: Need) -> str:
+def _words(need: RequiredAnswers) -> str:
     reached = f"{need.reached:.0%} of the users came below the target"
     half = "not within the questions simulated" if need.half is None else f"half of them after {need.half} questions"
     most = "" if need.most is None else f", nine in ten after {need.most}"

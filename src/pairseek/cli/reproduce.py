@@ -13,7 +13,7 @@ from pairseek.cli.options import Jobs, LagOne, Scheduler, Table
 from pairseek.cli.progress import RunProgress
 from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.errors import InvalidParameter
-from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, Wishes, reproduce
+from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, ReproductionOptions, reproduce
 from pairseek.experiments.paper import PRESETS
 from pairseek.experiments.report import write_report
 from pairseek.experiments.reproduction import chosen, require_data
@@ -68,7 +68,7 @@ def command(
         console.print(_list(), soft_wrap=True)
         return
     names = chosen(figures)
-    wishes = Wishes(
+    options = ReproductionOptions(
         preset=preset,  # type: ignore[arg-type]
         data=data,
         trials=trials,
@@ -88,12 +88,12 @@ def command(
     folder = out or Path("pairseek-results") / preset
     sections = []
     with interruptible(console):
-        require_data(names, wishes)
+        require_data(names, options)
         for name in names:
             with RunProgress(console, REPRODUCTIONS[name].title) as progress:
-                sections.append(reproduce(name, folder / name, wishes, progress=progress))
+                sections.append(reproduce(name, folder / name, options, progress=progress))
         title = f"The paper, reproduced: {', '.join(names)} ({preset})"
-        report = write_report(folder / "report.html", title, sections, lag=wishes.lag)
+        report = write_report(folder / "report.html", title, sections, lag=options.lag)
     print_paths(
         console, [report, *(path for section in sections for picture in section.pictures for path in picture.paths)]
     )

@@ -297,7 +297,7 @@ class Residuals:
         """The (samples, S) residual utilities of each sample of the belief, computed at first use."""
         return self.of_samples()
 
-    def at(self, places: IntArray) -> Residuals:
+    def for_catalogue(self, places: IntArray) -> Residuals:
         """Return the marginal of some items in another catalogue: (S,) their rows there, -1 for those that it lacks."""
         kept = np.flatnonzero(places >= 0)
         kept = kept[np.argsort(places[kept], kind="stable")]
@@ -309,7 +309,7 @@ class Residuals:
         )
 
 
-class Cloud(Protocol):
+class SampleSource(Protocol):
     """A source of weighted samples of a belief."""
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
@@ -317,7 +317,7 @@ class Cloud(Protocol):
         ...
 
 
-class BaseCloud(Part):
+class BaseSampleSource(Part):
     """Base of a source of samples, with the default of every optional member."""
 
     draw: Callable[[int | None], tuple[FloatArray, FloatArray]]
@@ -326,13 +326,13 @@ class BaseCloud(Part):
     `draw` takes for all of them; None: those of `draw`."""
 
 
-class _OwnCloud(OwnPart, BaseCloud):
-    """A source of samples that does not derive from `BaseCloud`."""
+class _OwnSampleSource(OwnPart, BaseSampleSource):
+    """A source of samples that does not derive from `BaseSampleSource`."""
 
 
-def cloud_of(cloud: object) -> BaseCloud:
+def sample_source_of(source: object) -> BaseSampleSource:
     """Return a source of samples with all its members: itself, or behind an adapter."""
-    return cloud if isinstance(cloud, BaseCloud) else _OwnCloud(cloud)
+    return source if isinstance(source, BaseSampleSource) else _OwnSampleSource(source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,7 +348,7 @@ class Belief:
         (d, d) posterior covariance.
     info
         How it was computed.
-    cloud
+    sample_source
         The source of its samples.
     reliability
         Posterior of the unknown parameters of the response; None where all are known.
@@ -366,13 +366,13 @@ class Belief:
     mean: FloatArray
     covariance: FloatArray
     info: BeliefInfo
-    cloud: Cloud = field(repr=False)
+    sample_source: SampleSource = field(repr=False)
     reliability: Reliability | None = None
     residuals: Residuals | None = None
 
     @cached_property
     def _drawn(self) -> tuple[FloatArray, FloatArray]:
-        return self.cloud.draw(None)
+        return self.sample_source.draw(None)
 
     @property
     def samples(self) -> FloatArray:
@@ -386,17 +386,17 @@ class Belief:
 
     def draw(self, count: int) -> tuple[FloatArray, FloatArray]:
         """Return (S, d) points and (S,) weights: about `count` for `EP`, all there are for a sampler or a grid."""
-        return self.cloud.draw(count)
+        return self.sample_source.draw(count)
 
-    def at(self, places: IntArray) -> Belief:
+    def for_catalogue(self, places: IntArray) -> Belief:
         """Return the belief about items of another catalogue: the rows there of those that were shown, or -1."""
         if self.residuals is None:
             return self
-        return replace(self, cloud=_SharedCloud(self), residuals=self.residuals.at(places))
+        return replace(self, sample_source=_SharedSamples(self), residuals=self.residuals.for_catalogue(places))
 
 
 @dataclass(frozen=True, eq=False)
-class _SharedCloud:
+class _SharedSamples:
     """The samples of another belief, which are drawn once for both."""
 
     belief: Belief

@@ -15,19 +15,19 @@ from pairseek.core.lazy import LazyMembers as _LazyMembers
 if _TYPE_CHECKING:
     from pairseek.experiments.measures import MEASURES
     from pairseek.experiments.paper import SPECIFICATIONS
-    from pairseek.experiments.reproduction import REPRODUCTIONS, Wishes, reproduce
+    from pairseek.experiments.reproduction import REPRODUCTIONS, ReproductionOptions, reproduce
     from pairseek.experiments.results import Paired, Results
     from pairseek.experiments.runs.plan import Outcome, Task
     from pairseek.experiments.runs.plan import RunStatus as Progress
     from pairseek.experiments.simulation import run
-    from pairseek.experiments.specification import Answering, Contender, Setting, Specification
+    from pairseek.experiments.specification import Contender, ResponseSpec, Setting, Specification
     from pairseek.experiments.specification_files import read_record, read_specification, to_toml
     from pairseek.experiments.trial import run_trial
 
 # Loaded when they are first named: the service and quizzes use the runs, and none of the rest.
 _MEMBERS = _LazyMembers[_Any](
     {
-        "Answering": "pairseek.experiments.specification:Answering",
+        "ResponseSpec": "pairseek.experiments.specification:ResponseSpec",
         "Contender": "pairseek.experiments.specification:Contender",
         "MEASURES": "pairseek.experiments.measures:MEASURES",
         "Outcome": "pairseek.experiments.runs.plan:Outcome",
@@ -39,13 +39,16 @@ _MEMBERS = _LazyMembers[_Any](
         "Setting": "pairseek.experiments.specification:Setting",
         "Specification": "pairseek.experiments.specification:Specification",
         "Task": "pairseek.experiments.runs.plan:Task",
-        "Wishes": "pairseek.experiments.reproduction:Wishes",
+        "ReproductionOptions": "pairseek.experiments.reproduction:ReproductionOptions",
         "read_record": "pairseek.experiments.specification_files:read_record",
         "read_specification": "pairseek.experiments.specification_files:read_specification",
         "reproduce": "pairseek.experiments.reproduction:reproduce",
         "run": "pairseek.experiments.simulation:run",
         "run_trial": "pairseek.experiments.trial:run_trial",
         "to_toml": "pairseek.experiments.specification_files:to_toml",
+        # Names until version 0.2.
+        "Answering": "pairseek.experiments.specification:ResponseSpec",
+        "Wishes": "pairseek.experiments.reproduction:ReproductionOptions",
     }
 )
 
@@ -53,16 +56,16 @@ __all__ = [
     "MEASURES",
     "REPRODUCTIONS",
     "SPECIFICATIONS",
-    "Answering",
     "Contender",
     "Outcome",
     "Paired",
     "Progress",
+    "ReproductionOptions",
+    "ResponseSpec",
     "Results",
     "Setting",
     "Specification",
     "Task",
-    "Wishes",
     "read_record",
     "read_specification",
     "reproduce",

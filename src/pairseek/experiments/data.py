@@ -67,7 +67,7 @@ def _space(setting: Setting) -> Space:
 
 
 @dataclass(frozen=True, eq=False)
-class Parcel:
+class SimulationWork:
     """A specification with its items: everything that a worker needs, without files.
 
     Attributes
@@ -85,7 +85,7 @@ class Parcel:
     which: tuple[int, ...]
 
     @classmethod
-    def of(cls, specification: Specification, items: tuple[Items | Space, ...]) -> Parcel:
+    def of(cls, specification: Specification, items: tuple[Items | Space, ...]) -> SimulationWork:
         """Pack a specification and the items of its settings."""
         different = tuple(dict.fromkeys(items))
         # Items inside the specification would be sent twice.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from pairseek.experiments.sampled_epmv import SampledEPMV
-from pairseek.experiments.specification import Answering, Contender, Setting, Specification, Truth
+from pairseek.experiments.specification import Contender, ResponseSpec, Setting, Specification, Truth
 from pairseek.model.noise import PUBLISHED_NOISES, Noise
 from pairseek.pairs.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain, Random
 from pairseek.pairs.strategies.baselines import ActRank, GaussCloud, GaussSearch
@@ -42,10 +42,10 @@ def _baselines(
 
 
 def _setting(label: str, d: int, noise: Noise, truth: Truth = "matched") -> Setting:
-    return Setting(label, "food10k", d, response=Answering("logistic", noise, "published"), truth=truth)
+    return Setting(label, "food10k", d, response=ResponseSpec("logistic", noise, "published"), truth=truth)
 
 
-GAUSSIAN_BEST = Answering("probit", "best", "published")
+GAUSSIAN_BEST = ResponseSpec("probit", "best", "published")
 
 
 def figure2(preset: Preset) -> Specification:
@@ -55,7 +55,7 @@ def figure2(preset: Preset) -> Specification:
         title="Figure 2: estimation error and ranking, d = 4",
         settings=(
             _setting("matched", 4, "normalized"),
-            _setting("mismatched", 4, "decaying", Answering("probit", "normalized", "published")),
+            _setting("mismatched", 4, "decaying", ResponseSpec("probit", "normalized", "published")),
         ),
         strategies=OURS + _baselines(80),
         metrics=("squared_error", "kendall_tau", "posterior_trace"),
@@ -125,7 +125,7 @@ def bounds(preset: Preset) -> Specification:
         name="bounds",
         title="Simulation against the bounds",
         settings=tuple(
-            Setting(f"d = {d}, k = {name}", "space", d, response=Answering("logistic", "normalized", k))
+            Setting(f"d = {d}, k = {name}", "space", d, response=ResponseSpec("logistic", "normalized", k))
             for d in (2, 4)
             for name, k in (("1000", 1e3), ("100,000", 1e5))
         ),
@@ -192,11 +192,13 @@ def epmv_samples(preset: Preset) -> Specification:
 def fitted(preset: Preset) -> Specification:
     """Return the supplement's panels whose published constant never left its starting point, with a fitted one."""
     settings = [
-        replace(_setting(f"d = {d}, constant, matched", d, "constant"), response=Answering("logistic", "constant", k))
+        replace(
+            _setting(f"d = {d}, constant, matched", d, "constant"), response=ResponseSpec("logistic", "constant", k)
+        )
         for d, k in FITTED_LOGISTIC.items()
     ]
     for noise in PUBLISHED_NOISES:
-        truth = Answering("probit", "constant", FITTED_GAUSSIAN_3)
+        truth = ResponseSpec("probit", "constant", FITTED_GAUSSIAN_3)
         settings.append(_setting(f"d = 3, {noise}, mismatched", 3, noise, truth))
     return Specification(
         name="fitted",

@@ -30,7 +30,7 @@ DATA = ("food10k", "synthetic")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ReproductionOptions:
     """Options of a reproduction.
 
     Parameters
@@ -52,9 +52,9 @@ class Wishes:
 
     Examples
     --------
-    >>> from pairseek.experiments import Wishes
-    >>> wishes = Wishes(data="synthetic", trials=2, strategies=("InfoGain", "Random"))
-    >>> wishes.preset, wishes.jobs
+    >>> from pairseek.experiments import ReproductionOptions
+    >>> options = ReproductionOptions(data="synthetic", trials=2)
+    >>> options.preset, options.jobs
     ('quick', 1)
     """
 
@@ -241,35 +241,35 @@ def chosen(names: list[str]) -> list[str]:
     return [name for name in REPRODUCTIONS if name in wanted]
 
 
-def specification_of(name: str, wishes: Wishes) -> Specification | None:
+def specification_of(name: str, options: ReproductionOptions) -> Specification | None:
     """Return the specification of a figure; None if it needs no trials."""
     if name not in paper.SPECIFICATIONS:
         return None
-    specification = paper.with_data(paper.SPECIFICATIONS[name](wishes.preset), wishes.data)
-    if wishes.strategies:
-        for label in wishes.strategies:
+    specification = paper.with_data(paper.SPECIFICATIONS[name](options.preset), options.data)
+    if options.strategies:
+        for label in options.strategies:
             one_of(label, f"strategies of {name}", specification.labels)
-        kept = tuple(c for c in specification.strategies if c.label in wishes.strategies)
+        kept = tuple(c for c in specification.strategies if c.label in options.strategies)
         specification = replace(specification, strategies=kept)
-    given = {key: value for key in ("trials", "seed") if (value := getattr(wishes, key)) is not None}
+    given = {key: value for key in ("trials", "seed") if (value := getattr(options, key)) is not None}
     return replace(specification, **given)
 
 
-def require_data(names: Sequence[str], wishes: Wishes) -> None:
+def require_data(names: Sequence[str], options: ReproductionOptions) -> None:
     """Load the items of these figures, so that missing data are reported before anything is compiled or simulated."""
     for name in names:
-        specification = specification_of(name, wishes)
-        if specification is not None and not wishes.finished:
+        specification = specification_of(name, options)
+        if specification is not None and not options.finished:
             load_items(specification)
-        elif name == "figure1" and wishes.data == "food10k":
+        elif name == "figure1" and options.data == "food10k":
             food10k(2)
-        elif name == "triplet-error" and wishes.triplets is not None:
+        elif name == "triplet-error" and options.triplets is not None:
             for d in food10k_dimensions():
                 food10k(d)
 
 
 def reproduce(
-    name: str, folder: Path, wishes: Wishes, *, progress: Callable[[RunStatus], None] | None = None
+    name: str, folder: Path, options: ReproductionOptions, *, progress: Callable[[RunStatus], None] | None = None
 ) -> Section:
     """Run the trials of a figure, draw it into the folder, and return its section of the report.
 
@@ -279,7 +279,7 @@ def reproduce(
         Name of the figure, one of `REPRODUCTIONS`.
     folder
         Folder of the results and figures.
-    wishes
+    options
         Options of the reproduction.
     progress
         Called at the start and after every trial.
@@ -289,20 +289,20 @@ def reproduce(
     The triplet error needs no simulation: it is drawn from the published numbers.
 
     >>> from pathlib import Path
-    >>> from pairseek.experiments import Wishes, reproduce
-    >>> section = reproduce("triplet-error", Path("triplet-error"), Wishes())
+    >>> from pairseek.experiments import ReproductionOptions, reproduce
+    >>> section = reproduce("triplet-error", Path("triplet-error"), ReproductionOptions())
     >>> sorted(path.name for path in Path("triplet-error/figures").iterdir())
     ['triplet-error.png', 'triplet-error.svg']
     """
     require_drawing()
     reproduction = REPRODUCTIONS[one_of(name, "figure", REPRODUCTIONS)]
-    specification = specification_of(name, wishes)
+    specification = specification_of(name, options)
     if specification is None:
         with drawing():
-            pictures = _figure1(folder, wishes) if name == "figure1" else _triplets(folder, wishes)
+            pictures = _figure1(folder, options) if name == "figure1" else _triplets(folder, options)
         return Section(reproduction.title, pictures, None, reproduction.notes, folder)
     notes = reproduction.notes
-    if wishes.finished:
+    if options.finished:
         try:
             results = Results.read(folder, finished=True)
         except InvalidFile as error:
@@ -314,28 +314,28 @@ def reproduce(
         results = run(
             specification,
             folder,
-            jobs=wishes.jobs,
-            scheduler=wishes.scheduler,
-            table=wishes.table,
+            jobs=options.jobs,
+            scheduler=options.scheduler,
+            table=options.table,
             progress=progress,
-            known=_known(name, specification, folder.parent, wishes),
+            known=_known(name, specification, folder.parent, options),
         )
-    if wishes.data == "synthetic":
+    if options.data == "synthetic":
         notes = (
             *notes,
             "On synthetic items of Food-10k's shape, as requested: the figures are not those of the paper.",
         )
     assert reproduction.draw is not None
     with drawing():
-        pictures = save(reproduction.draw(results, wishes.lag), folder / "figures")
+        pictures = save(reproduction.draw(results, options.lag), folder / "figures")
     return Section(reproduction.title, pictures, results, notes, folder)
 
 
-def _known(name: str, specification: Specification, folder: Path, wishes: Wishes) -> dict[Task, Outcome]:
+def _known(name: str, specification: Specification, folder: Path, options: ReproductionOptions) -> dict[Task, Outcome]:
     """Return the trials of a figure that the folders of other figures hold."""
     found: dict[Task, Outcome] = {}
     for other in SPECIFICATIONS:
-        theirs = specification_of(other, replace(wishes, strategies=())) if other != name else None
+        theirs = specification_of(other, replace(options, strategies=())) if other != name else None
         if theirs is not None and (folder / other / JOURNAL).exists():
             found |= finished_elsewhere(specification, theirs, folder / other)
     return found
@@ -347,15 +347,15 @@ def draw_any(results: Results, folder: Path, *, lag: int = 0) -> list[SavedFigur
         return save(curves.draw_all(results, lag=lag), folder / "figures")
 
 
-def _figure1(folder: Path, wishes: Wishes) -> list[SavedFigure]:
-    items = (food10k(2) if wishes.data == "food10k" else synthetic(2)).scaled()
+def _figure1(folder: Path, options: ReproductionOptions) -> list[SavedFigure]:
+    items = (food10k(2) if options.data == "food10k" else synthetic(2)).scaled()
     shown = posterior.example(items)
     figures = folder / "figures"
     return [*save([posterior.draw_posterior(shown)], figures), posterior.animate(shown, figures)]
 
 
-def _triplets(folder: Path, wishes: Wishes) -> list[SavedFigure]:
-    measured = None if wishes.triplets is None else _measured(wishes.triplets)
+def _triplets(folder: Path, options: ReproductionOptions) -> list[SavedFigure]:
+    measured = None if options.triplets is None else _measured(options.triplets)
     return save([dimensions.draw_triplet_error(measured)], folder / "figures")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pairseek.core.validation import one_of
-from pairseek.experiments.data import Parcel, load_items
+from pairseek.experiments.data import SimulationWork, load_items
 from pairseek.experiments.results import Results, TableFormat, require_parquet
 from pairseek.experiments.runs.plan import Outcome, RunStatus, Task
 from pairseek.experiments.runs.runner import run_plan
@@ -64,7 +64,7 @@ def run(
     items = load_items(specification)
     outcomes, record = run_plan(
         specification.plan(items),
-        lambda: Parcel.of(specification, items),
+        lambda: SimulationWork.of(specification, items),
         folder,
         jobs=jobs,
         scheduler=scheduler,

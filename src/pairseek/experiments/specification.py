@@ -34,7 +34,7 @@ _PRIOR_METHODS = ("box", "quadratic", "moments", "entropy_bits", "sample")
 
 
 @dataclass(frozen=True)
-class Answering:
+class ResponseSpec:
     """A response model in a specification.
 
     Parameters
@@ -49,10 +49,10 @@ class Answering:
 
     Examples
     --------
-    >>> from pairseek.experiments import Answering
-    >>> Answering("probit", "normalized", k=1.2).response(2)
+    >>> from pairseek.experiments import ResponseSpec
+    >>> ResponseSpec("probit", "normalized", k=1.2).response(2)
     Probit(k=1.2, noise='normalized', ...)
-    >>> round(Answering("logistic", "normalized", "published").response(4).k, 3)
+    >>> round(ResponseSpec("logistic", "normalized", "published").response(4).k, 3)
     1.564
     """
 
@@ -81,7 +81,7 @@ class Answering:
         return facts.response(self.name, noise)  # type: ignore[arg-type]
 
 
-Truth: TypeAlias = Answering | Response | Literal["matched", "noiseless"]
+Truth: TypeAlias = ResponseSpec | Response | Literal["matched", "noiseless"]
 
 
 @dataclass(frozen=True)
@@ -104,16 +104,16 @@ class Setting:
     prior
         Distribution of the users and prior of the search. None: the default prior of the items.
     response
-        Response model of the search: an `Answering`, or a response such as ``ps.Probit(1.0, lapse=0.1)``.
+        Response model of the search: an `ResponseSpec`, or a response such as ``ps.Probit(1.0, lapse=0.1)``.
     truth
-        Response model of the users: ``"matched"``, that of the search; ``"noiseless"``; an `Answering`; or any
+        Response model of the users: ``"matched"``, that of the search; ``"noiseless"``; an `ResponseSpec`; or any
         response with known k and lapse, including one of another package.
 
     Examples
     --------
     >>> import pairseek as ps
-    >>> from pairseek.experiments import Answering, Setting
-    >>> believed = Answering(k=2.0)
+    >>> from pairseek.experiments import ResponseSpec, Setting
+    >>> believed = ResponseSpec(k=2.0)
     >>> matched = Setting("matched", data="colours", response=believed)
     >>> truth = ps.Logistic(2.0, "normalized", lapse=0.1)
     >>> careless = Setting("careless", data="colours", response=believed, truth=truth)
@@ -127,7 +127,7 @@ class Setting:
     subsample: int | None = None
     scaled: bool = True
     prior: Prior | None = field(default_factory=lambda: UniformBox(-1.0, 1.0))
-    response: Answering | Response = field(default_factory=Answering)
+    response: ResponseSpec | Response = field(default_factory=ResponseSpec)
     truth: Truth = "matched"
 
     def __post_init__(self) -> None:
@@ -159,9 +159,9 @@ class Setting:
         return self.response if isinstance(self.response, Response) else self.response.response(d)
 
     def _check_response(self) -> None:
-        if not isinstance(self.response, Answering | Response):
+        if not isinstance(self.response, ResponseSpec | Response):
             raise InvalidParameter(
-                f"response is {self.response!r}: give an Answering, or a response such as Logistic(1.5)"
+                f"response is {self.response!r}: give an ResponseSpec, or a response such as Logistic(1.5)"
             )
         if isinstance(self.response, Response):
             # The posteriors of a simulation evaluate compiled links, which exist for some responses only.
@@ -176,16 +176,16 @@ class Setting:
         if isinstance(self.truth, str):
             one_of(self.truth, "truth", ("matched", "noiseless"))
         elif isinstance(self.truth, Response):
-            _ = self.truth.constant, self.truth.share
-        elif not isinstance(self.truth, Answering):
+            _ = self.truth.constant, self.truth.lapse_rate
+        elif not isinstance(self.truth, ResponseSpec):
             raise InvalidParameter(
-                f"truth is {self.truth!r}: give 'matched', 'noiseless', an Answering, or a response with a known k"
+                f"truth is {self.truth!r}: give 'matched', 'noiseless', an ResponseSpec, or a response with a known k"
             )
         elif self.truth.k is None:
             raise InvalidParameter("truth.k is missing: a truth of its own needs a number, or 'published'")
         for name in ("response", "truth"):
             part = getattr(self, name)
-            if isinstance(part, Answering) and part.k == "published":
+            if isinstance(part, ResponseSpec) and part.k == "published":
                 if self.data not in _PUBLISHED_FOR:
                     raise InvalidParameter(
                         f"{name}.k is 'published' and data is {self.data!r}: constants were published for food10k "

@@ -14,7 +14,7 @@ from pairseek.core.validation import known_fields, suggestion, table, whole
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.runs import toml
 from pairseek.experiments.runs.part_records import part_from, strategy_from
-from pairseek.experiments.specification import NAMED_DATA, Answering, Contender, Setting, Specification
+from pairseek.experiments.specification import NAMED_DATA, Contender, ResponseSpec, Setting, Specification
 from pairseek.model.responses import Response
 
 _SETTING = tuple(f.name for f in fields(Setting))
@@ -119,9 +119,9 @@ def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Sett
         if "data" in values:
             values["data"] = _data(values["data"], folder)
         if "response" in values:
-            values["response"] = _answering("response", values["response"])
+            values["response"] = _response_spec("response", values["response"])
         if "truth" in values and not isinstance(values["truth"], str):
-            values["truth"] = _answering("truth", values["truth"])
+            values["truth"] = _response_spec("truth", values["truth"])
         if values.get("prior") == "items":
             values["prior"] = None
         elif "prior" in values:
@@ -144,18 +144,18 @@ def _data(value: object, folder: Path | None) -> str:
     return value if folder is None or Path(value).is_absolute() else str(folder / value)
 
 
-# Settings that only a response has, not an `Answering`.
+# Settings that only a response has, not an `ResponseSpec`.
 _OF_RESPONSE = {"lapse", "reliability", "tie_width", "curvature"}
 
 
-def _answering(field: str, value: object) -> Answering | Response:
+def _response_spec(field: str, value: object) -> ResponseSpec | Response:
     record = table(value, field)
-    own = set(record) - {f.name for f in fields(Answering)}
+    own = set(record) - {f.name for f in fields(ResponseSpec)}
     if ":" in str(record.get("name")) or own & _OF_RESPONSE or isinstance(record.get("k"), Mapping):
         return part_from("response", {"name": "logistic", **record})  # type: ignore[no-any-return]
-    known_fields(record, field, [f.name for f in fields(Answering)])
+    known_fields(record, field, [f.name for f in fields(ResponseSpec)])
     try:
-        return Answering(**record)
+        return ResponseSpec(**record)
     except InvalidParameter as error:
         raise InvalidParameter(str(error).replace("response.", f"{field}.", 1)) from None
 

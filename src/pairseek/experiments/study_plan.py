@@ -16,7 +16,7 @@ from pairseek.experiments.results import Results, TableFormat
 from pairseek.experiments.runs.part_records import strategy_from
 from pairseek.experiments.runs.plan import RunStatus
 from pairseek.experiments.simulation import run
-from pairseek.experiments.specification import Answering, Contender, Setting, Specification
+from pairseek.experiments.specification import Contender, ResponseSpec, Setting, Specification
 from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
 from pairseek.model.defaults import default_prior
 from pairseek.model.items import Items
@@ -29,7 +29,7 @@ STRATEGIES = ("infogain", "epmv", "mcmv", "random")
 
 
 @dataclass(frozen=True)
-class Need:
+class RequiredAnswers:
     """Number of questions that one strategy needs.
 
     Attributes
@@ -70,7 +70,7 @@ class StudyPlan:
     results
         Results of all trials.
     needs
-        One `Need` for each strategy.
+        One `RequiredAnswers` for each strategy.
     fewest
         Lower bound for any strategy on the number of answers to a mean squared error that matches the target
         (Theorem 3.2).
@@ -83,7 +83,7 @@ class StudyPlan:
     response: Response
     target: float
     results: Results
-    needs: tuple[Need, ...]
+    needs: tuple[RequiredAnswers, ...]
     fewest: int
     enough: float | None
 
@@ -115,7 +115,7 @@ class StudyPlan:
 
 
 @dataclass(frozen=True)
-class Question:
+class PlanningInputs:
     """Inputs of a planning simulation.
 
     Parameters
@@ -149,10 +149,10 @@ class Question:
 
     def specification(self, items: Items) -> Specification:
         """Return the specification of the simulation."""
-        setting = Setting("plan", items, scaled=self.scaled, response=Answering("logistic", self.noise, self.k))
+        setting = Setting("plan", items, scaled=self.scaled, response=ResponseSpec("logistic", self.noise, self.k))
         if not self.scaled:
             setting = Setting(
-                "plan", items, scaled=False, prior=None, response=Answering("logistic", self.noise, self.k)
+                "plan", items, scaled=False, prior=None, response=ResponseSpec("logistic", self.noise, self.k)
             )
         return Specification(
             name="plan",
@@ -169,7 +169,7 @@ class Question:
 
 def plan(
     items: Items,
-    question: Question,
+    question: PlanningInputs,
     folder: Path,
     *,
     jobs: int = 1,
@@ -198,7 +198,7 @@ def plan(
     return StudyPlan(shown, response, target, results, needs, next(least), enough)
 
 
-def _need(results: Results, label: str, target: float) -> Need:
+def _need(results: Results, label: str, target: float) -> RequiredAnswers:
     radius = results.trials("plan", label, "credible_radius")
     below = radius < target
     first = np.where(below.any(axis=1), results.counts[below.argmax(axis=1)], np.inf)
@@ -209,4 +209,4 @@ def _need(results: Results, label: str, target: float) -> Need:
         return int(value) if math.isfinite(value) else None
 
     error = np.sqrt(results.trials("plan", label, "squared_error").mean(axis=0))
-    return Need(label, share(0.5), share(0.9), float(np.isfinite(first).mean()), radius.mean(axis=0), error)
+    return RequiredAnswers(label, share(0.5), share(0.9), float(np.isfinite(first).mean()), radius.mean(axis=0), error)

@@ -16,7 +16,7 @@ from pairseek.core.types import Belief, Evidence, Query, Side
 from pairseek.errors import Unsupported
 from pairseek.experiments.measures import MEASURES, Measure, MeasurementContext
 from pairseek.experiments.runs.plan import Outcome, Task
-from pairseek.experiments.specification import Answering, Setting, Specification
+from pairseek.experiments.specification import ResponseSpec, Setting, Specification
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
@@ -153,7 +153,7 @@ def _search(specification: Specification, task: Task, items: Items | Space, seed
 def _truth(setting: Setting, matched: Response) -> Response | None:
     if isinstance(setting.truth, Response):
         return setting.truth
-    if isinstance(setting.truth, Answering):
+    if isinstance(setting.truth, ResponseSpec):
         return setting.truth.response(setting.dimension)
     return matched if setting.truth == "matched" else None
 

@@ -167,7 +167,7 @@ class CatalogueIndex:
         catalogue = cls(
             index,
             np.array(moments_of(prior, d)[0], dtype=np.float64),
-            search.response.reference,
+            search.response.typical_k,
             search.items.d,
             partial(extended_items, prior=search.prior, response=search.response),
         )

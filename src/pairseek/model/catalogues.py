@@ -11,7 +11,7 @@ import numpy as np
 
 from pairseek.core.text import quoted
 from pairseek.core.types import FloatArray, IntArray, ItemId
-from pairseek.errors import InvalidFile, InvalidParameter, OtherCatalogue
+from pairseek.errors import CatalogueMismatch, InvalidFile, InvalidParameter
 from pairseek.model.items import Items, Space
 
 Selected: TypeAlias = Iterable[object] | int | None
@@ -111,7 +111,7 @@ def permitted_rows(items: Items, only: object, exclude: object) -> IntArray | No
 
 
 @dataclass(frozen=True, eq=False)
-class GoneItem:
+class RemovedItem:
     """An item that answers were about and that the catalogue has no more: its place when it was asked about.
 
     Attributes
@@ -136,7 +136,7 @@ class GoneItem:
         return [self.id, self.coordinates.tolist(), self.appeal, self.catalogue, self.n, self.row]
 
     @classmethod
-    def of_record(cls, record: Sequence[Any]) -> GoneItem:
+    def of_record(cls, record: Sequence[Any]) -> RemovedItem:
         """Return the item that `record` wrote."""
         name, coordinates, appeal, catalogue, n, row = record
         if isinstance(name, bool) or not isinstance(name, int | str):
@@ -144,7 +144,7 @@ class GoneItem:
         return cls(name, np.array(coordinates, dtype=np.float64), float(appeal), str(catalogue), int(n), int(row))
 
 
-def gone_items(names: Iterable[ItemId], before: Items, now: Items) -> list[GoneItem]:
+def removed_items(names: Iterable[ItemId], before: Items, now: Items) -> list[RemovedItem]:
     """Return those of these items of an earlier catalogue that are gone now.
 
     Both catalogues must have the same coordinates: items that both have must be at the same place in most cases.
@@ -155,13 +155,13 @@ def gone_items(names: Iterable[ItemId], before: Items, now: Items) -> list[GoneI
     strangers = not any(now.find(name) >= 0 for name in before.ids)
     unknown = strangers and (before.vector_map is None or now.vector_map is not before.vector_map)
     if before.d != now.d or unknown or not same_space(before, now):
-        raise OtherCatalogue(
+        raise CatalogueMismatch(
             f"answers are about {quoted(gone)}, which the catalogue has no more, and the two catalogues have different "
             f"coordinates: place both by the same map, or keep these items and leave them out of askable"
         )
     rows = [before.index(name) for name in gone]
     places = [(before.coordinates[row], float(before.appeal[row]), before.hash, before.n, row) for row in rows]
-    return [GoneItem(name, *place) for name, place in zip(gone, places, strict=True)]
+    return [RemovedItem(name, *place) for name, place in zip(gone, places, strict=True)]
 
 
 def same_space(before: Items, now: Items) -> bool:

@@ -35,8 +35,8 @@ def extended_points(
     heights = np.sum((coordinates - mean) ** 2, axis=1) / spread
     if response.curvature_prior is None:
         assert isinstance(response.curvature, float)
-        return coordinates, appeal + (1.0 - response.curvature) * response.reference * spread * heights
-    return np.column_stack([coordinates, heights]), appeal + response.reference * heights**2
+        return coordinates, appeal + (1.0 - response.curvature) * response.typical_k * spread * heights
+    return np.column_stack([coordinates, heights]), appeal + response.typical_k * heights**2
 
 
 def extended_prior(prior: Prior, response: Response, d: int) -> Prior:

@@ -254,7 +254,7 @@ class Response:
         return self.reliability * self.k
 
     @property
-    def reference(self) -> float:
+    def typical_k(self) -> float:
         """Return the noise constant or, where it is unknown, the median of its prior."""
         if self.k is None:
             raise InvalidParameter(f"k of {type(self).__name__} is not set: give k, or let a Search choose it")
@@ -300,12 +300,12 @@ class Response:
         return any(isinstance(part, Unknown) for part in (self.k, self.reliability, self.lapse, self.noise))
 
     @property
-    def plain(self) -> bool:
+    def is_log_concave(self) -> bool:
         """Return whether every parameter is known and there are no lapses, so that the posterior is log-concave."""
         return not self.unknown and self.lapse == 0.0
 
     @property
-    def share(self) -> float:
+    def lapse_rate(self) -> float:
         """Return the lapse, the share of random answers; raise `InvalidParameter` where it is unknown."""
         if isinstance(self.lapse, Unknown):
             raise InvalidParameter(f"the lapse of {type(self).__name__} is unknown: give a number")
@@ -398,7 +398,7 @@ class Response:
         Where k or r is unknown, for the median of its prior.
         """
         length = np.asarray(length, dtype=np.float64)
-        return self.noise_kind.pair_constant(self.typical_reliability * self.reference, length)
+        return self.noise_kind.pair_constant(self.typical_reliability * self.typical_k, length)
 
     def planes(
         self, first: FloatArray, second: FloatArray, appeal: FloatArray | float = 0.0
@@ -419,7 +419,7 @@ class Response:
             return normals, -thresholds
         # k_pq/k times the reliability: k itself may be 0.
         factor = self.noise_kind.pair_constant(self.typical_reliability, np.linalg.norm(normals, axis=1))
-        k = factor * self.reference
+        k = factor * self.typical_k
         return k[:, None] * normals, -k * thresholds + factor * appeal
 
     def link_function(self, logits: FloatArray) -> FloatArray:
@@ -436,18 +436,18 @@ class Response:
 
     def probability(self, logits: FloatArray) -> FloatArray:
         """Return P(first) = lapse/n + (1 - lapse) f(z - t) with n outcomes: 2, or 3 where ties are offered."""
-        lapse = self.share
+        lapse = self.lapse_rate
         f = self.link_function(np.asarray(logits) - self.tie_width)
         return f if lapse == 0.0 else self.floor + (1.0 - lapse) * f
 
     @property
     def floor(self) -> float:
         """Return the probability that a lapse adds to each outcome: lapse/2, or lapse/3 where ties are offered."""
-        return self.share / (3.0 if self.tie_width > 0.0 else 2.0)
+        return self.lapse_rate / (3.0 if self.tie_width > 0.0 else 2.0)
 
     def log_probability(self, logits: FloatArray) -> FloatArray:
         """Return log P(first), without overflow or cancellation."""
-        lapse = self.share
+        lapse = self.lapse_rate
         log_f = self.log_link(np.asarray(logits) - self.tie_width)
         if lapse == 0.0:
             return log_f
@@ -464,12 +464,12 @@ class Response:
         # Both are even in z; below 0 the difference of two values of f loses no digits.
         low = -np.abs(np.asarray(logits, dtype=np.float64))
         if self.tie_width == 0.0:
-            return np.asarray(self.log_link(low) + np.log(self.slope(low)) + np.log1p(-self.share))
+            return np.asarray(self.log_link(low) + np.log(self.slope(low)) + np.log1p(-self.lapse_rate))
         upper, lower = self.log_link(low + self.tie_width), self.log_link(low - self.tie_width)
         log_p = upper + np.log(-np.expm1(lower - upper))
-        if self.share == 0.0:
+        if self.lapse_rate == 0.0:
             return np.asarray(log_p)
-        return np.asarray(np.logaddexp(np.log(self.floor), np.log1p(-self.share) + log_p))
+        return np.asarray(np.logaddexp(np.log(self.floor), np.log1p(-self.lapse_rate) + log_p))
 
     def log_likelihood(self, evidence: Evidence, points: FloatArray) -> FloatArray:
         """Return the (s,) log-likelihood of all answers at (s, d) points."""

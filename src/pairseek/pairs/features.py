@@ -51,18 +51,18 @@ def typical_response(response: Response, belief: Belief) -> Response:
         return response
     # The likeliest noise kind, with its own reference k.
     kind = next(one for one, _ in response.kinds if one.noise == max(known.noise, key=lambda name: known.noise[name]))
-    factor = known.typical_k / kind.reference if kind.reference > 0.0 else 1.0
-    return kind.with_numbers(k=kind.reference, reliability=factor, lapse=known.typical_lapse)
+    factor = known.typical_k / kind.typical_k if kind.typical_k > 0.0 else 1.0
+    return kind.with_numbers(k=kind.typical_k, reliability=factor, lapse=known.typical_lapse)
 
 
 def credits_of(appeal: FloatArray, response: Response) -> FloatArray:
     """Return appeal/k: the squared distance from the user point that the appeal of an item makes up for."""
-    return appeal / max(response.reference, _LEAST_K)
+    return appeal / max(response.typical_k, _LEAST_K)
 
 
 def logit_constant(response: Response) -> float:
     """Return k times the reliability. A k of 0 counts as 1e-100, so that logits are differences of appeal alone."""
-    return max(response.reference, _LEAST_K) * response.typical_reliability
+    return max(response.typical_k, _LEAST_K) * response.typical_reliability
 
 
 def residual_unit(points: FloatArray, response: Response) -> float:
@@ -237,7 +237,7 @@ class PairFeatures:
     @property
     def utility_deviation(self) -> FloatArray:
         """(m,) standard deviation of the difference of two utilities, for a reliability of 1."""
-        explained = self.response.reference**2 * self.variance
+        explained = self.response.typical_k**2 * self.variance
         if self.residual_variance is None:
             return np.sqrt(explained)
         factor = self.residual_unit / max(self.response.typical_reliability, _LEAST_K)
@@ -249,7 +249,7 @@ class PairFeatures:
         # A deviation that is not a number is not hidden here: scores report it.
         return self.length > 0 if self.residual_variance is None else ~(self.logit_deviation <= 0)
 
-    def gaussian(self, name: TableName) -> FloatArray:
+    def tabulated(self, name: TableName) -> FloatArray:
         """Return (m,) tabulated expectations for a Gaussian logit: see `pairseek.numerics.tables`.
 
         ``"probability"`` is that of the likelier outcome. An unknown k or lapse is treated as independent of the user
@@ -264,7 +264,7 @@ class PairFeatures:
         if not response.compiled:
             return expectations.gaussian_expectation(response, name, mean, deviation)
         out = np.empty(len(self))
-        values = table(response.link, name, self.spread, response.share, response.tie_width)
+        values = table(response.link, name, self.spread, response.lapse_rate, response.tie_width)
         for_ranges(look_up, len(self), _CHUNK, values, mean, deviation, out)
         return out
 
@@ -274,7 +274,7 @@ class PairFeatures:
         It is what the answer tells of everything, less what it would tell of the two residual utilities if the point
         were known, their dependence on the point left out.
         """
-        told = self.gaussian("information")
+        told = self.tabulated("information")
         if self.residual_variance is None:
             return told
         explained = self.constant * np.sqrt(self.variance)
@@ -306,7 +306,7 @@ class PairFeatures:
             )
             return chances[0], conditional
         out = np.empty((2, len(self)))
-        if not (belief.reliability is None and self.response.plain):
+        if not (belief.reliability is None and self.response.is_log_concave):
             samples, weights, mixture = self._links(belief)
             mixed = ((slopes, offsets), np.ascontiguousarray(samples.T), weights, mixture, self.response.link, out)
             for_ranges(expect_mixed, len(self), _SAMPLED_CHUNK, *mixed)
@@ -321,12 +321,12 @@ class PairFeatures:
         plain = replace(self, response=replace(self.response, tie_width=0.0))
         chance = plain.outcome_probabilities()[0]
         entropy = (entr(chance) + entr(1.0 - chance)) / np.log(2)
-        return chance, np.maximum(entropy - plain.gaussian("information"), 0.0)
+        return chance, np.maximum(entropy - plain.tabulated("information"), 0.0)
 
     def sampled_information(self, belief: Belief) -> FloatArray:
         """Return the (m,) information of an answer in bits over samples of the belief, of three outcomes with ties."""
         if self.residual_mean is not None:
-            return self.gaussian("information")
+            return self.tabulated("information")
         width = self.response.tie_width
         if width == 0.0:
             probability, conditional = self.sampled(belief)
@@ -354,9 +354,9 @@ class PairFeatures:
         if not response.compiled:
             return expectations.gaussian_outcomes(response, self.logit_mean, self.logit_deviation)
         if response.tie_width == 0.0:
-            likelier = np.minimum(self.gaussian("probability"), 1.0)
+            likelier = np.minimum(self.tabulated("probability"), 1.0)
             return np.where(self.logit_mean >= 0.0, likelier, 1.0 - likelier), np.zeros(len(self))
-        model = (response.link, response.tie_width, self.spread, response.share)
+        model = (response.link, response.tie_width, self.spread, response.lapse_rate)
         logits = zip(self.logit_mean.tolist(), self.logit_deviation.tolist(), strict=True)
         first, tie = zip(*(expected_outcomes(m, s, *model) for m, s in logits), strict=True)
         return np.array(first), np.array(tie)
@@ -365,7 +365,7 @@ class PairFeatures:
         """Return samples, weights, and the mixture of links of each sample, as `expect_mixed` expects it."""
         known = belief.reliability
         if known is None:
-            lapse, one = self.response.share, np.ones(len(belief.weights))
+            lapse, one = self.response.lapse_rate, np.ones(len(belief.weights))
             return belief.samples, belief.weights, (0.5 * lapse * one, (1.0 - lapse) * one[None], np.ones(1))
         weights = belief.weights[known.rows]
         parts = known.chances * (1.0 - known.lapses)
@@ -373,7 +373,7 @@ class PairFeatures:
         mixture = (bases, np.ascontiguousarray(parts.T), known.nodes / logit_constant(self.response))
         return belief.samples[known.rows], weights / weights.sum(), mixture
 
-    def after(self, belief: Belief) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+    def moments_by_outcome(self, belief: Belief) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
         """Return, for the outcomes "first" and "second", (m,) probability, (m, d) mean and (m, d, d) covariance.
 
         The samples of the belief are reweighted; none are drawn.
@@ -389,12 +389,12 @@ class PairFeatures:
         known = belief.reliability
         if not self.response.compiled:
             out = expectations.reweighted_moments(self.response, (slopes, moved), columns.T, belief.weights)
-        elif known is None and self.response.plain:
+        elif known is None and self.response.is_log_concave:
             arguments = (slopes, moved, columns, belief.weights)
             for_ranges(weigh, len(self), _SAMPLED_CHUNK, *arguments, self.response.link, out)
         else:
             one = np.ones(len(belief.weights))
-            answering = (one, self.response.share * one)
+            answering = (one, self.response.lapse_rate * one)
             if known is not None:
                 answering = (known.k / logit_constant(self.response), np.array(known.lapse))
             mixed = ((slopes, moved), columns, belief.weights, answering, self.response.link, out)

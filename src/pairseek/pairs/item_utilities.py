@@ -18,7 +18,7 @@ from pairseek.pairs.features import residual_unit
 
 def expected_utilities(points: FloatArray, appeal: FloatArray, belief: Belief, response: Response) -> FloatArray:
     """Return the (n,) expected utilities, but for a part that is common to all."""
-    utility = np.asarray(appeal - response.reference * np.sum((points - belief.mean) ** 2, axis=1))
+    utility = np.asarray(appeal - response.typical_k * np.sum((points - belief.mean) ** 2, axis=1))
     if belief.residuals is not None:
         utility[belief.residuals.rows] += residual_unit(points, response) * belief.residuals.mean
     return utility
@@ -28,7 +28,7 @@ def utility_covariance(
     points: FloatArray, rows: IntArray, others: IntArray, belief: Belief, response: Response
 ) -> FloatArray:
     """Return the (m, n) covariances of the utilities of m items with those of n items, but for a common part."""
-    steep = [2.0 * response.reference * (points[some] - belief.mean) for some in (rows, others)]
+    steep = [2.0 * response.typical_k * (points[some] - belief.mean) for some in (rows, others)]
     covariance: FloatArray = np.einsum("md,nd->mn", np.einsum("md,de->me", steep[0], belief.covariance), steep[1])
     found = belief.residuals
     if found is None:
@@ -49,14 +49,14 @@ def utility_covariance(
 def own_deviations(points: FloatArray, belief: Belief, response: Response) -> FloatArray:
     """Return the (n,) deviations of the utilities less the common part that is 0 for an item at the mean."""
     centred = points - belief.mean
-    variance = (2.0 * response.reference) ** 2 * np.einsum("nd,de,ne->n", centred, belief.covariance, centred)
+    variance = (2.0 * response.typical_k) ** 2 * np.einsum("nd,de,ne->n", centred, belief.covariance, centred)
     found = belief.residuals
     if found is not None:
         unit = residual_unit(points, response)
         residual = np.full(len(points), found.deviation**2)
         residual[found.rows] = np.diag(found.covariance)
         variance += unit**2 * residual
-        steep = 2.0 * response.reference * centred[found.rows]
+        steep = 2.0 * response.typical_k * centred[found.rows]
         variance[found.rows] += 2.0 * unit * np.einsum("sd,ds->s", steep, found.cross)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 

@@ -94,7 +94,7 @@ def _probabilities(response: Response, belief: Belief, logits: FloatArray) -> Fl
     """Return the (S,) probabilities that the first is preferred, one per sample, from logits at the response's k."""
     known = belief.reliability
     if known is None:
-        return np.asarray(0.5 * response.share + (1.0 - response.share) * response.link_function(logits))
+        return np.asarray(0.5 * response.lapse_rate + (1.0 - response.lapse_rate) * response.link_function(logits))
     f = response.link_function(known.k / response.constant * logits)
     return np.asarray(0.5 * known.lapse + (1.0 - known.lapse) * f)
 

@@ -137,7 +137,7 @@ def _info(pair: PairFeatures, selection: Selection, strategy: str) -> QueryInfo:
         candidates=selection.words,
         considered=selection.considered,
         utility=None if np.isnan(selection.utility) else selection.utility,
-        information=max(0.0, float(pair.gaussian("information")[0])),
+        information=max(0.0, float(pair.tabulated("information")[0])),
         probability_left=chance,
         probability_tie=tie,
         gap=selection.gap if selection.gap is not None and np.isfinite(selection.gap) else None,

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from pairseek.core.own_parts import OwnPart, Part
-from pairseek.core.types import BaseCloud, Belief, BeliefInfo, Evidence, FloatArray
+from pairseek.core.types import BaseSampleSource, Belief, BeliefInfo, Evidence, FloatArray
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 
@@ -68,7 +68,7 @@ def posterior_of(posterior: object) -> BasePosterior:
 
 
 @dataclass(frozen=True, eq=False)
-class FixedCloud(BaseCloud):
+class FixedSamples(BaseSampleSource):
     """Samples that were computed together with the belief."""
 
     samples: FloatArray
@@ -96,7 +96,7 @@ def sampled_belief(
         array.flags.writeable = False
     if info.effective_samples is None:
         info = replace(info, effective_samples=effective_samples(weights))
-    return Belief(*moments, info, FixedCloud(samples, weights))
+    return Belief(*moments, info, FixedSamples(samples, weights))
 
 
 class Sloped(Protocol):

@@ -163,7 +163,7 @@ def controlled_moments(
     low, high = prior.box(d)
     few = 1.0 / np.sum(weights**2) < _SAMPLES_PER_CONTROL * count
     # On a half-bounded coordinate the fields used here do not vanish at the face, so Stein's identity fails.
-    if few or not factors.plain or np.any(np.isfinite(low) != np.isfinite(high)):
+    if few or not factors.is_log_concave or np.any(np.isfinite(low) != np.isfinite(high)):
         return mean, covariance
     out = np.empty((-(-n // CHUNK), 2 + count, 2 * count))
     quadratic, link = (*prior.box(d), *prior.quadratic(d)), factors.link

@@ -78,7 +78,7 @@ class EP(BasePosterior):
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
         """Return the belief after these answers."""
         form = PriorForm.of(prior, evidence.slopes.shape[1])
-        if response.unknown or (response.share > 0.0 and len(evidence.offsets)):
+        if response.unknown or (response.lapse_rate > 0.0 and len(evidence.offsets)):
             from pairseek.posteriors.mixture import mixture_belief  # a default search does without it
 
             return mixture_belief(evidence, prior, response, PropagatedNodes(self.points, form), self.points)

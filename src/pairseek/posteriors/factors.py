@@ -41,7 +41,7 @@ class Factors:
     @classmethod
     def of(cls, evidence: Evidence, response: Response, *, factor: float = 1.0, lapse: float | None = None) -> Factors:
         """Return the factors of answers whose logits are multiplied by `factor`, for this lapse or the response's."""
-        share = response.share if lapse is None else lapse
+        share = response.lapse_rate if lapse is None else lapse
         width = response.tie_width
         slopes, offsets, decided = factor * evidence.slopes, factor * evidence.offsets, evidence.decided
         offsets = offsets - width * decided
@@ -64,7 +64,7 @@ class Factors:
         )
 
     @property
-    def plain(self) -> bool:
+    def is_log_concave(self) -> bool:
         """Whether there are no lapses, so that every factor is log-concave."""
         return self.model[0] == 0.0
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from pairseek.core.lazy import cached_property
-from pairseek.core.types import BaseCloud, Belief, BeliefInfo, FloatArray
+from pairseek.core.types import BaseSampleSource, Belief, BeliefInfo, FloatArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.priors import GaussianPrior, Prior, WithinSpan, WithResiduals, is_density
@@ -127,7 +127,7 @@ class GaussianFit:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianCloud(BaseCloud):
+class GaussianSamples(BaseSampleSource):
     """Importance samples from a Gaussian, weighted by the posterior that it approximates."""
 
     mean: FloatArray
@@ -203,8 +203,8 @@ class GaussianCloud(BaseCloud):
             array.flags.writeable = False
         return samples, weights
 
-    def oversampled(self, least: float, n: int) -> GaussianCloud | None:
-        """Return the cloud with as many importance samples for n points as leave `least`; None if they are too many."""
+    def oversampled(self, least: float, n: int) -> GaussianSamples | None:
+        """Return this source with enough importance samples for `least` effective ones; None if that takes too many."""
         counted = effective_samples(self.importance_samples(n)[1])
         factor = self.oversampling
         while counted * factor < least * self.oversampling:
@@ -413,12 +413,12 @@ def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, 
     """
     d = len(fit.mean)
     form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
-    if form.residuals or (form.spanned and factors.plain):
+    if form.residuals or (form.spanned and factors.is_log_concave):
         # Every answer has a direction of its own, as in a Gaussian process, where EP is accurate however sharp the
         # answers are; lines through so many dimensions would say nothing.
         return fit.converged
     # One answer under a Gaussian prior is exact however sharp it is, unless it may be a lapse.
-    if len(factors.offsets) <= 1 and factors.plain and not form.boxed:
+    if len(factors.offsets) <= 1 and factors.is_log_concave and not form.boxed:
         return True
     values = np.linalg.eigvalsh(fit.covariance / form.units)
     if values[0] < _THINNEST * values[-1]:
@@ -479,14 +479,14 @@ def propagated(fit: GaussianFit, factors: Factors, prior: Prior, points: int, se
     """Return the belief with the moments of EP."""
     for array in (fit.mean, fit.covariance):
         array.flags.writeable = False
-    cloud = GaussianCloud(fit.mean, fit.covariance, factors, prior, points)
+    source = GaussianSamples(fit.mean, fit.covariance, factors, prior, points)
     info = BeliefInfo(
         "ep",
         logit_deviation=fit.logit_deviation,
         sweeps=fit.sweeps,
         seconds=seconds,
     )
-    return PointBelief(Belief(fit.mean, fit.covariance, info, cloud), fit.log_evidence, fit)
+    return PointBelief(Belief(fit.mean, fit.covariance, info, source), fit.log_evidence, fit)
 
 
 def importance_sampled(fit: GaussianFit, factors: Factors, prior: Prior, points: int) -> PointBelief:
@@ -501,43 +501,43 @@ def importance_sampled(fit: GaussianFit, factors: Factors, prior: Prior, points:
     least = min(controls, _SAMPLES_PER_DIMENSION * (d + 1.0))
     # In few dimensions a wider proposal costs few effective samples.
     points = max(points, _POINTS_PER_DIMENSION * (d + 1))
-    cloud = GaussianCloud(fit.mean, fit.covariance, factors, prior, points, widening=1.0 + 4.0 / (d + 1.0))
+    source = GaussianSamples(fit.mean, fit.covariance, factors, prior, points, widening=1.0 + 4.0 / (d + 1.0))
     # With lapses there may be modes that no point from this Gaussian reaches.
-    for _ in range(_ROUNDS if fit.converged and factors.plain else 0):
-        counted = effective_samples(cloud.importance_samples(points)[1])
+    for _ in range(_ROUNDS if fit.converged and factors.is_log_concave else 0):
+        counted = effective_samples(source.importance_samples(points)[1])
         if counted < max(_COUNTED * points, least):
             enough = max(_COUNTED_OF_MORE * points, least)
-            more = cloud.oversampled(enough, points)
+            more = source.oversampled(enough, points)
             if more is None:
                 break
             counted = effective_samples(more.importance_samples(points)[1])
             if counted < _NEARLY * enough:
                 break
-            cloud = more
-        samples, weights, log_evidence = cloud.importance_samples(points)
+            source = more
+        samples, weights, log_evidence = source.importance_samples(points)
         if d > _FEW_DIMENSIONS:
-            samples, weights = cloud.draw(points)
+            samples, weights = source.draw(points)
         mean, covariance = controlled_moments(samples, weights, factors, prior)
-        if _moment_distance(cloud, mean, covariance) < _FAR_MOMENTS:
+        if _moment_distance(source, mean, covariance) < _FAR_MOMENTS:
             seconds = time.perf_counter() - began
             info = BeliefInfo("weighted", counted, **facts, seconds=seconds)
             for array in (mean, covariance):
                 array.flags.writeable = False
             # A copy is without the importance samples, which are many.
-            kept = cloud if cloud.oversampling == 1 else replace(cloud)
+            kept = source if source.oversampling == 1 else replace(source)
             return PointBelief(Belief(mean, covariance, info, kept), log_evidence)
-        cloud = replace(cloud, mean=mean, covariance=covariance)
+        source = replace(source, mean=mean, covariance=covariance)
     n = max(_PARTICLES, _PARTICLES_BY_DIMENSION // d)
     belief, gained = tempered_belief(factors, prior, n, _SWEEPS, generator_for(factors, n))
     info = replace(belief.info, **facts, seconds=time.perf_counter() - began)
     return PointBelief(replace(belief, info=info), gained + log_prior_mass(prior, d))
 
 
-def _moment_distance(cloud: GaussianCloud, mean: FloatArray, covariance: FloatArray) -> float:
-    """Return how far moments are from those of the cloud's Gaussian, in its variances, in the worst direction."""
-    root = square_root(cloud.covariance)
+def _moment_distance(source: GaussianSamples, mean: FloatArray, covariance: FloatArray) -> float:
+    """Return how far moments are from those of the source's Gaussian, in its variances, in the worst direction."""
+    root = square_root(source.covariance)
     white = np.linalg.solve(root, np.linalg.solve(root, covariance).T)
-    shift = np.linalg.solve(root, mean - cloud.mean)
+    shift = np.linalg.solve(root, mean - source.mean)
     return float(max(np.max(np.abs(np.linalg.eigvalsh(0.5 * (white + white.T)) - 1.0)), np.sum(shift**2)))
 
 

@@ -46,7 +46,7 @@ def mixture_belief(
     kinds = [Kind(one, math.log(share), evidence_of(evidence, response, one)) for one, share in response.kinds]
     # Importance samples of as many dimensions as there are residual utilities would be too uneven.
     sampled = not inference.exact and len(evidence.offsets) > 0 and not isinstance(prior, WithResiduals)
-    lapsing = sampled and not (response.lapse_prior is None and response.share == 0.0)
+    lapsing = sampled and not (response.lapse_prior is None and response.lapse_rate == 0.0)
 
     def inferred(*, all_lapses: bool) -> list[Node]:
         return [

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from pairseek.core.lazy import cached_property
-from pairseek.core.types import BaseCloud, FloatArray, IntArray
+from pairseek.core.types import BaseSampleSource, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
 from pairseek.numerics.covariances import square_root
@@ -74,7 +74,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianMixture(BaseCloud):
+class GaussianMixture(BaseSampleSource):
     """The mixture of the posteriors at the nodes, as the source of samples of a belief.
 
     Attributes
@@ -147,7 +147,7 @@ class GaussianMixture(BaseCloud):
 
 
 @dataclass(frozen=True, eq=False)
-class JointSamples(BaseCloud):
+class JointSamples(BaseSampleSource):
     """Importance samples of the user point from the mixture of Gaussians, with the exact likelihood at every node.
 
     Attributes

@@ -249,7 +249,7 @@ def lapse_nodes(response: Response, answers: int) -> tuple[list[float], list[flo
     """Return the nodes of the lapse after so many answers, and their prior probabilities."""
     prior = response.lapse_prior
     if prior is None:
-        return [response.share], [1.0]
+        return [response.lapse_rate], [1.0]
     least = _LAPSES if response.factor_prior is not None else _LAPSES_ALONE
     nodes, shares = _jacobi(prior, max(least, min(_MOST_LAPSES, -(-answers // _ANSWERS_PER_LAPSE))))
     return nodes, [(1.0 - prior.random) * share for share in shares]

@@ -28,7 +28,7 @@ def reliability_of(source: GaussianMixture | JointSamples, kinds: tuple[Kind, ..
     looks = own & (found.lapse < 1.0)
     weights, logs = found.weight[looks] / max(float(np.sum(found.weight[looks])), 1e-300), found.log_factor[looks]
     mean = float(np.sum(weights * logs))
-    reference = response.typical_reliability * response.reference
+    reference = response.typical_reliability * response.typical_k
     return Reliability(
         typical_k=reference * math.exp(mean),
         spread=math.sqrt(max(float(np.sum(weights * (logs - mean) ** 2)), 0.0)),

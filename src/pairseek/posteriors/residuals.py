@@ -22,7 +22,7 @@ import numpy as np
 
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import (
-    BaseCloud,
+    BaseSampleSource,
     Belief,
     BeliefInfo,
     Evidence,
@@ -31,7 +31,7 @@ from pairseek.core.types import (
     Reliability,
     Residuals,
     SampleReliability,
-    cloud_of,
+    sample_source_of,
 )
 from pairseek.errors import Unsupported
 from pairseek.model.priors import GaussianPrior, Prior, UniformBox, WithinSpan, WithResiduals
@@ -157,7 +157,7 @@ def _mixed(beliefs: Sequence[Belief], weights: FloatArray, log_evidence: float) 
 
 
 @dataclass(frozen=True, eq=False)
-class _MixedSamples(BaseCloud):
+class _MixedSamples(BaseSampleSource):
     """Samples of a mixture of beliefs: those of each, with their weights times that of the belief."""
 
     beliefs: tuple[Belief, ...]
@@ -252,7 +252,7 @@ def _divided(joint: Belief, d: int, rows: IntArray, basis: FloatArray, deviation
     residuals = Residuals(deviation, rows, moments, lambda: _drawn(joint, d, basis, deviation))
     mean, own = np.ascontiguousarray(joint.mean[:d]), np.ascontiguousarray(joint.covariance[:d, :d])
     mean.flags.writeable = own.flags.writeable = False
-    return Belief(mean, own, joint.info, PointCloud(joint, d), joint.reliability, residuals)
+    return Belief(mean, own, joint.info, PointSamples(joint, d), joint.reliability, residuals)
 
 
 def _drawn(joint: Belief, d: int, basis: FloatArray, deviation: float) -> FloatArray:
@@ -263,7 +263,7 @@ def _drawn(joint: Belief, d: int, basis: FloatArray, deviation: float) -> FloatA
 
 
 @dataclass(frozen=True, eq=False)
-class PointCloud(BaseCloud):
+class PointSamples(BaseSampleSource):
     """The samples of the user point, the leading coordinates of a joint belief."""
 
     joint: Belief
@@ -271,7 +271,7 @@ class PointCloud(BaseCloud):
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
         """Return (S, d) points and their weights."""
-        leading = cloud_of(self.joint.cloud).leading
+        leading = sample_source_of(self.joint.sample_source).leading
         if leading is not None:
             points, weights = leading(count, self.d)
         else:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pairseek.core.types import BaseCloud, Belief, Cloud, Evidence, FloatArray, Residuals
+from pairseek.core.types import BaseSampleSource, Belief, Evidence, FloatArray, Residuals, SampleSource
 from pairseek.model.priors import GaussianPrior, Prior, WithinSpan
 
 MANY_DIMENSIONS = 16
@@ -45,7 +45,11 @@ def infer_within_span(infer: Callable[[Evidence, Prior], Belief], evidence: Evid
     for array in (mean, whole):
         array.flags.writeable = False
     return replace(
-        within, mean=mean, covariance=whole, cloud=_Lifted(within.cloud, prior, basis, axes), residuals=residuals
+        within,
+        mean=mean,
+        covariance=whole,
+        sample_source=_Lifted(within.sample_source, prior, basis, axes),
+        residuals=residuals,
     )
 
 
@@ -71,7 +75,7 @@ def _prior_points(prior: GaussianPrior, d: int, count: int) -> tuple[FloatArray,
 
 
 @dataclass(frozen=True, eq=False)
-class _Lifted(BaseCloud):
+class _Lifted(BaseSampleSource):
     """Samples within the span, with the rest of the coordinates drawn from the prior.
 
     Attributes
@@ -82,7 +86,7 @@ class _Lifted(BaseCloud):
         (d, m) Q and LQ.
     """
 
-    within: Cloud
+    within: SampleSource
     prior: GaussianPrior
     basis: FloatArray
     axes: FloatArray

@@ -32,7 +32,7 @@ _GRID = np.arange(-4.0, 7.0, _STEP)
 
 
 @dataclass(frozen=True, eq=False)
-class Shelf:
+class RecommendationPool:
     """Items that may be recommended, and what is believed of them.
 
     Attributes
@@ -66,7 +66,7 @@ class Shelf:
     @cached_property
     def utilities(self) -> FloatArray:
         """(n,) expectations of appeal - k|w - x|² + ε, -inf for items that may not be recommended."""
-        belief, k = self.belief, self.response.reference
+        belief, k = self.belief, self.response.typical_k
         square = squared_distances(self.items.coordinates, belief.mean)
         out = self.items.appeal - k * (square + np.trace(belief.covariance))
         if belief.residuals is not None:
@@ -91,7 +91,7 @@ def typical_unit(items: Items, noise: str) -> float:
     return residual_unit(items.coordinates, Logistic(1.0, noise))  # type: ignore[arg-type]
 
 
-def best_probabilities(shelf: Shelf, rows: IntArray) -> FloatArray:
+def best_probabilities(pool: RecommendationPool, rows: IntArray) -> FloatArray:
     """Return the (m,) posterior probabilities that items of these rows are the best of all that may be recommended.
 
     Without residual utilities the best item follows from the point: each item has the share of the samples for which it
@@ -99,14 +99,14 @@ def best_probabilities(shelf: Shelf, rows: IntArray) -> FloatArray:
     probabilities of all items sum to 1, of more than 2048 to about 1 %. That of an item does not depend on what else is
     asked for.
     """
-    if shelf.belief.residuals is not None:
-        return _residual_chances(shelf, shelf.belief.residuals, rows)
-    allowed = shelf.allowed
+    if pool.belief.residuals is not None:
+        return _residual_chances(pool, pool.belief.residuals, rows)
+    allowed = pool.allowed
     if len(allowed) == 1:
         return np.ones(len(rows))
-    items = shelf.items if shelf.rows is None else shelf.items.subset(allowed)
-    best = best_items(items, shelf.belief.samples, shelf.response)
-    chances = np.bincount(best, weights=shelf.belief.weights, minlength=items.n)
+    items = pool.items if pool.rows is None else pool.items.subset(allowed)
+    best = best_items(items, pool.belief.samples, pool.response)
+    chances = np.bincount(best, weights=pool.belief.weights, minlength=items.n)
     return np.asarray(chances[np.searchsorted(allowed, rows)])
 
 
@@ -125,7 +125,7 @@ def best_items(items: Items, points: FloatArray, response: Response) -> IntArray
 
     It beats every other item more often than not, under every noise kind and for a person of any reliability.
     """
-    tree = _index(items, response.reference)
+    tree = _index(items, response.typical_k)
     if tree.m > items.d:
         points = np.column_stack([points, np.zeros(len(points))])
     if tree.m <= _MOST_OF_A_TREE:
@@ -143,7 +143,7 @@ def best_items(items: Items, points: FloatArray, response: Response) -> IntArray
     return out
 
 
-def _residual_chances(shelf: Shelf, found: Residuals, wanted: IntArray) -> FloatArray:
+def _residual_chances(pool: RecommendationPool, found: Residuals, wanted: IntArray) -> FloatArray:
     """Return the probabilities of being the best item where utilities have residuals.
 
     For each of some samples of the point and of the residual utilities of the items shown so far, the residual
@@ -152,19 +152,19 @@ def _residual_chances(shelf: Shelf, found: Residuals, wanted: IntArray) -> Float
     z = (t - u_j)/σ. The best item shown so far is therefore the best of all with the probability F(its utility), and
     each other item with the integral of its density above that utility.
     """
-    shown = found.rows[np.isfinite(shelf.utilities[found.rows])]
-    rows, counts = _counted(shelf, np.union1d(shelf.highest(_COUNTED), shown))
-    some, weights = _some_samples(shelf.belief.weights, min(max(_WORK // len(rows), _FEWEST), _SAMPLES))
-    points = shelf.belief.samples[some]
-    told = _levels(shelf, points, shown) + shelf.unit * found.samples[np.ix_(some, np.isin(found.rows, shown))]
+    shown = found.rows[np.isfinite(pool.utilities[found.rows])]
+    rows, counts = _counted(pool, np.union1d(pool.highest(_COUNTED), shown))
+    some, weights = _some_samples(pool.belief.weights, min(max(_WORK // len(rows), _FEWEST), _SAMPLES))
+    points = pool.belief.samples[some]
+    told = _levels(pool, points, shown) + pool.unit * found.samples[np.ix_(some, np.isin(found.rows, shown))]
     rival = told.max(axis=1, initial=-np.inf)
-    chances, others = np.zeros(shelf.items.n), np.isin(rows, shown, invert=True)
+    chances, others = np.zeros(pool.items.n), np.isin(rows, shown, invert=True)
     beaten = np.ones(len(points))
     if np.any(others):
         new = wanted[np.isin(wanted, shown, invert=True)]
-        level = _levels(shelf, points, rows[others])
-        unmet = _Unmet(level, counts[others], rival, shelf.unit * found.deviation)
-        each = weights[:, None] * unmet.chances(_levels(shelf, points, new))
+        level = _levels(pool, points, rows[others])
+        unmet = _Unmet(level, counts[others], rival, pool.unit * found.deviation)
+        each = weights[:, None] * unmet.chances(_levels(pool, points, new))
         # Each item's sum by itself, so that its last digits do not depend on the other items asked for.
         chances[new] = np.ascontiguousarray(each.T).sum(axis=1)
         beaten = unmet.beaten
@@ -236,13 +236,13 @@ def _smooth(table: FloatArray, places: FloatArray) -> FloatArray:
     )
 
 
-def _levels(shelf: Shelf, points: FloatArray, rows: IntArray) -> FloatArray:
+def _levels(pool: RecommendationPool, points: FloatArray, rows: IntArray) -> FloatArray:
     """Return the (s, m) utilities appeal - k|w - x|² of some items for (s, d) points."""
     square = np.zeros((len(points), len(rows)))
     # One coordinate after the other: an array of three axes would take d times the memory.
-    for own, others in zip(points.T, shelf.items.coordinates[rows].T, strict=True):
+    for own, others in zip(points.T, pool.items.coordinates[rows].T, strict=True):
         square += (own[:, None] - others) ** 2
-    return np.asarray(shelf.items.appeal[rows] - shelf.response.reference * square)
+    return np.asarray(pool.items.appeal[rows] - pool.response.typical_k * square)
 
 
 def _some_samples(weights: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
@@ -260,9 +260,9 @@ def _some_samples(weights: FloatArray, size: int) -> tuple[IntArray, FloatArray]
     return np.asarray(rows, dtype=np.int64), np.full(size, 1.0 / size)
 
 
-def _counted(shelf: Shelf, top: IntArray) -> tuple[IntArray, FloatArray]:
+def _counted(pool: RecommendationPool, top: IntArray) -> tuple[IntArray, FloatArray]:
     """Return ascending rows that stand for all items that may be recommended, and how many each stands for."""
-    allowed = shelf.allowed
+    allowed = pool.allowed
     if len(allowed) <= len(top) + _COUNTED:
         return allowed, np.ones(len(allowed))
     # A grid over the rows: equal answers give equal numbers.

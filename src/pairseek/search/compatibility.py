@@ -243,10 +243,10 @@ def check_inference(response: Response, posterior: Posterior, prior: Prior, d: i
         raise Unsupported(
             f"{kind} cannot infer k or a lapse, and the response is {response!r}: use EP(), or give numbers"
         )
-    if response.share > 0.0 and not able.takes_lapses:
+    if response.lapse_rate > 0.0 and not able.takes_lapses:
         raise Unsupported(
-            f"{kind} needs a log-concave posterior, which lapse={response.share:g} does not give: use Particles(), "
-            f"or lapse=0"
+            f"{kind} needs a log-concave posterior, which lapse={response.lapse_rate:g} does not give: "
+            f"use Particles(), or lapse=0"
         )
 
 

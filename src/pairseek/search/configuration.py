@@ -12,7 +12,7 @@ from pairseek._version import MODEL_VERSION
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, IntArray, ItemId, Side
 from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.model.catalogues import GoneItem, Selected, askable_rows, part_of
+from pairseek.model.catalogues import RemovedItem, Selected, askable_rows, part_of
 from pairseek.model.curvature import extended_items
 from pairseek.model.items import Asked, Items, Space
 from pairseek.model.priors import AnyPrior, Prior, check_prior
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pairseek.people.population import Population
 
 
-class Parts(TypedDict, total=False):
+class SearchParts(TypedDict, total=False):
     """Parts of a search besides its stop rules and its goal; None stands for a default."""
 
     response: Response | None
@@ -59,7 +59,7 @@ class Parts(TypedDict, total=False):
     rest: Rest | None
 
 
-PARTS = tuple(Parts.__annotations__)
+PARTS = tuple(SearchParts.__annotations__)
 """Their names."""
 
 
@@ -98,7 +98,7 @@ class SearchConfiguration:
     askable_choice: int | list[ItemId] | None = None
     own: Mapping[str, Any] = field(default_factory=dict, repr=False)
     given: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    removed: Mapping[ItemId, GoneItem] = field(default_factory=dict, repr=False)
+    removed: Mapping[ItemId, RemovedItem] = field(default_factory=dict, repr=False)
 
     @classmethod
     def resolved(
@@ -109,7 +109,7 @@ class SearchConfiguration:
         goal: str = "taste",
         askable: Selected = None,
         stop: StopRule | Sequence[StopRule] | int | None = None,
-        **parts: Unpack[Parts],
+        **parts: Unpack[SearchParts],
     ) -> Self:
         """Return the configuration of these parts: fill in the defaults, and reject what does not go together.
 
@@ -196,7 +196,7 @@ class SearchConfiguration:
             return value
         return self.items._side(value)
 
-    def with_removed(self, removed: Mapping[ItemId, GoneItem]) -> Self:
+    def with_removed(self, removed: Mapping[ItemId, RemovedItem]) -> Self:
         """Return the same configuration with items that are no longer in the catalogue."""
         return replace(self, removed=dict(removed))
 
@@ -223,7 +223,7 @@ def _askable_choice(items: Items | Space, askable: Selected, rows: IntArray | No
 
 def _from_population(
     population: Population, items: Items | Space, response: Response | None, prior: AnyPrior | None
-) -> tuple[Items, Parts]:
+) -> tuple[Items, SearchParts]:
     """Return the items with the appeal of the population, and its response and prior where none is given."""
     from pairseek.people.population import Population
 

@@ -45,7 +45,7 @@ def infer(configuration: SearchConfiguration, events: Sequence[Event]) -> Belief
     if not configuration.removed or belief.residuals is None:
         return belief
     rows = belief.residuals.rows
-    return belief.at(np.where(rows < configuration.catalogue.n, rows, -1))
+    return belief.for_catalogue(np.where(rows < configuration.catalogue.n, rows, -1))
 
 
 def next_pair(
@@ -92,7 +92,9 @@ def belief_about(configuration: SearchConfiguration, belief: Belief, items: Item
     if belief.residuals is None or items is configuration.items:
         return belief
     ids, there = configuration.catalogue.ids, items._catalogue(Unsupported("a continuous Space has no items"))
-    return belief.at(np.array([there.find(ids[row]) for row in belief.residuals.rows.tolist()], dtype=np.int64))
+    return belief.for_catalogue(
+        np.array([there.find(ids[row]) for row in belief.residuals.rows.tolist()], dtype=np.int64)
+    )
 
 
 def _generator(seed: int, purpose: int, events: int = 0, index: int = 0) -> np.random.Generator:

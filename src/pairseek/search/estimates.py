@@ -222,7 +222,7 @@ def reliability_estimate(belief: Belief, response: Response, spread: float) -> R
     try:
         usual = dataclasses.replace(response, k=None, lapse=0.0).for_spread(spread).constant
     except InvalidParameter:  # decaying noise at a scale without a default k
-        usual = response.reference
+        usual = response.typical_k
     ks, lapses, weights = known.distribution()
     f = response.link_function(response.typical * ks / usual)
     agreement = np.asarray(0.5 * lapses + (1.0 - lapses) * f)

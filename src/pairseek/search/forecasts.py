@@ -66,7 +66,7 @@ def expected_path(
     """
     spread = 0.0 if belief.reliability is None else belief.reliability.spread
     variance = 2.0 * (response.typical_reliability * response.residual_deviation) ** 2
-    bits = table(response.stand_in.link, "information", spread, response.share, variance=variance)
+    bits = table(response.stand_in.link, "information", spread, response.lapse_rate, variance=variance)
     if variance > 0.0:
         # What an answer tells of the residual utilities of two items says nothing of the point.
         bits = np.ascontiguousarray(np.maximum(bits - bits[:1], 0.0))
@@ -145,7 +145,7 @@ def _steepness(
     points, appeal = items.coordinates[rows], items.appeal[rows]
     places = belief.mean + (_normals(items.d) * lengths) @ axes.T
     # Items that are next to each other in the order by utility have a plane near the place.
-    cost = response.reference * (np.sum(points**2, axis=1) - 2.0 * places @ points.T) - appeal
+    cost = response.typical_k * (np.sum(points**2, axis=1) - 2.0 * places @ points.T) - appeal
     order = np.argsort(cost, axis=1)
     lags = [lag for lag in _LAGS if lag < len(rows)]
     first = np.concatenate([order[:, :-lag] for lag in lags], axis=1)
@@ -158,7 +158,7 @@ def _steepness(
     present = _looked_up(bits, np.repeat(logits[0], items.d), (along[0] * lengths).ravel()).max()
     # A logit of mean m tells less than one of mean 0; for small deviations that is a factor on the deviation.
     alone = (
-        table(response.stand_in.link, "information", lapse=response.share)
+        table(response.stand_in.link, "information", lapse=response.lapse_rate)
         if response.residual_deviation > 0.0
         else bits
     )

@@ -74,7 +74,7 @@ def expected_gains(context: SelectionContext, size: int, *, repeats: bool) -> It
     courses = _Courses(
         expected_utilities(points, context.appeal, context.belief, response)[rows] / unit,
         utility_covariance(points, rows, rows, context.belief, response) / unit**2,
-        (response.typical_reliability, response.share),
+        (response.typical_reliability, response.lapse_rate),
         size,
         _resting(context, rows) & (not repeats),
     )

@@ -17,7 +17,7 @@ from pairseek.model.responses import Response
 from pairseek.pairs import item_utilities
 from pairseek.pairs.features import typical_response
 from pairseek.search import engine
-from pairseek.search.best_items import Shelf, best_probabilities, typical_unit
+from pairseek.search.best_items import RecommendationPool, best_probabilities, typical_unit
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.estimates import Estimate
 
@@ -58,9 +58,9 @@ def recommend(
     unit = typical_unit(own, typical.noise_kind.name)
     rows = permitted_rows(items, only, exclude)
     belief = engine.belief_about(configuration, estimate.belief, items)
-    shelf = Shelf(items, configuration.modelled(items), belief, typical, unit, rows)
+    pool = RecommendationPool(items, configuration.modelled(items), belief, typical, unit, rows)
     by_utility = configuration.goal.name == "list"
-    return recommendations(shelf, estimate, count, by_utility=by_utility, diversity=diversity)
+    return recommendations(pool, estimate, count, by_utility=by_utility, diversity=diversity)
 
 
 def _catalogue(own: Items, among: Items | None) -> Items:
@@ -105,17 +105,17 @@ def _from_index(
         rows = belief.residuals.rows.tolist()
         shown = {items.ids[row]: mean for row, mean in zip(rows, means, strict=True) if row >= 0}
     names: list[Any] = [None if some is None else list(some) for some in (only, exclude)]
-    return among.recommend(belief, typical.reference, count, shown=shown, only=names[0], exclude=names[1])
+    return among.recommend(belief, typical.typical_k, count, shown=shown, only=names[0], exclude=names[1])
 
 
 def expected_utilities(items: Items, belief: Belief, response: Response) -> FloatArray:
     """Return the (n,) expectations of appeal - k|w - x|² + ε."""
     utility = item_utilities.expected_utilities(items.coordinates, items.appeal, belief, response)
-    return np.asarray(utility - response.reference * np.trace(belief.covariance))
+    return np.asarray(utility - response.typical_k * np.trace(belief.covariance))
 
 
 def recommendations(
-    shelf: Shelf, estimate: Estimate, count: int, *, by_utility: bool = False, diversity: float = 0.0
+    pool: RecommendationPool, estimate: Estimate, count: int, *, by_utility: bool = False, diversity: float = 0.0
 ) -> Recommendations:
     """Return the items most likely to be the best, equally likely ones by expected utility.
 
@@ -125,15 +125,15 @@ def recommendations(
     count = whole(count, "the count of recommend")
     if not (is_number(diversity) and 0.0 <= diversity <= 1.0):
         raise InvalidParameter(f"diversity is {diversity!r}: give a share of a distance, from 0 to 1")
-    items, utility, allowed = shelf.own, shelf.utilities, shelf.allowed
+    items, utility, allowed = pool.own, pool.utilities, pool.allowed
     count = min(count, len(allowed))
-    if shelf.belief.residuals is None and not by_utility:
+    if pool.belief.residuals is None and not by_utility:
         distance = np.linalg.norm(items.coordinates[allowed] - estimate.point, axis=1)
-        order = allowed[np.lexsort((distance, -utility[allowed], -best_probabilities(shelf, allowed)))]
+        order = allowed[np.lexsort((distance, -utility[allowed], -best_probabilities(pool, allowed)))]
     else:
-        order = shelf.highest(max(_MANY_TIMES * count, _POOL) if diversity else count)
+        order = pool.highest(max(_MANY_TIMES * count, _POOL) if diversity else count)
     order = _apart(items, order, count, diversity)
-    chances = best_probabilities(shelf, order)
+    chances = best_probabilities(pool, order)
     distances = np.linalg.norm(items.coordinates[order] - estimate.point, axis=1)
     found = (
         Recommendation(items.ids[i], items.labels[i], chance, float(utility[i]), away)

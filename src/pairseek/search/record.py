@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 from pairseek.core.types import JSON, Event, Query
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidFile, PairseekError
-from pairseek.model.catalogues import GoneItem
+from pairseek.model.catalogues import RemovedItem
 from pairseek.search import serialization
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.state import SearchState
@@ -43,7 +43,7 @@ class SearchRecord:
     seed: int
     events: Sequence[Event]
     pending: Sequence[Query]
-    removed: Sequence[GoneItem]
+    removed: Sequence[RemovedItem]
 
     @classmethod
     def of(cls, state: SearchState, pending: Sequence[Query]) -> Self:
@@ -57,7 +57,7 @@ class SearchRecord:
             whole(record["seed"], "the seed", 0),
             [form.event_from(event) for event in record["events"]],
             [form.query_from(query) for query in record["pending"]],
-            [GoneItem.of_record(item) for item in record.get("gone", [])],
+            [RemovedItem.of_record(item) for item in record.get("gone", [])],
         )
 
     def written(self, form: Form) -> JSON:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.core.types import JSON, ItemId, Query, Side
 from pairseek.errors import (
+    CatalogueMismatch,
     InvalidFile,
     InvalidParameter,
     InvalidToken,
-    OtherCatalogue,
 )
-from pairseek.model.catalogues import GoneItem, Selected, gone_items
+from pairseek.model.catalogues import RemovedItem, Selected, removed_items
 from pairseek.model.item_records import items_from
 from pairseek.model.items import Items
 from pairseek.search import serialization
@@ -44,7 +44,7 @@ def carried(record: SearchRecord, configuration: SearchConfiguration, before: It
     known = {item.id for item in removed}
     sides = [side for event in record.events for side in (event.left, event.right)]
     names = [side for side in sides if not isinstance(side, tuple) and side not in known]
-    removed += gone_items(names, before, items)
+    removed += removed_items(names, before, items)
     kept = [query for query in record.pending if min(items.find(query.left), items.find(query.right)) >= 0]
     return replace(record, pending=kept, removed=removed).restored(configuration)
 
@@ -70,9 +70,9 @@ def moved(
 
 
 def check_dimension(before: Items, items: Items) -> None:
-    """Raise `OtherCatalogue` if the answers of a search cannot carry over to other items."""
+    """Raise `CatalogueMismatch` if the answers of a search cannot carry over to other items."""
     if items.d != before.d:
-        raise OtherCatalogue(
+        raise CatalogueMismatch(
             f"the items have {items.d} coordinates and those of the search have {before.d}: place both by the same map"
         )
 
@@ -182,7 +182,7 @@ def _light_part(kind: str, record: Any, given: object) -> Any:
     if isinstance(record, Mapping) and "sha256" in record:
         if given is None or serialization.digest(serialization.encode(given)) != record["sha256"]:
             what = "is missing" if given is None else "is another one"
-            raise OtherCatalogue(
+            raise CatalogueMismatch(
                 f"the search had a {kind} that its record only names, and it {what}: give it again, {kind}=..., or the "
                 f"population that it came from"
             )
@@ -197,7 +197,7 @@ def named_catalogue(name: str, catalogues: Iterable[Items]) -> Items:
         if isinstance(name, str) and name and items.hash.startswith(name):
             return items
     given = " and ".join(dict.fromkeys(items.hash[:16] for items in known))
-    raise OtherCatalogue(
+    raise CatalogueMismatch(
         f"this search is about the catalogue {str(name)[:16]}, and the given items are {given}: give the items "
         f"that it was begun with, or catalogues=[...] with the earlier ones"
     )
@@ -260,7 +260,7 @@ def from_token(token: str, items: Items, key: Key, catalogues: Iterable[Items], 
     if model is not None:
         _check_model(model, "the token", InvalidToken, ": begin a new session")
     if short_configuration(serialization.digest(given)) != content.configuration:
-        raise OtherCatalogue(
+        raise CatalogueMismatch(
             "the token belongs to a search with other settings: give the arguments that the search was begun with"
         )
     known = [catalogue, items, *catalogues]
@@ -280,7 +280,7 @@ def from_token(token: str, items: Items, key: Key, catalogues: Iterable[Items], 
         events.append(serialization.event_of_light(event))
     pending = [Query(serialization.query_name(count, i), side(a), side(b)) for a, b, count, i in content.pending]
     sides = [name for event in events for name in (event.left, event.right)]
-    removed: list[GoneItem] = []
+    removed: list[RemovedItem] = []
     for book in books[1:]:
-        removed += gone_items([name for name in sides if book.find(name) >= 0], book, catalogue)  # type: ignore[misc]
+        removed += removed_items([name for name in sides if book.find(name) >= 0], book, catalogue)  # type: ignore[misc]
     return carried(SearchRecord(content.seed, events, pending, removed), configuration, books[0])

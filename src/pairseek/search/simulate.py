@@ -63,7 +63,7 @@ class SimulatedUser:
                 f"a user's response is {response!r}: give an instance, such as Logistic(k=1.5), or None"
             )
         if response is not None:
-            _ = response.constant, response.share  # raises InvalidParameter where they are not set
+            _ = response.constant, response.lapse_rate  # raises InvalidParameter where they are not set
         generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
         seed = int(generator.integers(2**63))
         for name, value in (("point", place), ("response", response), ("seed", seed)):

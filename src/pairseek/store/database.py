@@ -144,7 +144,7 @@ class Database:
             except (DBAPIError, sa.exc.TimeoutError) as error:
                 if isinstance(error, _CALLERS):
                     raise
-                if attempt == _TRIES - 1 or not _passing(error):
+                if attempt == _TRIES - 1 or not _is_transient(error):
                     raise unavailable(error) from error
                 # Jitter prevents repeated collisions.
                 time.sleep(_PAUSE * 2**attempt * (0.5 + random.random()))
@@ -197,7 +197,7 @@ def unavailable(error: Exception) -> StoreUnavailable:
     return StoreUnavailable(what, text)
 
 
-def _passing(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     if isinstance(error, sa.exc.TimeoutError):
         return False
     original = getattr(error, "orig", None)

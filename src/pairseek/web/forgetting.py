@@ -22,7 +22,7 @@ from pairseek.store.database import Database, stamp
 from pairseek.store.deletion import Deleted
 from pairseek.web.errors import Problem
 from pairseek.web.rounds import attempt_all
-from pairseek.web.sessions.parts import Parts, dropped_record
+from pairseek.web.sessions.parts import SessionParts, dropped_record
 from pairseek.web.studies.catalogue import Catalogue, Study
 
 T = TypeVar("T")
@@ -147,7 +147,7 @@ def _replace_parts(connection: sa.Connection, study: Study, versions: Sequence[i
         deletion.replace_parts(connection, ended, dropped_record(version))
     for number in {one.catalogue for one in began if not one.finished}:
         going = [one.id for one in began if not one.finished and one.catalogue == number]
-        record = Parts.resolved(study.configuration, study.at(number).items).record
+        record = SessionParts.resolved(study.configuration, study.at(number).items).record
         deletion.replace_parts(connection, going, record, without=_ESTIMATES)
     reasons = {
         one.id: f"began with population {one.population}, which was learned from a participant who was forgotten"

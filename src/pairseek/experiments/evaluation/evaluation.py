@@ -16,7 +16,7 @@ from pairseek.core.validation import one_of, whole
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter
 from pairseek.experiments.evaluation.replay import Person, Popularity, replayed
 from pairseek.experiments.evaluation.results import EvaluationResults, agreement_of
-from pairseek.experiments.evaluation.specification import WITHHOLD, Evaluation, HoldOut, Ties, ways
+from pairseek.experiments.evaluation.specification import WITHHOLD, Evaluation, HoldOut, Ties, arms
 from pairseek.experiments.runs.plan import Outcome, RunStatus, Task
 from pairseek.experiments.runs.runner import run_plan
 from pairseek.model.items import Items
@@ -77,7 +77,7 @@ class _People:
             seed = int(np.random.SeedSequence([self.plan.seed, _SEARCH, task.group, row]).generate_state(1)[0])
             rows, seconds, asked = replayed(
                 Person.of(self.choices, row, withhold=self.plan.withhold, seed=self.plan.seed),
-                self.plan.ways[task.arm],
+                self.plan.arms[task.arm],
                 population,
                 self.items,
                 popular,
@@ -232,7 +232,7 @@ def evaluate(
         ).encode()
     )
     plan = Evaluation(
-        ways(tuple(strategies) or (_strategy(goal),)),
+        arms(tuple(strategies) or (_strategy(goal),)),
         tuple(answers),
         hold_out,
         held.shape[1],

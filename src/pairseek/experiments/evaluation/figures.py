@@ -66,18 +66,18 @@ def draw(results: EvaluationResults, folder: Path, *, title: str = "", goal: Goa
         return save([NamedFigure("evaluation", caption, figure)], folder)
 
 
-def _line(results: EvaluationResults, way: str) -> Line:
-    return _OWN.get(way) or line_of(way, results.plan.labels)
+def _line(results: EvaluationResults, arm: str) -> Line:
+    return _OWN.get(arm) or line_of(arm, results.plan.labels)
 
 
 def _against_answers(axes: Axes, results: EvaluationResults, measure: str, title: str) -> None:
     counts = np.array(results.plan.answers)
-    for way in results.plan.labels:
-        if measure in ("gain", "liked") and way == POPULARITY:
+    for arm in results.plan.labels:
+        if measure in ("gain", "liked") and arm == POPULARITY:
             continue
-        mean, error = results.curve(way, measure)
-        line = _line(results, way)
-        axes.plot(counts, mean, color=line.colour, linestyle=line.dash, marker=line.marker, markersize=4, label=way)
+        mean, error = results.curve(arm, measure)
+        line = _line(results, arm)
+        axes.plot(counts, mean, color=line.colour, linestyle=line.dash, marker=line.marker, markersize=4, label=arm)
         axes.fill_between(counts, mean - error, mean + error, color=line.colour, alpha=0.15, linewidth=0)
     axes.set_title(title)
     axes.set_xlabel("answers")
@@ -90,10 +90,10 @@ def _calibration(axes: Axes, results: EvaluationResults) -> None:
         default=results.plan.answers[0],
     )
     axes.plot([0.5, 1.0], [0.5, 1.0], color=FAINT, linewidth=0.9)
-    for way in results.plan.labels:
-        bins = results.calibration(way, last)
+    for arm in results.plan.labels:
+        bins = results.calibration(arm, last)
         if bins:
-            line = _line(results, way)
+            line = _line(results, arm)
             predicted, share, _ = zip(*bins, strict=True)
             axes.plot(predicted, share, color=line.colour, linestyle=line.dash, marker=line.marker or "x", markersize=4)
     axes.set_title(f"Calibration after {last} answers")

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek.experiments.evaluation.picks import pick_measures, values_of
-from pairseek.experiments.evaluation.specification import PICKS, PREDICTIONS, WITHHOLD, Ties, Way
+from pairseek.experiments.evaluation.specification import PICKS, PREDICTIONS, WITHHOLD, Arm, Ties
 from pairseek.model.items import Items
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.sources import Candidates, ListedPairs, Rest
@@ -143,7 +143,7 @@ def plain_items(population: Population, items: Items | None) -> Items:
 
 def replayed(
     person: Person,
-    way: Way,
+    arm: Arm,
     population: Population,
     items: Items | None,
     popularity: Popularity,
@@ -162,21 +162,21 @@ def replayed(
     """
     popular = popularity.chance(person)
     askable = person.askable
-    if way.strategy is None:
+    if arm.strategy is None:
         scored = person.withheld if person.withheld.any() else ~person.withheld
         tau = _tau(popularity.score, person, scored)
         row = _measured(popular[scored], popular[scored], popular[scored], tau)
         row += pick_measures(popularity.score, person.value, ())
         return [row if count <= len(askable) else _NOTHING for count in answers], [0.0] * len(answers), 0
-    catalogue = population.items if way.population else plain_items(population, items)
+    catalogue = population.items if arm.population else plain_items(population, items)
     search = Search(
         catalogue,
-        strategy=way.strategy,
+        strategy=arm.strategy,
         posterior=None if samples is None else Particles(samples),
         candidates=ListedPairs(tuple(map(tuple, askable.tolist()))),
         rest=Rest(pair=len(askable)),
         rng=seed,
-        population=population if way.population else None,
+        population=population if arm.population else None,
     )
     decided = len(askable) - len(person.tied) if ties == "tie" else len(askable)
     winners = {frozenset(pair): catalogue.ids[pair[0]] for pair in askable[:decided].tolist()}

@@ -84,7 +84,7 @@ class EvaluationResults:
     plan
         The evaluation.
     values
-        (splits, ways, people, answers, measures); NaN where a person had no pair left to ask or to predict.
+        (splits, arms, people, answers, measures); NaN where a person had no pair left to ask or to predict.
     people
         Names of the held-out people, split by split.
     agreement
@@ -112,7 +112,7 @@ class EvaluationResults:
     (2,)
     >>> results.each("Random", "log_loss").shape   # replays, answer counts
     (2, 2)
-    >>> [row["way"] for row in results.summary()][::2]
+    >>> [row["arm"] for row in results.summary()][::2]
     ['InfoGain', 'Random', 'plain model', 'popularity']
     """
 
@@ -132,31 +132,31 @@ class EvaluationResults:
         run: JSON,
     ) -> EvaluationResults:
         """Build the arrays from the outcomes of all replays."""
-        shape = (plan.splits, len(plan.ways), plan.people)
+        shape = (plan.splits, len(plan.arms), plan.people)
         values = np.array([outcomes[Task(*index)].values for index in np.ndindex(shape)])
         return cls(plan, values.reshape(*shape, len(plan.answers), len(plan.measures)), people, agreement, run)
 
-    def each(self, way: str, measure: str) -> FloatArray:
+    def each(self, arm: str, measure: str) -> FloatArray:
         """Return the (replays, answers) values, ordered by split."""
-        one_of(way, "way", self.plan.labels)
+        one_of(arm, "arm", self.plan.labels)
         one_of(measure, "measure", self.plan.measures)
-        chosen = self.values[:, self.plan.labels.index(way), :, :, self.plan.measures.index(measure)]
+        chosen = self.values[:, self.plan.labels.index(arm), :, :, self.plan.measures.index(measure)]
         return np.asarray(chosen.reshape(-1, len(self.plan.answers)))
 
-    def curve(self, way: str, measure: str) -> tuple[FloatArray, FloatArray]:
+    def curve(self, arm: str, measure: str) -> tuple[FloatArray, FloatArray]:
         """Return the (answers,) mean and standard error over people.
 
         The values of a person who is held out in several splits are averaged first.
         """
-        values = self._by_person(self.each(way, measure))
+        values = self._by_person(self.each(arm, measure))
         return _mean(values), _error(values)
 
-    def pooled(self, way: str) -> tuple[FloatArray, FloatArray]:
+    def pooled(self, arm: str) -> tuple[FloatArray, FloatArray]:
         """Return the (answers,) accuracy over all predicted pairs of all people, and its standard error.
 
         People are weighted by their number of pairs, unlike in the mean over people.
         """
-        right, pairs = (self._by_person(self.each(way, name)) for name in ("accuracy", "predicted"))
+        right, pairs = (self._by_person(self.each(arm, name)) for name in ("accuracy", "predicted"))
         right, pairs = np.nan_to_num(right), np.nan_to_num(pairs)
         total = np.maximum(pairs.sum(axis=0), 1.0)
         share = (right * pairs).sum(axis=0) / total
@@ -164,17 +164,17 @@ class EvaluationResults:
         away = ((right - share) * pairs) ** 2
         return np.asarray(share), np.asarray(np.sqrt(away.sum(axis=0) * count / (count - 1)) / total)
 
-    def difference(self, ways: tuple[str, str], measure: str, answers: tuple[int, int]) -> tuple[float, float]:
-        """Return mean and standard error of the paired difference between two ways, each at its answer count."""
+    def difference(self, arms: tuple[str, str], measure: str, answers: tuple[int, int]) -> tuple[float, float]:
+        """Return mean and standard error of the paired difference between two arms, each at its answer count."""
         columns = [self.plan.answers.index(count) for count in answers]
-        first, second = (self.each(way, measure)[:, column] for way, column in zip(ways, columns, strict=True))
+        first, second = (self.each(arm, measure)[:, column] for arm, column in zip(arms, columns, strict=True))
         values = self._by_person((first - second)[:, None])
         return float(_mean(values)[0]), float(_error(values)[0])
 
-    def calibration(self, way: str, answers: int) -> list[tuple[float, float, int]]:
+    def calibration(self, arm: str, answers: int) -> list[tuple[float, float, int]]:
         """Return mean predicted probability, observed share and number of pairs for each non-empty bin."""
         column = self.plan.answers.index(answers)
-        sums = {name: np.nansum(self.each(way, name)[:, column]) for name in CALIBRATION}
+        sums = {name: np.nansum(self.each(arm, name)[:, column]) for name in CALIBRATION}
         out = []
         for number in range(len(CALIBRATION) // 3):
             pairs = sums[f"pairs_{number}"]
@@ -184,9 +184,9 @@ class EvaluationResults:
                 )
         return out
 
-    def calibration_error(self, way: str, answers: int) -> float:
+    def calibration_error(self, arm: str, answers: int) -> float:
         """Return the expected calibration error: mean absolute gap of the bins, weighted by pairs."""
-        bins = self.calibration(way, answers)
+        bins = self.calibration(arm, answers)
         return float(np.average([abs(a - b) for a, b, _ in bins], weights=[n for *_, n in bins])) if bins else np.nan
 
     def _by_person(self, values: FloatArray) -> FloatArray:
@@ -199,10 +199,10 @@ class EvaluationResults:
         return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
     def _repr_html_(self) -> str:
-        curves = {way: self.curve(way, "accuracy") for way in self.plan.labels}
-        series = {way: (list(self.plan.answers), mean.tolist()) for way, (mean, _) in curves.items()}
-        rows = [(way, f"{mean[-1]:.1%} ± {error[-1]:.1%}") for way, (mean, error) in curves.items()]
-        header = ("way", f"accuracy after {self.plan.answers[-1]} answers")
+        curves = {arm: self.curve(arm, "accuracy") for arm in self.plan.labels}
+        series = {arm: (list(self.plan.answers), mean.tolist()) for arm, (mean, _) in curves.items()}
+        rows = [(arm, f"{mean[-1]:.1%} ± {error[-1]:.1%}") for arm, (mean, error) in curves.items()]
+        header = ("arm", f"accuracy after {self.plan.answers[-1]} answers")
         drawing = notebook.curves(series, across="answers", up="accuracy")
         people = plural(len({name for split in self.people for name in split}), "recorded person")
         title = f"Evaluation on {people.replace('persons', 'people')}"
@@ -214,16 +214,16 @@ class EvaluationResults:
         return bool(np.isfinite(self.values[..., self.plan.measures.index("regret")]).any())
 
     def summary(self) -> list[JSON]:
-        """Return one row for each way and answer count."""
+        """Return one row for each arm and answer count."""
         rows = []
-        for way in self.plan.labels:
-            curves = {name: self.curve(way, name) for name in MEASURES} | {"pooled_accuracy": self.pooled(way)}
-            present = np.isfinite(self.each(way, "accuracy"))
-            people = np.isfinite(self._by_person(self.each(way, "accuracy"))).sum(axis=0)
+        for arm in self.plan.labels:
+            curves = {name: self.curve(arm, name) for name in MEASURES} | {"pooled_accuracy": self.pooled(arm)}
+            present = np.isfinite(self.each(arm, "accuracy"))
+            people = np.isfinite(self._by_person(self.each(arm, "accuracy"))).sum(axis=0)
             for column, count in enumerate(self.plan.answers):
                 rows.append(
                     {
-                        "way": way,
+                        "arm": arm,
                         "answers": count,
                         "people": int(people[column]),
                         "replays": int(present[:, column].sum()),
@@ -234,7 +234,7 @@ class EvaluationResults:
                             for name, (mean, error) in curves.items()
                             for key, value in ((name, mean[column]), (f"{name}_se", error[column]))
                         },
-                        "calibration_error": self.calibration_error(way, count),
+                        "calibration_error": self.calibration_error(arm, count),
                     }
                 )
         return rows
@@ -252,10 +252,10 @@ class EvaluationResults:
         rows = []
         columns = [self.plan.measures.index(name) for name in MEASURES]
         for index in np.ndindex(self.values.shape[:4]):
-            split, way, person, column = index
-            where = [split + 1, self.people[split][person], self.plan.labels[way], self.plan.answers[column]]
+            split, arm, person, column = index
+            where = [split + 1, self.people[split][person], self.plan.labels[arm], self.plan.answers[column]]
             rows.append([*where, *self.values[index][columns].tolist()])
-        write_result(paths[1], csv_text(["split", "person", "way", "answers", *MEASURES], rows))
+        write_result(paths[1], csv_text(["split", "person", "arm", "answers", *MEASURES], rows))
         return paths
 
 

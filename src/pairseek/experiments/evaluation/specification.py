@@ -27,7 +27,7 @@ _BINS = 5
 PREDICTIONS = ("accuracy", "log_loss", "kendall_tau", "gain", "popular", "alone", "predicted")
 """Measures of the predictions for one person: accuracy; log loss in nats; Kendall's tau between the predicted choices
 and the ranking by expected utility; 1 if the log loss is lower than before any answer on the same pairs; accuracy of
-popularity, and of the same way before any answer, on the same pairs; number of predicted pairs."""
+popularity, and of the same arm before any answer, on the same pairs; number of predicted pairs."""
 PICKS = ("regret", *(f"top_{count}" for count in TOPS), "liked")
 """Measures of the items themselves: value of the person's best item less that of the item of highest expected utility;
 mean value of the 3 and the 5 items of highest expected utility; share of the items shown in questions that the person
@@ -47,21 +47,21 @@ number of correct predictions, and sum of the probabilities."""
 
 
 @dataclass(frozen=True)
-class Way:
-    """A way to ask and predict: a strategy with or without the population, or popularity, which asks nothing."""
+class Arm:
+    """An arm to ask and predict: a strategy with or without the population, or popularity, which asks nothing."""
 
     label: str
     strategy: Utility | None = None
     population: bool = True
 
 
-def ways(strategies: Sequence[Utility]) -> tuple[Way, ...]:
+def arms(strategies: Sequence[Utility]) -> tuple[Arm, ...]:
     """Return the strategies and their baselines: random questions, the plain model, popularity."""
-    found = [Way(default_label(strategy), strategy) for strategy in strategies]
-    if not any(isinstance(way.strategy, Random) for way in found):
-        found.append(Way(default_label(Random()), Random()))
+    found = [Arm(default_label(strategy), strategy) for strategy in strategies]
+    if not any(isinstance(arm.strategy, Random) for arm in found):
+        found.append(Arm(default_label(Random()), Random()))
     active = next((s for s in strategies if not isinstance(s, Random)), InfoGain())
-    return (*found, Way(PLAIN, active, population=False), Way(POPULARITY))
+    return (*found, Arm(PLAIN, active, population=False), Arm(POPULARITY))
 
 
 def strategies_from(text: str) -> list[Utility]:
@@ -90,7 +90,7 @@ class Evaluation:
 
     Parameters
     ----------
-    ways
+    arms
         Ways to ask and predict.
     answers
         Answer counts at which predictions are scored, in increasing order.
@@ -137,7 +137,7 @@ class Evaluation:
     "30 % of each person's pairs were never asked, and are predicted"
     """
 
-    ways: tuple[Way, ...]
+    arms: tuple[Arm, ...]
     answers: tuple[int, ...]
     hold_out: HoldOut
     people: int
@@ -171,8 +171,8 @@ class Evaluation:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the ways."""
-        return tuple(way.label for way in self.ways)
+        """Labels of the arms."""
+        return tuple(arm.label for arm in self.arms)
 
     @property
     def predicted(self) -> str:
@@ -201,11 +201,11 @@ class Evaluation:
             "groups": [{"label": label} for label in self.groups],
             "arms": [
                 {
-                    "label": way.label,
-                    "population": way.population,
-                    **({} if way.strategy is None else {"strategy": strategy_record(way.strategy)}),
+                    "label": arm.label,
+                    "population": arm.population,
+                    **({} if arm.strategy is None else {"strategy": strategy_record(arm.strategy)}),
                 }
-                for way in self.ways
+                for arm in self.arms
             ],
         }
 

@@ -53,7 +53,7 @@ class EPMV(BaseUtility):
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """Return the (m,) utilities, with E f(z) for a Gaussian logit."""
-        return self._utility(candidates, candidates.gaussian("probability"))
+        return self._utility(candidates, candidates.tabulated("probability"))
 
     def shape(self) -> UtilityShape:
         """Return the form of `score` as a function of the mean and deviation of the logit."""

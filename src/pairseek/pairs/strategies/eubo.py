@@ -84,7 +84,7 @@ class EUBO(BaseUtility):
         """Return the (m,) expected gains, averaged over every sample; `score` where there are residual utilities."""
         if candidates.residual_mean is not None:
             return self.score(candidates, belief)
-        points, appeal, k = candidates.points, candidates.item_appeal, candidates.response.reference
+        points, appeal, k = candidates.points, candidates.item_appeal, candidates.response.typical_k
         samples, weights = belief.samples, belief.weights
         centre = weights @ samples
         spread = float(weights @ np.sum((samples - centre) ** 2, axis=1))

@@ -48,7 +48,7 @@ class GreedyMSE(BaseUtility):
             # The answer explains the logit, of which the point is a part.
             part, whole = candidates.constant**2 * candidates.variance, candidates.logit_deviation**2
             gain *= np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-        return np.asarray(gain * candidates.gaussian("explained"))
+        return np.asarray(gain * candidates.tabulated("explained"))
 
     def shape(self) -> UtilityShape:
         """Return the form of `score`: a function of the mean and deviation of the logit, times |Σa|²/σ²."""
@@ -60,7 +60,7 @@ class GreedyMSE(BaseUtility):
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """Return the (m,) expected reductions of the trace, averaged over every sample."""
-        (chance, if_first, _), (rest, if_second, _) = candidates.after(belief)
+        (chance, if_first, _), (rest, if_second, _) = candidates.moments_by_outcome(belief)
         # The variance between outcomes is P(1 - P) |difference of the two means|².
         return np.asarray(chance * rest * np.sum((if_first - if_second) ** 2, axis=1))
 
@@ -83,7 +83,7 @@ class GreedyVolume(BaseUtility):
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """Return the (m,) expected reductions of the log determinant, for a Gaussian logit."""
-        return -candidates.gaussian("log_volume")
+        return -candidates.tabulated("log_volume")
 
     def shape(self) -> UtilityShape:
         """Return the form of `score` as a function of the mean and deviation of the logit."""
@@ -93,7 +93,7 @@ class GreedyVolume(BaseUtility):
         """Return the (m,) expected reductions of the log determinant, averaged over every sample."""
         _, now = sample_moments(belief.samples, belief.weights)
         drop = np.full(len(candidates), np.linalg.slogdet(now)[1])
-        for probability, _, covariance in candidates.after(belief):
+        for probability, _, covariance in candidates.moments_by_outcome(belief):
             sign, log_determinant = np.linalg.slogdet(covariance)
             drop -= np.where(sign > 0, probability * log_determinant, 0.0)
         return drop

@@ -60,7 +60,7 @@ class InfoGain(BaseUtility):
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """Return the (m,) information in bits, from the mean and variance of the logit."""
-        return candidates.gaussian("information")
+        return candidates.tabulated("information")
 
     def shape(self) -> UtilityShape:
         """Return the form of `score` as a function of the mean and deviation of the logit."""

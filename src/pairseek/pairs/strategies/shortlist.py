@@ -81,8 +81,8 @@ class Shortlist(BaseUtility):
         points, response = candidates.points, candidates.response
         utility = expected_utilities(points, candidates.item_appeal, belief, response)
         rows = self.promising(candidates, belief)
-        likely = candidates.gaussian("probability")
-        explained = np.sqrt(np.maximum(candidates.gaussian("explained"), 0.0))
+        likely = candidates.tabulated("probability")
+        explained = np.sqrt(np.maximum(candidates.tabulated("explained"), 0.0))
         sign = np.where(candidates.logit_mean < 0.0, -1.0, 1.0) / np.maximum(candidates.utility_deviation, 1e-300)
         unlikely = np.maximum(1.0 - likely, _LEAST)
         steps = np.stack([sign * explained * np.sqrt(unlikely / likely), sign * explained * np.sqrt(likely / unlikely)])
@@ -104,7 +104,7 @@ class Shortlist(BaseUtility):
                 self.size,
                 out[some],
             )
-        return out + _TIE_BREAKER * candidates.gaussian("information")
+        return out + _TIE_BREAKER * candidates.tabulated("information")
 
     def promising(self, candidates: PairFeatures, belief: Belief) -> IntArray:
         """Return the rows of the items that reach highest."""

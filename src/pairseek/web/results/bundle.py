@@ -30,7 +30,7 @@ from pairseek.store.database import Database, now
 from pairseek.store.events import AskedPair, EventRow
 from pairseek.web.results import tables
 from pairseek.web.sessions import history
-from pairseek.web.sessions.parts import Parts, learned_from_record
+from pairseek.web.sessions.parts import SessionParts, learned_from_record
 from pairseek.web.sessions.similarity import session_state
 from pairseek.web.sessions.state import EffectiveAnswer, SessionState, effective, voided
 from pairseek.web.studies.catalogue import Study
@@ -190,11 +190,11 @@ class Bundle:
     configuration: StudyConfiguration
     versions: JSON
     sessions: tuple[JSON, ...]
-    parts: Mapping[tuple[int | None, str, int], Parts]
+    parts: Mapping[tuple[int | None, str, int], SessionParts]
     """By version of the population, key, and number of the catalogue."""
     path: Path
 
-    def parts_of(self, session: JSON) -> Parts:
+    def parts_of(self, session: JSON) -> SessionParts:
         """Return the parts with which a session began."""
         return self.parts[_began(session)]
 
@@ -237,7 +237,7 @@ def read(path: Path) -> Bundle:
         known = {int(number): learned_from_record(one) for number, one in json.loads(learned).items()}
         pieces = json.loads(parts)
         shared = {
-            (version, key, number): Parts.stored(
+            (version, key, number): SessionParts.stored(
                 given[number], pieces[key], None if version is None else known[version]
             )
             for version, key, number in map(_began, people)
@@ -267,7 +267,7 @@ def _began(session: JSON) -> tuple[int | None, str, int]:
     return session["population"], session["parts"], session.get("catalogue", 0)
 
 
-def _check_parts(parts: Parts) -> None:
+def _check_parts(parts: SessionParts) -> None:
     """Raise an `InvalidParameter` for parts that no study may have, because they could take any time and memory."""
     if not isinstance(parts.model, int | str):
         raise TypeError(f"the version of the model is {parts.model!r}")
@@ -394,7 +394,7 @@ def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
         yield from rows
 
 
-def _answers_with(bundle: Bundle, session: JSON, parts: Parts) -> Iterator[JSON]:
+def _answers_with(bundle: Bundle, session: JSON, parts: SessionParts) -> Iterator[JSON]:
     done, state = done_of(session), _state(bundle, session, parts, ())
     for count, answered in enumerate(done, 1):
         wished, _ = state.following
@@ -419,5 +419,5 @@ def _answers_with(bundle: Bundle, session: JSON, parts: Parts) -> Iterator[JSON]
         }
 
 
-def _state(bundle: Bundle, session: JSON, parts: Parts, done: Iterable[EffectiveAnswer]) -> SessionState:
+def _state(bundle: Bundle, session: JSON, parts: SessionParts, done: Iterable[EffectiveAnswer]) -> SessionState:
     return session_state(bundle.configuration, parts, session["seed"], (one.shown() for one in done))

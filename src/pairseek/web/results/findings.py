@@ -23,7 +23,7 @@ from pairseek.store.database import Database
 from pairseek.web.errors import Problem
 from pairseek.web.learning.study_choices import choices_of
 from pairseek.web.pages.contexts.study import Quality
-from pairseek.web.results.quality import NOTES, manner_of, signs
+from pairseek.web.results.quality import NOTES, manner_of, quality_indicators
 from pairseek.web.rounds import note_failure
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
 from pairseek.web.studies.catalogue import Study
@@ -47,7 +47,7 @@ class Participation:
     answers
         Number of answers that count, attention pairs not included.
     quality
-        Signs of quality: see `pairseek.web.results.quality.signs`.
+        Signs of quality: see `pairseek.web.results.quality.quality_indicators`.
     void
         Whether a researcher has voided the session.
     """
@@ -158,7 +158,7 @@ def _points(study: Study, histories: list[SessionHistory]) -> dict[str, tuple[Fl
 
 def _participation(study: Study, one: SessionHistory) -> Participation:
     done, row = one.done, one.row
-    quality = signs(study.configuration, done, one.checks, manner_of(estimates_along(study, one)))
+    quality = quality_indicators(study.configuration, done, one.checks, manner_of(estimates_along(study, one)))
     count = sum(answered.counts for answered in done)
     return Participation(row.id, row.participant or row.prolific_pid, count, quality, one.is_void)
 

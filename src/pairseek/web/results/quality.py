@@ -24,7 +24,7 @@ NO_ANSWERS: Quality = {
 _LEAST = 8
 
 
-def signs(
+def quality_indicators(
     configuration: StudyConfiguration,
     done: Sequence[EffectiveAnswer],
     checks: Sequence[EffectiveAnswer] = (),

@@ -22,9 +22,9 @@ from pairseek.store.events import AskedPair, EventRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.results.codebook import is_known, meaning
 from pairseek.web.results.findings import ranking_of
-from pairseek.web.results.quality import manner_of, signs
+from pairseek.web.results.quality import manner_of, quality_indicators
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along, latest_estimate
-from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.parts import SessionParts
 from pairseek.web.sessions.state import EffectiveAnswer, voided
 from pairseek.web.studies.catalogue import Study
 
@@ -111,7 +111,7 @@ def participant_row(study: Study, one: SessionHistory) -> JSON:
     """Return one row for a session."""
     done = one.done
     along = estimates_along(study, one)
-    quality = signs(study.configuration, done, one.checks, manner_of(along))
+    quality = quality_indicators(study.configuration, done, one.checks, manner_of(along))
     row = one.row
     return {
         "study": study.row.slug,
@@ -213,7 +213,7 @@ def columns_of(study: Study, table: str) -> list[str]:
     ends = dict.fromkeys(("finished_at", "confirmed_at", "reason", "final", "truth", "population", "browser"))
     began = {"id": "", "study_id": study.row.id, "kind": "person", "seed": 0, "created_at": "", "version": 0}
     row = SessionRow(**began, **ids, **ends, parts="", catalogue=0, is_open=True)  # type: ignore[arg-type]
-    nobody = SessionHistory(row, Parts.resolved(study.configuration, study.items))
+    nobody = SessionHistory(row, SessionParts.resolved(study.configuration, study.items))
     if table == "answers":
         event = EventRow("", 0, "p1", "answer", "left", None, None, None, None, "", None)
         query = AskedPair("", "p1", 0, "strategy", "a", "b", "", {})  # an anchor is a column by the kind of the study

@@ -431,7 +431,7 @@ def show_person(slug: str, session: str, request: Request, service: TheService, 
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class SessionMark:
     """Decision to void or restore a participant or an answer, with author and reason."""
 
     slug: str
@@ -456,23 +456,23 @@ def the_mark(
     service: TheService,
     who: Researcher,
     reason: Annotated[str, Form(max_length=500)] = "",
-) -> Mark:
+) -> SessionMark:
     """Return the decision that the form submits."""
     _, row = _person(service, slug, session)
-    return Mark(slug, row, action, reason.strip(), who.name)
+    return SessionMark(slug, row, action, reason.strip(), who.name)
 
 
-TheMark = Annotated[Mark, Depends(the_mark)]
+TheSessionMark = Annotated[SessionMark, Depends(the_mark)]
 
 
 @router.post("/studies/{slug}/people/{session}/{action}", dependencies=[OurForm])
-def mark_person(service: TheService, mark: TheMark) -> Response:
+def mark_person(service: TheService, mark: TheSessionMark) -> Response:
     """Void or restore a participant."""
     return mark.put(service, None)
 
 
 @router.post("/studies/{slug}/people/{session}/answers/{query}/{action}", dependencies=[OurForm])
-def mark_answer(query: str, service: TheService, mark: TheMark) -> Response:
+def mark_answer(query: str, service: TheService, mark: TheSessionMark) -> Response:
     """Void or restore an answer."""
     if not any(done.name == query for done in service.sessions.snapshot(mark.row).done):
         raise not_found("answer", query)

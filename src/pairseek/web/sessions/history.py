@@ -15,7 +15,7 @@ from pairseek.store import events, populations, sessions
 from pairseek.store.database import Database
 from pairseek.store.events import AskedPair, EventRow
 from pairseek.store.sessions import SessionRow
-from pairseek.web.sessions.parts import Learned, Parts, PartsKey, learned_from_record, parts_key, records_of
+from pairseek.web.sessions.parts import Learned, PartsKey, SessionParts, learned_from_record, parts_key, records_of
 from pairseek.web.sessions.similarity import session_state
 from pairseek.web.sessions.state import (
     EffectiveAnswer,
@@ -37,7 +37,7 @@ class SessionHistory:
     """Session with all of its stored rows."""
 
     row: SessionRow
-    parts: Parts
+    parts: SessionParts
     queries: tuple[AskedPair, ...] = ()
     events: tuple[EventRow, ...] = ()
     marks: tuple[JSON, ...] = ()
@@ -101,12 +101,12 @@ def read_histories(database: Database, study: Study, rows: Sequence[SessionRow])
     ]
 
 
-def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> dict[PartsKey, Parts]:
+def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> dict[PartsKey, SessionParts]:
     """Return the parts with which these sessions of a study began."""
     versions = {(row.study_id, row.population) for row in rows if row.population is not None}
     records, learned = records_of(database, rows), populations_of(database, versions)
     return {
-        key: Parts.stored(study.at(key[3]).items, records[key[2]], learned.get((key[0], key[1])))
+        key: SessionParts.stored(study.at(key[3]).items, records[key[2]], learned.get((key[0], key[1])))
         for key in set(map(parts_key, rows))
     }
 

@@ -30,7 +30,7 @@ Learned: TypeAlias = Population | SimilarityMap
 """What a study has learned from its people: a population, or the map of a similarity study."""
 PartsKey: TypeAlias = tuple[int, int | None, str, int]
 """Study, version of its population, key of the parts and number of the catalogue: sessions with the same share one
-`Parts`."""
+`SessionParts`."""
 
 
 _DROPPED = "dropped_population"
@@ -46,7 +46,7 @@ def dropped_record(population: int) -> JSON:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class SessionParts:
     """Items and resolved parts of a search, shared by all sessions that began with them.
 
     Attributes

@@ -43,7 +43,7 @@ from pairseek.web.sessions.access import (
 )
 from pairseek.web.sessions.advance import Answer, Step, advance, resume, undo
 from pairseek.web.sessions.history import populations_of
-from pairseek.web.sessions.parts import Learned, Parts, PartsKey, parts_key, records_of
+from pairseek.web.sessions.parts import Learned, PartsKey, SessionParts, parts_key, records_of
 from pairseek.web.sessions.snapshot import Snapshot
 from pairseek.web.sessions.state import voided
 from pairseek.web.sessions.view import state_of
@@ -107,7 +107,7 @@ class Sessions:
         self._most = most
         self._lock = threading.Lock()
         self._snapshots: LRUCache[str, Snapshot] = LRUCache(max(1, kept))
-        self._parts: LRUCache[PartsKey, Parts] = LRUCache(_SHARED)
+        self._parts: LRUCache[PartsKey, SessionParts] = LRUCache(_SHARED)
         self._populations: LRUCache[tuple[int, int], Learned] = LRUCache(_SHARED)
 
     # Opening
@@ -163,7 +163,7 @@ class Sessions:
         if isinstance(learned, Population) and study.items.d and not learned.describes(study.items):
             # It was learned before the items were replaced.
             version = learned = None
-        resolved = Parts.resolved(study.configuration, study.items, learned, self._design(study, version))
+        resolved = SessionParts.resolved(study.configuration, study.items, learned, self._design(study, version))
         if seed is None and study.configuration.seed is None:
             seed = secrets.randbits(63)
 
@@ -353,7 +353,7 @@ class Sessions:
             study = self.catalogue.refreshed(row.study_id)
         return study.at(row.catalogue)
 
-    def _began(self, study: Study, row: SessionRow) -> Parts:
+    def _began(self, study: Study, row: SessionRow) -> SessionParts:
         """Return the parts of a session, one shared object for all sessions that began with them."""
         key = parts_key(row)
         known = self._recalled(self._parts, key)
@@ -361,11 +361,11 @@ class Sessions:
             record = records_of(self.database, [row]).get(row.parts)
             if record is None:
                 raise gone()
-            parts = Parts.stored(study.items, record, self._population(study, row.population))
+            parts = SessionParts.stored(study.items, record, self._population(study, row.population))
             if parts.count > study.items.n:
                 # Another worker has added items, and this one has not read them yet.
                 study = self.catalogue.refreshed(study.row.id)
-                parts = Parts.stored(study.items, record, parts.population)
+                parts = SessionParts.stored(study.items, record, parts.population)
             known = self._shared(self._parts, key, parts)
         return known
 

@@ -12,7 +12,7 @@ from pairseek.embed.active import most_informative
 from pairseek.embed.placement import Placement, random_triplets
 from pairseek.embed.similarity_map import SimilarityMap
 from pairseek.store.events import AnsweredPair, AskedPair
-from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.parts import SessionParts
 from pairseek.web.sessions.schedule import pair_at, scheduled_pair
 from pairseek.web.sessions.state import SessionState
 from pairseek.web.studies.configuration import StudyConfiguration
@@ -96,7 +96,7 @@ class SimilarityState(SessionState):
 
 
 def session_state(
-    configuration: StudyConfiguration, parts: Parts, seed: int, done: Iterable[AnsweredPair] = ()
+    configuration: StudyConfiguration, parts: SessionParts, seed: int, done: Iterable[AnsweredPair] = ()
 ) -> SessionState:
     """Return the state of a session of either kind of study."""
     kind = SimilarityState if configuration.is_similarity else SessionState

@@ -13,7 +13,7 @@ from typing import Self
 from pairseek.core.types import JSON
 from pairseek.store.events import AnsweredPair, Answers, AskedPair
 from pairseek.store.sessions import SessionRow
-from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.parts import SessionParts
 from pairseek.web.sessions.similarity import session_state
 from pairseek.web.sessions.state import SessionState, answered_pair, path_of
 from pairseek.web.studies.catalogue import Study
@@ -46,7 +46,7 @@ class Snapshot:
 
     row: SessionRow
     study: Study
-    parts: Parts
+    parts: SessionParts
     done: tuple[AnsweredPair, ...] = ()
     undone: Mapping[str, str] = field(default_factory=dict)
     events: int = 0
@@ -59,7 +59,7 @@ class Snapshot:
         cls,
         row: SessionRow,
         study: Study,
-        parts: Parts,
+        parts: SessionParts,
         answers: Answers,
         asked: tuple[AskedPair, ...],
         void: Container[str],

@@ -15,7 +15,7 @@ from pairseek.errors import NoPairLeft
 from pairseek.model.items import Items
 from pairseek.search.state import SearchState
 from pairseek.store.events import AnsweredPair, AskedPair, EventRow, remaining_answers
-from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.parts import SessionParts
 from pairseek.web.sessions.playing import has_failed
 from pairseek.web.sessions.schedule import pair_at, scheduled_pair
 from pairseek.web.studies.configuration import StudyConfiguration
@@ -126,7 +126,7 @@ class SessionState:
     """
 
     configuration: StudyConfiguration
-    parts: Parts
+    parts: SessionParts
     seed: int
     done: tuple[AnsweredPair, ...] = ()
 

@@ -364,7 +364,7 @@ def _of_population(response: Response | None, population: Population, *, ties: b
     """Return the response of a population's typical person, with the unknowns of the given one."""
     width = (0.0 if response is None else response.tie_width) or population.tie_width or TIE_WIDTH
     typical = replace(population.response, tie_width=width if ties else 0.0)
-    if response is None or response.plain:
+    if response is None or response.is_log_concave:
         return typical
     known = response.k_prior
     # A given median has the unit of another noise kind.

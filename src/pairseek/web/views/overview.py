@@ -15,7 +15,7 @@ from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
 from pairseek.web.pages.contexts.maps import MapPoint
 from pairseek.web.pages.contexts.study import PersonRow
-from pairseek.web.results.quality import NO_ANSWERS, manner_of, signs
+from pairseek.web.results.quality import NO_ANSWERS, manner_of, quality_indicators
 from pairseek.web.sessions import history
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
@@ -98,7 +98,7 @@ def _state(row: SessionRow) -> _State:
 def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> PersonRow:
     """Return the row of a participant; ``along`` holds the estimate after each answer."""
     row, done = one.row, one.done
-    quality = signs(study.configuration, done, one.checks, manner_of(along))
+    quality = quality_indicators(study.configuration, done, one.checks, manner_of(along))
     median = quality["median_ms"]
     return {
         "session": row.id,

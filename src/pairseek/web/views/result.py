@@ -16,7 +16,7 @@ from pairseek.search.goals import LIST_SIZE, Goal
 from pairseek.web.pages.contexts.maps import Dot, MapData
 from pairseek.web.pages.contexts.participant import LearnedContext, Near
 from pairseek.web.sessions.history import SessionHistory
-from pairseek.web.sessions.parts import Parts
+from pairseek.web.sessions.parts import SessionParts
 from pairseek.web.sessions.state import NEAREST, EffectiveAnswer, SessionState
 from pairseek.web.studies.catalogue import Study
 
@@ -88,7 +88,7 @@ def found(study: Study, one: SessionHistory, crowd: Population | None = None) ->
         return SessionResult([], None, _manner(done))
     state = one.state(study, done) if one.parts.is_current else None
     if state is not None and crowd is not None:
-        state = replace(state, parts=Parts.resolved(study.configuration, one.parts.given, crowd))
+        state = replace(state, parts=SessionParts.resolved(study.configuration, one.parts.given, crowd))
     shown = nearest(study, state, one.row.final)[: _SHOWN[goal]]
     learned = [] if state is None else _learned(state, done, shown)
     if goal != "taste":

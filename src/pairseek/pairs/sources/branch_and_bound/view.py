@@ -132,7 +132,7 @@ def utility_model(context: SelectionContext, shape: UtilityShape, variance: floa
     """Return `CatalogueView.model`: the utility of pairs whose logits have this variance besides that of the point."""
     response, known = context.response, context.belief.reliability
     spread = 0.0 if known is None else known.spread
-    of_pairs, of_cells = _tables(response.link, shape.table, spread, response.share, response.tie_width, variance)
+    of_pairs, of_cells = _tables(response.link, shape.table, spread, response.lapse_rate, response.tie_width, variance)
     kind = SHAPE_KINDS.index(shape.kind)
     return kind, response.noise_kind.code, logit_constant(response), shape.penalty, of_pairs, of_cells
 
