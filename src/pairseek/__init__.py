@@ -14,7 +14,6 @@ from pairseek.core.types import Belief, Event, Query
 from pairseek.errors import DefaultWarning, DimensionWarning, PairseekError, ScaleWarning
 from pairseek.model.items import Items, Space
 from pairseek.model.priors import GaussianPrior, UniformBox
-from pairseek.model.recommendations import Recommendation
 from pairseek.model.responses import Logistic, Probit
 from pairseek.model.unknowns import Beta, LogNormal, NoiseKinds, Normal, Unknown
 from pairseek.numerics.parallel import set_thread_count
@@ -22,18 +21,19 @@ from pairseek.pairs.sources import AllPairs, Candidates, ListedPairs, Rest, Samp
 from pairseek.pairs.strategies import InfoGain, Random
 from pairseek.posteriors import EP
 from pairseek.search import Search
-from pairseek.search.estimates import Estimate, IdealPoint
 from pairseek.search.stopping import AfterAnswers, BestItemFound, GainBelow, InformationBelow, RadiusBelow
 
 if _TYPE_CHECKING:
     from pairseek import datasets, embed, experiments
     from pairseek.model import bounds, metrics
+    from pairseek.model.recommendations import Recommendation
     from pairseek.model.vectors import VectorMap
     from pairseek.pairs.strategies import EPMV, EUBO, MCMV, GreedyMSE, GreedyVolume, Shortlist
     from pairseek.pairs.strategies.baselines import ActRank, GaussCloud, GaussSearch
     from pairseek.people.population import Choices, Population
     from pairseek.people.ranking import Ranking, rank
     from pairseek.posteriors import Grid, Particles
+    from pairseek.search.estimates import Estimate, IdealPoint
     from pairseek.search.simulate import SimulatedUser
 
 # Loaded when they are first named, because a search does without them.
@@ -48,15 +48,18 @@ _MEMBERS = _LazyMembers[_Any](
         "Choices": "pairseek.people.population:Choices",
         "EPMV": "pairseek.pairs.strategies:EPMV",
         "EUBO": "pairseek.pairs.strategies:EUBO",
+        "Estimate": "pairseek.search.estimates:Estimate",
         "GaussCloud": "pairseek.pairs.strategies.baselines:GaussCloud",
         "GaussSearch": "pairseek.pairs.strategies.baselines:GaussSearch",
         "GreedyMSE": "pairseek.pairs.strategies:GreedyMSE",
         "GreedyVolume": "pairseek.pairs.strategies:GreedyVolume",
         "Grid": "pairseek.posteriors:Grid",
+        "IdealPoint": "pairseek.search.estimates:IdealPoint",
         "MCMV": "pairseek.pairs.strategies:MCMV",
         "Particles": "pairseek.posteriors:Particles",
         "Population": "pairseek.people.population:Population",
         "Ranking": "pairseek.people.ranking:Ranking",
+        "Recommendation": "pairseek.model.recommendations:Recommendation",
         "Shortlist": "pairseek.pairs.strategies:Shortlist",
         "SimulatedUser": "pairseek.search.simulate:SimulatedUser",
         "VectorMap": "pairseek.model.vectors:VectorMap",

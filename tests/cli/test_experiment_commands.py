@@ -290,7 +290,7 @@ class TestMissingData:
         def too_late(*_, **__):
             raise AssertionError("the data should have been asked for before")
 
-        for place in ("experiments.reproduction.run", "runs.runner.run_plan"):
+        for place in ("experiments.reproduction.run", "experiments.runs.runner.run_plan"):
             monkeypatch.setattr(f"pairseek.{place}", too_late)
         monkeypatch.setattr("pairseek.experiments.simulation.run_plan", too_late)
         yield

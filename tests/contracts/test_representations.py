@@ -159,32 +159,32 @@ OTHERS = {
 }
 
 
-# The root that leads to each class that shows itself, among SEARCHES and OTHERS.
+# For every class with its own representation, the name among SEARCHES and OTHERS from which it can be reached.
 ROOTS = {
-    "core.own_parts.OwnPart": "adapter",
-    "core.limits.Limit": "limit",
-    "embed.dimension.DimensionChoice": "dimension",
-    "embed.health.Health": "health",
-    "embed.noise.NoiseFits": "noise fits",
-    "embed.progress.FitProgress": "embedding step",
-    "embed.triplets.Triplets": "triplets",
-    "estimates.Estimate": "default",
-    "estimates.Recommendation": "default",
-    "estimates.Recommendations": "default",
-    "evaluate.results.EvaluationResults": "evaluation",
-    "experiments.results.Results": "simulation",
-    "model.items.Items": "items",
-    "model.scales.ColumnScale": "scales",
-    "model.scales.ScaleContrast": "scales",
-    "model.vectors.VectorMap": "items from vectors",
-    "population.choices.Choices": "choices",
-    "population.fit.LearningStep": "population step",
-    "population.model.FitOptions": "fit options",
-    "population.population.Population": "population",
-    "population.selection.CrossValidation": "fit options",
-    "ranking.ranking.Ranking": "ranking",
-    "ranking.segments.Segmentation": "segments",
-    "search.search.Search": "default",
+    "Choices": "choices",
+    "ColumnScale": "scales",
+    "CrossValidation": "fit options",
+    "DimensionChoice": "dimension",
+    "Estimate": "default",
+    "EvaluationResults": "evaluation",
+    "FitOptions": "fit options",
+    "FitProgress": "embedding step",
+    "Health": "health",
+    "Items": "items",
+    "LearningStep": "population step",
+    "Limit": "limit",
+    "NoiseFits": "noise fits",
+    "OwnPart": "adapter",
+    "Population": "population",
+    "Ranking": "ranking",
+    "Recommendation": "default",
+    "Recommendations": "default",
+    "Results": "simulation",
+    "ScaleContrast": "scales",
+    "Search": "default",
+    "Segmentation": "segments",
+    "Triplets": "triplets",
+    "VectorMap": "items from vectors",
 }
 
 
@@ -203,7 +203,7 @@ def showing():
             if isinstance(node, ast.ClassDef) and not any("Error" in ast.unparse(base) for base in node.bases):
                 own = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
                 if own & {"_repr_html_", "__repr__", "__str__"}:
-                    found.add(f"{module.__name__}.{node.name}".removeprefix("pairseek."))
+                    found.add(node.name)
     return found
 
 
@@ -215,10 +215,9 @@ def looked_at(root, folder):
         if isinstance(one, list | tuple) and len(one):
             waiting.extend(one[:2])
         kind = type(one)
-        name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("pairseek.")
-        if not kind.__module__.startswith("pairseek") or isinstance(one, str) or name in met:
+        if not kind.__module__.startswith("pairseek") or isinstance(one, str) or kind.__name__ in met:
             continue
-        met.add(name)
+        met.add(kind.__name__)
         shown(one)
         for attribute in dir(kind) + list(getattr(one, "__dict__", {})):
             if attribute.startswith("_") or attribute in LEFT_OUT:
@@ -293,7 +292,7 @@ def test_a_search_and_all_it_returns(name, when, tmp_path):
     search = SEARCHES[name]()
     if when == "after":
         answered(search)
-    assert {"estimates.Estimate", "core.types.Belief", *leads_on(name)} <= looked_at(search, tmp_path)
+    assert {"Estimate", "Belief", *leads_on(name)} <= looked_at(search, tmp_path)
 
 
 @pytest.mark.parametrize("name", OTHERS)

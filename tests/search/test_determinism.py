@@ -14,7 +14,6 @@ import pytest
 import pairseek as ps
 from pairseek._version import MODEL_VERSION
 from pairseek.pairs.strategies import UTILITIES
-from pairseek.search import defaults
 
 ITEMS = ps.Items(np.random.default_rng(0).standard_normal((700, 3)))  # more pairs than are scored one by one
 SPACE = ps.Space((-1.0, -1.0), (1.0, 2.0))
@@ -98,7 +97,12 @@ def test_equal_scores_are_told_apart_by_the_order_of_the_items():
 class TestLaterDefaults:
     """A search that has begun keeps every part with its numbers."""
 
-    CHANGES: ClassVar = {"PRIOR_FACTOR": 9.0, "PROMISING": 4, "RESCORE": 16, "FEW": 0}
+    CHANGES: ClassVar = {
+        "model.defaults.PRIOR_FACTOR": 9.0,
+        "search.defaults.PROMISING": 4,
+        "search.defaults.RESCORE": 16,
+        "search.defaults.FEW": 0,
+    }
 
     def begun(self, tmp_path):
         _, search = pairs(ITEMS, 4)
@@ -109,7 +113,7 @@ class TestLaterDefaults:
     def test_change_nothing_that_was_saved(self, tmp_path, monkeypatch, name):
         search = self.begun(tmp_path)
         before = search.ask(), search.configuration
-        monkeypatch.setattr(defaults, name, self.CHANGES[name])
+        monkeypatch.setattr(f"pairseek.{name}", self.CHANGES[name])
         again = ps.Search.load(tmp_path / "me.json")
         assert (again.ask(), again.configuration) == before
         assert np.array_equal(again.belief.mean, search.belief.mean)

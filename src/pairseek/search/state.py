@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
-from pairseek.core.lazy import cached_property
+from pairseek.core.lazy import LazyModule, cached_property
 from pairseek.core.types import Belief, Event, Query, QueryInfo, Side
 from pairseek.errors import InvalidAnswer, NoPairLeft, Unsupported
 from pairseek.model.curvature import CurvedUtility
 from pairseek.model.defaults import spread_of
 from pairseek.model.items import Items
-from pairseek.model.recommendations import Recommendation
 from pairseek.numerics.compilation import first_use
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.features import typical_response
 from pairseek.pairs.selection import ChosenPair, PairMemo, choice_shares, pair_info
 from pairseek.search import engine
 from pairseek.search.configuration import SearchConfiguration
-from pairseek.search.estimates import Estimate, reliability_estimate
-from pairseek.search.recommending import RecommendOptions, recommend
+
+if TYPE_CHECKING:
+    from pairseek.model.recommendations import Recommendation
+    from pairseek.search import estimates, forecasts, gains, recommending
+    from pairseek.search.estimates import Estimate
+    from pairseek.search.recommending import RecommendOptions
+else:
+    # A search that only asks and infers does without them.
+    estimates, forecasts, gains, recommending = (
+        LazyModule(f"pairseek.search.{name}") for name in ("estimates", "forecasts", "gains", "recommending")
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,17 +137,17 @@ class SearchState:
     def estimate(self) -> Estimate:
         """Return the estimate of the user point: the posterior mean, or that of the procedure."""
         known, belief, d = self.configuration, self.belief, self.configuration.items.d
-        reliability = reliability_estimate(belief, known.response, spread_of(known.prior, d))
+        reliability = estimates.reliability_estimate(belief, known.response, spread_of(known.prior, d))
         point, note = belief.mean[:d], None
         if known.procedure is not None:
             point = np.asarray(known.procedure.estimate(known.catalogue, self.events))
             note = known.procedure.status(known.catalogue, self.events)
         utility = CurvedUtility.of(known.prior, known.response, d)
-        return Estimate(point, belief.covariance[:d, :d], belief, note, reliability, utility)
+        return estimates.Estimate(point, belief.covariance[:d, :d], belief, note, reliability, utility)
 
     def recommend(self, count: int, **options: Unpack[RecommendOptions]) -> list[Recommendation]:
         """Return recommended items, with the options of `Search.recommend`."""
-        return recommend(self.configuration, self.estimate(), count, **options)
+        return recommending.recommend(self.configuration, self.estimate(), count, **options)
 
     # `Progress`: what stop rules read
 
@@ -172,25 +180,19 @@ class SearchState:
 
     def gain(self, size: int) -> float:
         """Return the expected gain of a list of this size by one more comparison, in logits."""
-        from pairseek.search.gains import expected_gain  # as below: few searches ask how long they will take
-
-        return expected_gain(self._resting_context(), min(size, self._modelled.n - 1))
+        return gains.expected_gain(self._resting_context(), min(size, self._modelled.n - 1))
 
     def gains(self, size: int) -> Iterator[float]:
         """Yield the gain now, and the least gain expected to be reached within 1, 2, ... further answers."""
-        from pairseek.search.gains import expected_gains
-
         repeats = self.configuration.rest.pair is not None
-        return expected_gains(self._resting_context(), min(size, self._modelled.n - 1), repeats=repeats)
+        return gains.expected_gains(self._resting_context(), min(size, self._modelled.n - 1), repeats=repeats)
 
     def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
         """Yield the expected (credible radius, bits of the next answer) after 0, 1, 2, ... further answers."""
-        from pairseek.search.forecasts import expected_path
-
         information, radius = self.information(), self.radius(level)
         modelled = self.configuration.modelled(self.configuration.items)
         typical = typical_response(self.configuration.response, self.belief)
-        return expected_path(information, modelled, self.belief, typical, radius=radius, level=level)
+        return forecasts.expected_path(information, modelled, self.belief, typical, radius=radius, level=level)
 
     # Internals
 

@@ -6,6 +6,7 @@ write, because it would hold the lock of SQLite's one writer for as long as othe
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -67,8 +68,10 @@ def _answer_of(command: list[str], task: JSON) -> JSON:
             limit.daemon = True
             limit.start()
             try:
-                # Standard input stays open: its end tells the process that this one is gone.
-                process.stdin.write(json.dumps(task).encode() + b"\n")
+                # Standard input stays open: its end tells the process that this one is gone. A process that has already
+                # ended is reported by its exit code below.
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.write(json.dumps(task).encode() + b"\n")
                 said = process.stdout.read()
             finally:
                 limit.cancel()

@@ -1,0 +1,290 @@
+"""`StoredSearch`: the parts, the events and the saved forms of a search.
+
+`Search` derives from it and adds the conversation: asking, telling and results.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+
+from pairseek.core import files
+from pairseek.core.lazy import LazyModule
+from pairseek.core.types import JSON, Event, Query
+from pairseek.errors import InvalidFile, Unsupported
+from pairseek.model.catalogues import Selected
+from pairseek.model.items import Items, Space
+from pairseek.model.priors import Prior
+from pairseek.model.responses import Response
+from pairseek.pairs.context import Source
+from pairseek.pairs.sources import Rest
+from pairseek.pairs.strategies.base import Procedure, Utility
+from pairseek.posteriors import Posterior
+from pairseek.search.goals import SearchGoal
+from pairseek.search.state import SearchState
+from pairseek.search.stopping import StopRule
+
+if TYPE_CHECKING:
+    from pairseek.people.population import Population
+    from pairseek.search import saving
+    from pairseek.search.record import Saved
+    from pairseek.search.tokens import Key
+else:
+    saving = LazyModule("pairseek.search.saving")  # most searches are never saved
+
+_Stored = TypeVar("_Stored", bound="StoredSearch")
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+def atomic(
+    method: Callable[Concatenate[_Stored, _Given], _Result],
+) -> Callable[Concatenate[_Stored, _Given], _Result]:
+    """Wrap a method so that it holds the lock of the search, which makes it atomic."""
+
+    @wraps(method)
+    def locked(search: _Stored, /, *given: _Given.args, **named: _Given.kwargs) -> _Result:
+        with search._lock:
+            return method(search, *given, **named)
+
+    return locked
+
+
+class StoredSearch:
+    """The state and the pending queries of a search: its parts, its events and its saved forms."""
+
+    def _begin(self, state: SearchState, pending: Iterable[Query] = ()) -> None:
+        self._lock = threading.RLock()
+        self._state = state
+        self._pending = list(pending)
+
+    @classmethod
+    def _restored(cls, saved: Saved) -> Self:
+        """Return a search in this state; the ``__init__`` of a subclass is not called."""
+        search = cls.__new__(cls)
+        search._begin(*saved)
+        return search
+
+    @atomic
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy has its own list of queries and its own lock.
+        kept = {name: value for name, value in vars(self).items() if name != "_lock"}
+        return {**kept, "_pending": list(self._pending)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "_state" not in state:
+            raise InvalidFile("the pickle is of a search of another version of pairseek: use save() and load()")
+        vars(self).update(state, _lock=threading.RLock())
+
+    # Parts
+
+    @property
+    def items(self) -> Items | Space:
+        """The items, with the appeal of the population if there is one, or the space."""
+        return self._state.configuration.items
+
+    @property
+    def response(self) -> Response:
+        """The response model."""
+        return self._state.configuration.response
+
+    @property
+    def prior(self) -> Prior:
+        """The prior of the user point."""
+        return self._state.configuration.prior
+
+    @property
+    def posterior(self) -> Posterior:
+        """The method of inference."""
+        return self._state.configuration.posterior
+
+    @property
+    def strategy(self) -> Utility | Procedure:
+        """The rule that chooses pairs."""
+        return self._state.configuration.strategy
+
+    @property
+    def candidates(self) -> Source | None:
+        """The source of pairs; None for a space or a procedure."""
+        return self._state.configuration.candidates
+
+    @property
+    def rest(self) -> Rest:
+        """The number of questions before a pair or an item may be repeated."""
+        return self._state.configuration.rest
+
+    @property
+    def stop(self) -> tuple[StopRule, ...]:
+        """The stop rules."""
+        return self._state.configuration.stop
+
+    @property
+    def goal(self) -> SearchGoal:
+        """The goal."""
+        return self._state.configuration.goal
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return self._state.seed
+
+    @property
+    def askable(self) -> Items | Space:
+        """The items to ask about: those given as `askable`, or all."""
+        return self._state.configuration.askable
+
+    @property
+    def modelled_items(self) -> Items:
+        """The items as the model has them: with one more coordinate where the curvature is unknown."""
+        items = self.items._catalogue(Unsupported("a continuous Space has no items"))
+        return self._state.configuration.modelled(items)
+
+    @property
+    def configuration(self) -> JSON:
+        """All parts with their names and settings, and the version of the model, as plain data."""
+        return self._state.configuration.record()
+
+    # Events
+
+    @property
+    def history(self) -> tuple[Event, ...]:
+        """All events, in order."""
+        return self._state.events
+
+    @property
+    def answers(self) -> int:
+        """Number of answers and ties given to queries; skips and observations do not count."""
+        return self._state.answers
+
+    # Saving
+
+    @atomic
+    def moved_to(self, items: Items, *, population: Population | None = None, askable: Selected = None) -> Self:
+        """Return a search with the same answers and settings among other items, such as tomorrow's catalogue.
+
+        Answers about items that are gone count with the coordinates that they had. Queries about them are dropped.
+
+        Parameters
+        ----------
+        items
+            The other items, in the same coordinates.
+        population
+            A population of the other items, if this search has one.
+        askable
+            The items to ask about. None: as many as before, or those of the items before that are still there.
+        """
+        refused = Unsupported("moved_to needs items: a continuous Space has none")
+        self.items._catalogue(refused)
+        if not isinstance(items, Items):
+            raise refused
+        return self._restored(saving.moved(*self._saved(), items, population, askable))
+
+    def save(self, path: str | Path, *, light: bool = False) -> None:
+        """Write configuration, seed, items and events to a JSON file, atomically.
+
+        A light file names the items by their hash instead: it is about 2 kB, and `load` needs the items.
+        """
+        if light:
+            files.write(path, self.to_dict(), files.LIGHT_SEARCH)
+        else:
+            files.write(path, saving.to_file(*self._saved()))
+
+    @classmethod
+    def load(cls, path: str | Path, *, items: Items | None = None, **parts: Any) -> Self:
+        """Read a saved search, which reproduces the belief and the queries of the original.
+
+        Parameters
+        ----------
+        path
+            File written by `save`.
+        items
+            The items of a light file, which only names them.
+        parts
+            Parts in place of those in the file: response, prior, posterior, strategy, candidates, rest, stop. A part of
+            your own must be given: the file stores only its name. For a light file, all arguments of `from_dict`.
+        """
+        if items is not None:
+            given = {name: part for name, part in parts.items() if part is not None}
+            return cls.from_dict(files.read(path, files.LIGHT_SEARCH), items=items, **given)
+        return cls._restored(saving.from_file(files.read(path), path, parts))
+
+    def to_dict(self) -> JSON:
+        """Return the search as plain data of about 2 kB, which names the items by their hash: see `from_dict`.
+
+        A long part, such as the prior of many dimensions, is named by its hash, and must be given again.
+        """
+        return saving.to_light(*self._saved())
+
+    @classmethod
+    def from_dict(
+        cls,
+        record: Mapping[str, Any],
+        *,
+        items: Items,
+        catalogues: Iterable[Items] = (),
+        population: Population | None = None,
+        askable: Selected = None,
+        **parts: Any,
+    ) -> Self:
+        """Return the search that `to_dict` described.
+
+        Parameters
+        ----------
+        record
+            What `to_dict` returned, also after a way through JSON.
+        items
+            The items; if they are those of another catalogue, the answers carry over to them: see `moved_to`.
+        catalogues
+            Earlier catalogues that the record may be about.
+        population
+            The population that the search began with, if it had one.
+        askable
+            The items to ask about, where they were given by ids or a mask.
+        parts
+            Parts that the record only names: response, prior, posterior, strategy, candidates, rest, stop.
+        """
+        given = {"population": population, "askable": askable, **parts}
+        return cls._restored(saving.from_light(record, items, catalogues, **given))
+
+    def to_token(self, *, key: Key, lifetime: float | None = None) -> str:
+        """Return a signed token with seed and events, under 256 bytes for 20 answers among 50,000 items.
+
+        It holds neither items nor configuration: `from_token` takes the same ones. Whoever has a token can read which
+        items were asked and what was answered; nobody without the key can change it.
+
+        Parameters
+        ----------
+        key
+            A secret of at least 16 bytes, or several, of which the first signs.
+        lifetime
+            Seconds until it expires. None: never.
+        """
+        return saving.to_token(*self._saved(), key, lifetime)
+
+    @classmethod
+    def from_token(
+        cls, token: str, *, items: Items, key: Key, catalogues: Iterable[Items] = (), **configuration: object
+    ) -> Self:
+        """Return the search that a token carries.
+
+        Parameters
+        ----------
+        token
+            What `to_token` returned.
+        items
+            The items; if they are those of another catalogue, the answers carry over to them: see `moved_to`.
+        key
+            The secret, or several.
+        catalogues
+            Earlier catalogues that the token may be about.
+        configuration
+            The arguments of the search, as it was begun with: population, askable, response, goal and so on.
+        """
+        return cls._restored(saving.from_token(token, items, key, catalogues, configuration))
+
+    @atomic
+    def _saved(self) -> Saved:
+        return self._state, tuple(self._pending)
