@@ -179,7 +179,7 @@ def test_an_older_database_and_backup_are_refused_in_one_line(folder, capsys):
         code, _, err = run(capsys, *command, "--database", "w.db")
         assert code != 0, command
         said = " ".join(err.split())
-        assert f"has tables of version 0003, this pairseek needs {newest}: tables before version 0004 cannot" in said, (
+        assert f"tables of version 0003, but this pairseek needs {newest}: tables before version 0004 cannot" in said, (
             command
         )
         assert "export its studies (pairseek export), then create a new database" in said
@@ -190,7 +190,7 @@ def test_an_older_database_and_backup_are_refused_in_one_line(folder, capsys):
     (folder / "old.gz").write_bytes(gzip.compress(older))
     code, _, err = run(capsys, "restore", "old.gz", "--database", "new.db")
     assert code != 0
-    assert f"has tables of version 0003, this pairseek needs {newest}" in err
+    assert f"has tables of version 0003, but this pairseek needs {newest}" in err
     assert "restore it with the pairseek that wrote it and export its studies" in " ".join(err.split())
 
 

@@ -212,10 +212,10 @@ def test_a_server_refuses_writes_once_its_database_was_upgraded(database_url):
         assert (reply.status_code, reply.json()["error"]["code"]) == (503, "store_outdated")
         words = reply.json()["error"]["message"]
         assert (
-            f"the database has tables of version 9999 now, and this server works with version {migrate.newest()}"
+            f"the database now has tables of version 9999, but this server works with version {migrate.newest()}"
             in words
         )
-        assert "nothing was stored; start it again with the pairseek that changed the tables" in words
+        assert "nothing was stored; restart it with the pairseek that changed the tables" in words
         assert browser.get("/readyz").status_code == 503
         assert browser.get("/s/which/state").json() == state
         become(migrate.newest())

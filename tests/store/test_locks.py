@@ -1,4 +1,4 @@
-"""Tasks that must run once, whatever the number of processes and servers."""
+"""Tasks of which only one may run at a time across processes and servers."""
 
 import os
 import signal

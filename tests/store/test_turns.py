@@ -39,24 +39,24 @@ def other(database):
         process.kill()
 
 
-def in_a_thread(mine):
-    """Start to take a turn; return an event that is set once it is there, and one that ends it."""
-    there, end = threading.Event(), threading.Event()
+def take_in_thread(mine):
+    """Start to take a turn; return an event that is set once it is taken, and an event that ends it."""
+    taken, end = threading.Event(), threading.Event()
 
     def take() -> None:
         with mine:
-            there.set()
+            taken.set()
             end.wait(30)
 
     threading.Thread(target=take, daemon=True).start()
-    return there, end
+    return taken, end
 
 
 def test_one_thread_after_the_other(database):
     mine = WriteTurns(database)
-    first, end_first = in_a_thread(mine)
+    first, end_first = take_in_thread(mine)
     assert first.wait(30)
-    second, end_second = in_a_thread(mine)
+    second, end_second = take_in_thread(mine)
     assert not second.wait(0.05)
     end_first.set()
     assert second.wait(30)
@@ -68,10 +68,10 @@ class TestProcesses:
     @pytest.mark.parametrize("how", ["ends", "is killed"])
     def test_a_turn_begins_when_the_other_process_ends_its_own(self, database, other, monkeypatch, how):
         monkeypatch.setattr(turns, "_PATIENCE", 60.0)
-        there, end = in_a_thread(WriteTurns(database))
-        assert not there.wait(0.2)
+        taken, end = take_in_thread(WriteTurns(database))
+        assert not taken.wait(0.2)
         other.kill() if how == "is killed" else other.stdin.close()
-        assert there.wait(30)
+        assert taken.wait(30)
         end.set()
 
     def test_who_has_waited_long_goes_on_without_and_frees_nothing(self, database, other, monkeypatch):
@@ -80,10 +80,10 @@ class TestProcesses:
         with mine:
             pass
         monkeypatch.setattr(turns, "_PATIENCE", 60.0)
-        there, end = in_a_thread(WriteTurns(database))
-        assert not there.wait(0.2)
+        taken, end = take_in_thread(WriteTurns(database))
+        assert not taken.wait(0.2)
         other.stdin.close()
-        assert there.wait(30)
+        assert taken.wait(30)
         end.set()
 
     def test_a_folder_that_cannot_be_opened_is_no_obstacle(self, tmp_path):

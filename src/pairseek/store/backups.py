@@ -21,15 +21,15 @@ from pairseek.store.database import Database, now
 from pairseek.store.schema import logins, metadata, rates
 
 FORMAT = "pairseek backup"
-# Tables without a backup: rates, which are out of date soon, and logins, which must not be restored.
+# Tables without a backup: rates, which soon expire, and logins, which must not be restored.
 _LEFT_OUT = {rates.name, logins.name}
 _BATCH = 500
 
 
 def write(database: Database, path: Path) -> int:
-    """Write all rows of one snapshot and return their number."""
+    """Write all rows of one snapshot to a file and return their number."""
     if path.exists():
-        raise InvalidFile(f"{path} exists already: give another name; it was left as it is")
+        raise InvalidFile(f"{path} exists already and was not overwritten: give another name")
     if not path.parent.is_dir():
         raise InvalidFile(f"cannot write {path}: there is no folder {str(path.parent)!r}; make it first")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
@@ -62,13 +62,13 @@ def _dump(connection: sa.Connection, lines: TextIO) -> int:
 def read(database: Database, path: Path) -> int:
     """Restore a backup into an empty database and return the number of rows.
 
-    The rows of an older backup go into tables of its version, which are then upgraded. Tables and rows are one
-    transaction, so that a restore that fails, or is killed, leaves nothing.
+    The rows of an older backup go into tables of its version, which are then upgraded. Tables and rows are written in
+    one transaction, so that a restore that fails or is killed leaves nothing behind.
     """
     new = database.path is not None and not database.path.exists()
     try:
         if database.read(lambda connection: sa.inspect(connection).get_table_names()):
-            raise InvalidFile("the database is not empty: restore into a new one, nothing was changed")
+            raise InvalidFile("the database is not empty: restore into a new one; nothing was changed")
         version, count = _verified(path)
         database.write(lambda connection: _restore(connection, path, version))
     except BaseException:
@@ -84,7 +84,7 @@ def _restore(connection: sa.Connection, path: Path, version: str) -> None:
         _fill(connection, path)
         migrate.upgrade_within(connection)
     except (LookupError, TypeError, ValueError, AttributeError, sa.exc.SQLAlchemyError) as error:
-        if isinstance(error, InvalidFile) or (isinstance(error, sa.exc.DBAPIError) and not _of_rows(error)):
+        if isinstance(error, InvalidFile) or (isinstance(error, sa.exc.DBAPIError) and not _is_caused_by_rows(error)):
             raise
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()
         raise InvalidFile(
@@ -93,13 +93,13 @@ def _restore(connection: sa.Connection, path: Path, version: str) -> None:
         ) from None
 
 
-def _of_rows(error: sa.exc.DBAPIError) -> bool:
-    """Return whether the rows are the reason, and not the connection or the disk."""
+def _is_caused_by_rows(error: sa.exc.DBAPIError) -> bool:
+    """Return whether an error was caused by the rows, and not by the connection or the disk."""
     return isinstance(error, sa.exc.IntegrityError | sa.exc.DataError | sa.exc.ProgrammingError | sa.exc.InterfaceError)
 
 
 def _discard(database: Database) -> None:
-    """Remove the file that a failed restore has created."""
+    """Delete the file created by a failed restore."""
     database.close()
     for ending in ("", "-wal", "-shm"):
         Path(f"{database.path}{ending}").unlink(missing_ok=True)
@@ -110,7 +110,7 @@ def _verified(path: Path) -> tuple[str, int]:
     version, count, last = "", 0, None
     for record in _records(path):
         if not isinstance(record, dict):
-            raise InvalidFile(f"{path} has a line that is not an object after {count:,} rows; nothing was restored")
+            raise InvalidFile(f"{path} has a line after {count:,} rows that is not an object; nothing was restored")
         version, last = version or str(record["version"]), record
         count += "table" in record
     if last is None or last.get("rows") != count:
@@ -119,25 +119,25 @@ def _verified(path: Path) -> tuple[str, int]:
 
 
 def _fill(connection: sa.Connection, path: Path) -> None:
-    known = _tables_of(connection)
+    tables = _tables_of(connection)
     batch: list[JSON] = []
     current = ""
     for record in _records(path):
         name = record.get("table", "")
         if batch and (name != current or len(batch) >= _BATCH):
-            connection.execute(known[current].insert(), batch)
+            connection.execute(tables[current].insert(), batch)
             batch = []
         current = name
         if name:
-            unknown = set(record["row"]) - set(known[name].c.keys())
+            unknown = set(record["row"]) - set(tables[name].c.keys())
             if unknown:
-                # The database would leave it out without a word.
+                # The database would silently ignore it.
                 raise LookupError(f"table {name} has no column {min(unknown)!r}")
-            binary = {column.name for column in known[name].c if isinstance(column.type, sa.LargeBinary)}
+            binary = {column.name for column in tables[name].c if isinstance(column.type, sa.LargeBinary)}
             batch.append({k: base64.b64decode(v) if k in binary else v for k, v in record["row"].items()})
     if connection.dialect.name == "postgresql":
-        # The rows were inserted with their ids, so the sequences must continue after them.
-        for table in known.values():
+        # The rows were inserted with their ids, so the id sequences must continue after them.
+        for table in tables.values():
             if "id" in table.c and isinstance(table.c["id"].type, sa.Integer):
                 top = f"(SELECT COALESCE(MAX(id), 0) + 1 FROM {table.name})"
                 number = f"pg_get_serial_sequence('{table.name}', 'id')"
@@ -153,7 +153,7 @@ def _records(path: Path) -> Iterator[JSON]:
             version = str(head.get("version"))
             if version not in migrate.known():
                 raise InvalidFile(
-                    f"{path} has tables of version {version}, this pairseek needs {migrate.newest()}: "
+                    f"{path} has tables of version {version}, but this pairseek needs {migrate.newest()}: "
                     f"{migrate.advice(version, backup=True)}; nothing was restored"
                 )
             yield head
@@ -172,15 +172,15 @@ def _tables() -> list[sa.Table]:
 
 
 def _tables_of(connection: sa.Connection) -> dict[str, sa.Table]:
-    """Return the tables of the database, which may be older than the schema, by name."""
-    found = sa.MetaData()
-    found.reflect(connection)
-    for table in found.tables.values():
+    """Return the tables of the database by name; they may be older than the schema."""
+    reflected = sa.MetaData()
+    reflected.reflect(connection)
+    for table in reflected.tables.values():
         for column in table.c:
             if isinstance(column.type, sa.JSON):
-                # The database does not say how its tables store None.
+                # Reflection cannot tell how a column stores None.
                 column.type = sa.JSON(none_as_null=True)
-    return {name: table for name, table in found.tables.items() if name not in {*_LEFT_OUT, "alembic_version"}}
+    return {name: table for name, table in reflected.tables.items() if name not in {*_LEFT_OUT, "alembic_version"}}
 
 
 def _plain(value: object) -> object:

@@ -11,7 +11,7 @@ from pairseek.store.schema import events, marks, sessions
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts without simulated sessions, previews and undone answers."""
+    """Counts that exclude simulated sessions, previews and undone answers."""
 
     started: int
     finished: int
@@ -22,7 +22,7 @@ class Counts:
 
 
 def counts(connection: sa.Connection, study_id: int, since: str) -> Counts:
-    """Return the counts; ``recent`` counts answers since a time, ``times`` are the newest reaction times in ms."""
+    """Count sessions and answers; ``recent`` are answers since a time, ``times`` the newest response times in ms."""
     people = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
     joined = events.join(sessions, sessions.c.id == events.c.session_id)
     answered = people & (events.c.kind == "answer")
@@ -44,7 +44,7 @@ def counts(connection: sa.Connection, study_id: int, since: str) -> Counts:
 
 
 def marked(connection: sa.Connection, study_id: int) -> list[dict[str, object]]:
-    """Return the void and restore decisions of a study, newest first."""
+    """Return the newest marks of a study, newest first."""
     joined = marks.join(sessions, sessions.c.id == marks.c.session_id)
     chosen = sa.select(marks).select_from(joined).where(sessions.c.study_id == study_id)
     return [dict(row) for row in connection.execute(chosen.order_by(marks.c.id.desc()).limit(200)).mappings()]

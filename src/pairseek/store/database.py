@@ -27,12 +27,12 @@ _TRIES = 6
 _PAUSE = 0.05
 _BUSY_SECONDS = 20.0
 _SCRUB_MS = 2000
-_CONNECTIONS = 10
-# SQLSTATE classes after which a transaction is retried: lost connection, too many connections, server start or
+_POOL_SIZE = 10
+# SQLSTATE prefixes after which a transaction is retried: lost connection, too many connections, server start or
 # shutdown, deadlock, serialization failure.
-_AGAIN = ("08", "53300", "57P", "40")
-# Errors of the statement itself, which are passed on to the caller.
-_CALLERS = (IntegrityError, ProgrammingError)
+_TRANSIENT_STATES = ("08", "53300", "57P", "40")
+# Errors in the statement itself, which are passed on to the caller.
+_STATEMENT_ERRORS = (IntegrityError, ProgrammingError)
 
 
 def now() -> str:
@@ -51,7 +51,7 @@ class Database:
     Parameters
     ----------
     url
-        ``sqlite:///study.db``, a path of a SQLite file, or ``postgresql://user@host/name``.
+        ``sqlite:///study.db``, the path of a SQLite file, or ``postgresql://user@host/name``.
     """
 
     def __init__(self, url: str) -> None:
@@ -59,12 +59,12 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgres(self.url)
         self.schema: str | None = None
-        """Schema version without which nothing is written; None before it was checked."""
-        # In PostgreSQL the row is locked as by a foreign key, so that an upgrade waits for writers, and they for it.
+        """Schema version that every write requires; None before it was checked."""
+        # In PostgreSQL the row gets the lock of a foreign key, so that upgrades and writers wait for each other.
         self._version = "SELECT version_num FROM alembic_version" + ("" if self.is_sqlite else " FOR KEY SHARE")
         self._turns = None if self.path is None else WriteTurns(self.path)
         self._turn: contextlib.AbstractContextManager[object] = self._turns or contextlib.nullcontext()
-        # Reads of several statements see one snapshot: by default in SQLite, by this isolation level in PostgreSQL.
+        # Several statements read one snapshot: by default in SQLite, through this isolation level in PostgreSQL.
         level = "REPEATABLE READ"
         self._reading = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level=level)
 
@@ -80,39 +80,39 @@ class Database:
     def write(self, function: Callable[[sa.Connection], T]) -> T:
         """Run a function in a write transaction and return its result once it is committed to disk.
 
-        After a lost connection or a lock it is called again in a new transaction, so it must be one that may run
-        twice: unique keys make it so.
+        After a lost connection or a lock the function is called again in a new transaction, so it must be safe to run
+        twice, for instance thanks to unique keys.
         """
         return self._attempt(function, writes=True)
 
     @contextlib.contextmanager
     def transaction(self, *, writes: bool = True) -> Iterator[sa.Connection]:
-        """Begin a transaction that is committed at the end of the block; `read` and `write` also try again."""
+        """Run a block in a transaction, which commits at its end; unlike `read` and `write`, this never retries."""
         try:
-            with self._begun(writes=writes) as connection:
+            with self._begin(writes=writes) as connection:
                 yield connection
         except (DBAPIError, sa.exc.TimeoutError) as error:
-            if isinstance(error, _CALLERS):
+            if isinstance(error, _STATEMENT_ERRORS):
                 raise
             raise unavailable(error) from error
 
     @contextlib.contextmanager
-    def _begun(self, *, writes: bool) -> Iterator[sa.Connection]:
+    def _begin(self, *, writes: bool) -> Iterator[sa.Connection]:
         with (self.engine if writes else self._reading).begin() as connection:
             if self.is_sqlite:
-                _begin(connection, writes=writes)
+                _begin_sqlite(connection, writes=writes)
             yield connection
 
     def scrub(self, *, rewrite: bool = True) -> bool:
-        """Remove the bytes of deleted rows from the files of the database; return whether that was possible.
+        """Remove the bytes of deleted rows from the database files; return whether that was possible.
 
-        In SQLite the file is written anew, unless ``rewrite`` is false, and its log is emptied, which has to wait for
-        transactions under way. In PostgreSQL the space of deleted rows becomes free; what is left in it until it is
-        used again, and in the server's own log, is up to the server.
+        In SQLite the file is rewritten, unless ``rewrite`` is false, and its log is emptied once running transactions
+        have ended. In PostgreSQL the space of deleted rows is freed; the server decides what remains in it until it is
+        reused, and in its own log.
         """
         try:
             if not self.is_sqlite:
-                # By the engine, which turns the errors of the driver into its own and drops a connection that is lost.
+                # Through the engine, which converts driver errors and drops lost connections.
                 with self.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as vacuuming:
                     vacuuming.exec_driver_sql("VACUUM")
                 return True
@@ -134,15 +134,15 @@ class Database:
         for attempt in range(_TRIES):
             try:
                 with self._turn if writes else contextlib.nullcontext():
-                    return self._done(function, writes=writes)
+                    return self._run(function, writes=writes)
             except (DataError, UnicodeEncodeError):
                 raise InvalidParameter(
-                    "a text contains characters that cannot be stored, such as NUL or a lone surrogate: remove them"
+                    "a text contains characters that cannot be stored, such as NUL or lone surrogates: remove them"
                 ) from None
             except OverflowError:
                 raise InvalidParameter("a number is too large to be stored: give a smaller one") from None
             except (DBAPIError, sa.exc.TimeoutError) as error:
-                if isinstance(error, _CALLERS):
+                if isinstance(error, _STATEMENT_ERRORS):
                     raise
                 if attempt == _TRIES - 1 or not _is_transient(error):
                     raise unavailable(error) from error
@@ -150,24 +150,24 @@ class Database:
                 time.sleep(_PAUSE * 2**attempt * (0.5 + random.random()))
         raise AssertionError("unreachable")
 
-    def _done(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
-        with self._begun(writes=writes) as connection:
+    def _run(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
+        with self._begin(writes=writes) as connection:
             if writes and self.schema is not None:
                 self._check_schema(connection)
             return function(connection)
 
     def _check_schema(self, connection: sa.Connection) -> None:
-        """Raise `StoreOutdated` if the tables were upgraded, or replaced, while this process runs."""
+        """Raise `StoreOutdated` if the tables were upgraded or replaced while this process was running."""
         version = connection.exec_driver_sql(self._version).scalar()
         if version != self.schema:
             raise StoreOutdated(
-                f"the database has tables of version {version} now, and this server works with version {self.schema}: "
-                f"nothing was stored; start it again with the pairseek that changed the tables"
+                f"the database now has tables of version {version}, but this server works with version {self.schema}: "
+                f"nothing was stored; restart it with the pairseek that changed the tables"
             )
 
 
 def _scrub_sqlite(connection: sqlite3.Connection, *, rewrite: bool) -> bool:
-    # Writers of this process wait meanwhile, so it gives up early if another connection is in the way.
+    # Writers of this process have to wait, so give up early if another connection is in the way.
     connection.execute(f"PRAGMA busy_timeout={_SCRUB_MS}")
     try:
         if rewrite:
@@ -182,7 +182,7 @@ def unavailable(error: Exception) -> StoreUnavailable:
     """Convert a driver error to a `StoreUnavailable` for operators."""
     cause = str(getattr(error, "orig", None) or error).strip().splitlines()
     text = cause[0] if cause else type(error).__name__
-    known = {
+    causes = {
         "readonly": "the database is read-only",
         "read-only": "the database is read-only",
         "disk is full": "the disk of the database is full",
@@ -193,7 +193,7 @@ def unavailable(error: Exception) -> StoreUnavailable:
         "not a database": "the file is not a database",
         "is locked": "the database is locked by another process",
     }
-    what = next((words for key, words in known.items() if key in text), "the database cannot be reached")
+    what = next((words for key, words in causes.items() if key in text), "the database cannot be reached")
     return StoreUnavailable(what, text)
 
 
@@ -205,7 +205,7 @@ def _is_transient(error: Exception) -> bool:
         return "locked" in str(original) or "busy" in str(original)
     state = getattr(original, "sqlstate", None)
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    return lost or state is None or str(state).startswith(_AGAIN)
+    return lost or state is None or str(state).startswith(_TRANSIENT_STATES)
 
 
 def _url(text: str) -> sa.URL:
@@ -226,24 +226,26 @@ def _url(text: str) -> sa.URL:
     if backend != "sqlite":
         raise InvalidParameter(f"the database is a {backend!r}: use sqlite:///FILE or postgresql://USER@HOST/NAME")
     if not url.database or url.database == ":memory:":
-        raise InvalidParameter("a SQLite database needs a file, so that several workers can share it: sqlite:///FILE")
+        raise InvalidParameter(
+            "a SQLite database needs a file, so that several workers can share it: give sqlite:///FILE"
+        )
     return url
 
 
 def _sqlite(url: sa.URL) -> sa.Engine:
     engine = sa.create_engine(
         url,
-        pool_size=_CONNECTIONS,
-        max_overflow=4 * _CONNECTIONS,
-        # Errors must not bring ids and answers into the log.
+        pool_size=_POOL_SIZE,
+        max_overflow=4 * _POOL_SIZE,
+        # Error messages must not carry ids and answers into the log.
         hide_parameters=True,
         connect_args={"check_same_thread": False, "timeout": _BUSY_SECONDS},
     )
 
     @sa.event.listens_for(engine, "do_connect")
     def make(*_: object) -> None:
-        # Nobody else on the machine may read what people have said. SQLite gives -wal and -shm the mode of the file. A
-        # file that exists is not opened, because closing it would release the locks of other connections.
+        # No other user of the machine may read the answers. SQLite gives -wal and -shm the mode of the file. An
+        # existing file is not opened, because closing it would release the locks of other connections.
         with contextlib.suppress(OSError):
             os.close(os.open(str(url.database), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
@@ -258,8 +260,8 @@ def _sqlite(url: sa.URL) -> sa.Engine:
     return engine
 
 
-def _begin(connection: sa.Connection, *, writes: bool) -> None:
-    """Begin a transaction of SQLite; by the driver, because an event of the engine would slow all statements down."""
+def _begin_sqlite(connection: sa.Connection, *, writes: bool) -> None:
+    """Begin a SQLite transaction through the driver, because an engine event would slow every statement down."""
     driver = connection.connection.driver_connection
     assert driver is not None
     try:
@@ -292,10 +294,10 @@ def _postgres(url: sa.URL) -> sa.Engine:
         raise MissingExtra("a PostgreSQL database", "postgres") from None
     return sa.create_engine(
         url,
-        # Few, because all workers of all servers share the connections that PostgreSQL has.
-        pool_size=_CONNECTIONS,
-        max_overflow=_CONNECTIONS // 2,
-        # Errors must not bring ids and answers into the log.
+        # Few, because the workers of all servers share PostgreSQL's connections.
+        pool_size=_POOL_SIZE,
+        max_overflow=_POOL_SIZE // 2,
+        # Error messages must not carry ids and answers into the log.
         hide_parameters=True,
         pool_pre_ping=False,
         connect_args={"connect_timeout": 5},

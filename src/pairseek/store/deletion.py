@@ -29,14 +29,14 @@ from pairseek.store.schema import (
 )
 from pairseek.store.studies import retire
 
-_LAST, _SCRUB = "last_deletion", "scrub"
-# Number of ids in one statement; databases limit the number of parameters.
+_LAST_DELETION_KEY, _SCRUB_KEY = "last_deletion", "scrub"
+# Ids per statement; databases limit the number of parameters.
 _BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """Numbers of deleted sessions and answers, and the versions of the populations that were dropped with them."""
+    """Numbers of deleted sessions and answers, and versions of the populations dropped with them."""
 
     sessions: int = 0
     answers: int = 0
@@ -44,8 +44,8 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
-    """Session that began with a population which is dropped."""
+class AffectedSession:
+    """Session that began with a dropped population."""
 
     id: str
     population: int
@@ -54,14 +54,14 @@ class Began:
 
 
 def sessions_of_person(connection: sa.Connection, study_id: int, person: str) -> list[str]:
-    """Return the ids of a participant's sessions in a study; ``person`` is an id of a link or of a session."""
+    """Return the ids of a participant's sessions in a study; ``person`` is an id from a link or of a session."""
     same = sa.or_(*(sessions.c[name] == person for name in ("id", "participant", "prolific_pid")))
     chosen = sa.select(sessions.c.id).where((sessions.c.study_id == study_id) & same)
     return list(connection.execute(chosen.order_by(sessions.c.id)).scalars())
 
 
 def ended_before(connection: sa.Connection, study_id: int, time: str) -> list[str]:
-    """Return the ids of participants' sessions whose end, or else last event or begin, was before a time."""
+    """Return the ids of participants' sessions whose end, or else last event, or else start, was before a time."""
     last = sa.select(sa.func.max(events.c.at)).where(events.c.session_id == sessions.c.id).scalar_subquery()
     ended = sa.func.coalesce(sessions.c.finished_at, last, sessions.c.created_at)
     mine = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
@@ -69,44 +69,44 @@ def ended_before(connection: sa.Connection, study_id: int, time: str) -> list[st
 
 
 def lock(connection: sa.Connection, session_ids: Sequence[str]) -> list[str]:
-    """Return those of the sessions that exist; nobody answers in them or learns from them in this transaction."""
-    found: list[str] = []
+    """Lock sessions and return the ids that exist; during this transaction nobody can answer in or learn from them."""
+    locked: list[str] = []
     for ids in _batches(sorted(session_ids)):
         chosen = sa.select(sessions.c.id).where(sessions.c.id.in_(ids)).order_by(sessions.c.id).with_for_update()
-        found += connection.execute(chosen).scalars()
-    return found
+        locked += connection.execute(chosen).scalars()
+    return locked
 
 
 def learned(connection: sa.Connection, session_ids: Sequence[str]) -> list[tuple[int, int]]:
-    """Return study and version of the populations that were learned from these sessions."""
-    found: set[tuple[int, int]] = set()
+    """Return (study id, version) of the populations that were learned from these sessions."""
+    versions: set[tuple[int, int]] = set()
     for ids in _batches(session_ids):
         chosen = sa.select(learned_from.c.study_id, learned_from.c.version).where(learned_from.c.session_id.in_(ids))
-        found |= {(row.study_id, row.version) for row in connection.execute(chosen)}
-    return sorted(found)
+        versions |= {(row.study_id, row.version) for row in connection.execute(chosen)}
+    return sorted(versions)
 
 
 def drop_population(connection: sa.Connection, study_id: int, version: int) -> None:
-    """Delete the content of a population. Its version stays taken, because sessions refer to it."""
+    """Delete the content of a population. Its version number is not reused, because sessions refer to it."""
     same = (populations.c.study_id == study_id) & (populations.c.version == version)
     connection.execute(populations.update().where(same).values(content=b"", dropped_at=now()))
     same = (learned_from.c.study_id == study_id) & (learned_from.c.version == version)
     connection.execute(learned_from.delete().where(same))
 
 
-def began_with(connection: sa.Connection, study_id: int, versions: Iterable[int]) -> list[Began]:
+def began_with(connection: sa.Connection, study_id: int, versions: Iterable[int]) -> list[AffectedSession]:
     """Return the sessions that began with populations of these versions, locked until the transaction ends."""
     same = (sessions.c.study_id == study_id) & sessions.c.population.in_(list(versions))
     names = ("id", "population", "finished_at", "catalogue")
     chosen = sa.select(*(sessions.c[name] for name in names)).where(same)
     rows = connection.execute(chosen.order_by(sessions.c.id).with_for_update())
-    return [Began(row.id, row.population, row.finished_at is not None, row.catalogue) for row in rows]
+    return [AffectedSession(row.id, row.population, row.finished_at is not None, row.catalogue) for row in rows]
 
 
 def replace_parts(
     connection: sa.Connection, session_ids: Sequence[str], content: JSON, *, without: Iterable[str] = ()
 ) -> None:
-    """Give sessions other parts and no population; remove entries from the details of their queries."""
+    """Replace the parts of sessions, detach their population, and remove entries from the details of their queries."""
     if not session_ids:
         return
     key, names = stored_parts.add(connection, content), set(without)
@@ -131,11 +131,11 @@ def _strip_details(connection: sa.Connection, session_ids: Sequence[str], names:
 
 
 def mark(connection: sa.Connection, reasons: Mapping[str, str], action: str, who: str) -> None:
-    """Add a mark to each of these sessions, which are given with the reasons."""
+    """Add a mark to sessions; ``reasons`` maps session ids to reasons."""
     time = now()
     rows = [
-        {"session_id": one, "query": None, "action": action, "reason": reason, "who": who, "at": time}
-        for one, reason in reasons.items()
+        {"session_id": key, "query": None, "action": action, "reason": reason, "who": who, "at": time}
+        for key, reason in reasons.items()
     ]
     if rows:
         connection.execute(marks.insert(), rows)
@@ -145,7 +145,7 @@ def mark(connection: sa.Connection, reasons: Mapping[str, str], action: str, who
 
 
 def delete_sessions(connection: sa.Connection, session_ids: Sequence[str]) -> Deleted:
-    """Delete sessions with everything that refers to them, except populations, which must be dropped before."""
+    """Delete sessions with everything that refers to them, except populations, which must be dropped first."""
     count = answers = 0
     for ids in _batches(sorted(session_ids)):
         given = (events.c.session_id.in_(ids)) & (events.c.kind == "answer")
@@ -160,8 +160,8 @@ def delete_sessions(connection: sa.Connection, session_ids: Sequence[str]) -> De
 
 
 def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
-    """Delete a study with its items, pictures, sessions, populations and tokens; return None if it is gone."""
-    # Locked, so that no session begins while the others are deleted.
+    """Delete a study with its items, pictures, sessions, populations and tokens; return None if it does not exist."""
+    # Locked, so that no session begins while the existing ones are deleted.
     if connection.execute(sa.select(studies.c.id).where(studies.c.id == study_id).with_for_update()).first() is None:
         return None
     mine = connection.execute(sa.select(sessions.c.id).where(sessions.c.study_id == study_id)).scalars().all()
@@ -177,28 +177,28 @@ def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
 
 
 def last_deletion(connection: sa.Connection) -> str | None:
-    """Return a name of the last deletion; workers clear their caches when it has changed."""
-    return meta.value(connection, _LAST)
+    """Return an identifier of the last deletion; workers clear their caches when it changes."""
+    return meta.value(connection, _LAST_DELETION_KEY)
 
 
 def unscrubbed(connection: sa.Connection) -> str | None:
-    """Return the time of the last deletion if the files of the database were not scrubbed since."""
-    return meta.value(connection, _SCRUB)
+    """Return the time of the last deletion if the database files have not been scrubbed since."""
+    return meta.value(connection, _SCRUB_KEY)
 
 
 def scrubbed(connection: sa.Connection, time: str) -> None:
-    """Store that the files of the database were scrubbed after the deletion at this time."""
-    meta.remove(connection, _SCRUB, time)
+    """Record that the database files were scrubbed after the deletion at this time."""
+    meta.remove(connection, _SCRUB_KEY, time)
 
 
 def _note_deletion(connection: sa.Connection) -> None:
-    # A random name: of two deletions at once, either may be the last, and a counter could count them as one.
-    meta.put(connection, _LAST, secrets.token_hex(8))
-    meta.put(connection, _SCRUB, now())
+    # Random, because two concurrent deletions could both set a counter to the same value.
+    meta.put(connection, _LAST_DELETION_KEY, secrets.token_hex(8))
+    meta.put(connection, _SCRUB_KEY, now())
 
 
 def _delete_unused_parts(connection: sa.Connection) -> None:
-    # Of all sessions, also those of previews and empty sessions that are gone: they may follow from a population.
+    # Also catches the parts of previews and empty sessions deleted earlier, which may derive from a population.
     used = sa.exists().where(sessions.c.parts == parts.c.key)
     connection.execute(parts.delete().where(~used))
 

@@ -1,4 +1,4 @@
-"""Queries and events of sessions, which are append-only."""
+"""Queries and events of sessions, both append-only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pairseek.store.schema import events, queries, sessions
 
 @dataclass(frozen=True, slots=True)
 class AskedPair:
-    """Pair that was asked, as it is stored, with the name by which its answer refers to it."""
+    """Stored pair that was asked, with the name by which its answer refers to it."""
 
     session_id: str
     name: str
@@ -29,7 +29,7 @@ class AskedPair:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """Answer, or undo of an answer."""
+    """Answer, or undoing of an answer."""
 
     session_id: str
     number: int
@@ -42,14 +42,14 @@ class EventRow:
     attempt: int | None
     at: str
     server_ms: float | None
-    # Whether each sound or video of the pair was played, by its side; None if it had none.
+    # Whether the sound or video on each side was played; None for a pair without media.
     played: dict[str, str] | None = None
 
 
 class AnsweredPair(NamedTuple):
-    """Pair with its answer, reduced to what the following pairs depend on.
+    """Pair with its answer, reduced to what later pairs depend on.
 
-    It is a tuple, because all of a session are made again whenever it is read.
+    A tuple, because all pairs of a session are rebuilt whenever it is read.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class AnsweredPair(NamedTuple):
     outcome
         The answer.
     anchor
-        Item with which the two are compared in a similarity study.
+        In a similarity study, the item to which the other two are compared.
     void
         Whether a researcher has voided the answer.
     """
@@ -81,11 +81,11 @@ class Answers:
     done
         Answers that were not undone, in order.
     undone
-        Outcomes of undone answers, by the name of their pair.
+        Outcomes of undone answers by the name of their pair.
     events
         Number of stored events.
     version
-        Version of the session when they were read; None without events.
+        Version of the session when the answers were read; None without events.
     """
 
     done: tuple[AnsweredPair, ...] = ()
@@ -95,7 +95,7 @@ class Answers:
 
 
 class VersionConflict(Exception):
-    """Raised when the session has changed since it was read; read it again."""
+    """Raised when a session has changed since it was read; read it again."""
 
 
 # Statements are built once, because building takes as long as executing.
@@ -115,7 +115,7 @@ _QUERIES = (
     .where(queries.c.session_id.in_(_CHOSEN))
     .order_by(queries.c.session_id, queries.c.position, queries.c.asked_at)
 )
-# Of the details of an answered pair one text is read, because decoding all of them takes longer than the rest.
+# Only the anchor is read from the details, because decoding all of them takes longer than everything else.
 _ANSWERED = (
     sa.select(
         sessions.c.version,
@@ -149,7 +149,7 @@ def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> No
 
 
 def add_pair(connection: sa.Connection, pair: AskedPair) -> None:
-    """Store a pair that was asked; a session cannot have two of the same name."""
+    """Store a pair that was asked; names are unique within a session."""
     connection.execute(_ADD_QUERY, _values(pair))
 
 
@@ -170,35 +170,35 @@ def queries_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[As
 
 def answers_of(connection: sa.Connection, session_id: str) -> Answers:
     """Return the answers of a session."""
-    # All at once: row by row takes a tenth longer, and the lock of the interpreter changes hands at each.
+    # All at once: fetching row by row takes 10 % longer and releases the interpreter lock at each row.
     rows = connection.execute(_ANSWERED, {"session": session_id}).all()
     if not rows:
         return Answers()
     kept = remaining_answers(row[1] for row in rows)
     remaining = set(kept)
-    # Sessions share the texts.
+    # Interned, so that sessions share the strings.
     done = tuple(
-        AnsweredPair._make((*(text and sys.intern(text) for text in rows[place][2:]), False)) for place in kept
+        AnsweredPair._make((*(text and sys.intern(text) for text in rows[index][2:]), False)) for index in kept
     )
-    undone = {row[2]: row[6] for place, row in enumerate(rows) if row[1] == "answer" and place not in remaining}
+    undone = {row[2]: row[6] for index, row in enumerate(rows) if row[1] == "answer" and index not in remaining}
     return Answers(done, undone, len(rows), rows[0][0])
 
 
 def remaining_answers(kinds: Iterable[str]) -> list[int]:
-    """Return the places of the answers that were not undone, among events of these kinds, in order."""
-    places: list[int] = []
-    for place, kind in enumerate(kinds):
+    """Return the indices of the answers that were not undone, among events of these kinds, in order."""
+    indices: list[int] = []
+    for index, kind in enumerate(kinds):
         if kind == "answer":
-            places.append(place)
+            indices.append(index)
         else:
-            places.pop()
-    return places
+            indices.pop()
+    return indices
 
 
 def queries_from(connection: sa.Connection, session_id: str, position: int) -> list[AskedPair]:
     """Return the queries of a session that were asked at a position or later, in order."""
-    found = connection.execute(_QUERIES_FROM, {"session": session_id, "first": position})
-    return [AskedPair(*row) for row in found]
+    rows = connection.execute(_QUERIES_FROM, {"session": session_id, "first": position})
+    return [AskedPair(*row) for row in rows]
 
 
 def _values(row: EventRow | AskedPair) -> dict[str, Any]:

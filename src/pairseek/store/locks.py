@@ -1,8 +1,8 @@
-"""Advisory locks for tasks that must run once at a time, whatever the number of workers and servers.
+"""Advisory locks for tasks of which only one may run at a time across all workers and servers.
 
-In PostgreSQL a lock belongs to a connection, and in SQLite to an open file beside the database, so that the lock of a
-process that dies is free at once. It says nothing about the rows: a task whose connection is lost meanwhile may overlap
-with the next one, so its transactions must be correct without it.
+In PostgreSQL a lock belongs to a connection, and in SQLite to an open file next to the database, so the lock of a
+process that dies is released at once. A lock does not protect rows: a task that loses its connection may overlap with
+the next one, so its transactions must be correct without the lock.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ logger = logging.getLogger("pairseek.store")
 
 _LOCK = sa.text("SELECT pg_try_advisory_lock(:key)")
 _UNLOCK = sa.text("SELECT pg_advisory_unlock(:key)")
-_within_process: dict[str, threading.Lock] = {}
+_thread_locks: dict[str, threading.Lock] = {}
 
 
 @contextlib.contextmanager
 def try_lock(database: Database, task: str) -> Iterator[bool]:
-    """Yield whether this caller may run a task; if so, no other worker or server may until the block ends.
+    """Yield whether this caller may run a task; if so, no other worker or server can until the block ends.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def _advisory_lock(database: Database, task: str) -> Iterator[bool]:
     key = {"key": lock_key(task)}
     with contextlib.ExitStack() as stack:
         try:
-            # Without a transaction, which would keep deleted rows from being vacuumed while the task runs.
+            # A transaction would keep deleted rows from being vacuumed while the task runs.
             autocommit = database.engine.execution_options(isolation_level="AUTOCOMMIT")
             connection = stack.enter_context(autocommit.connect())
             held = bool(connection.execute(_LOCK, key).scalar())
@@ -104,13 +104,13 @@ def _file_lock(database: Database, task: str) -> Iterator[bool]:
             return
         yield True
     finally:
-        # Closing releases the lock. The file stays, because a waiting process may have it open.
+        # Closing the file releases the lock. The file stays, because a waiting process may have it open.
         os.close(handle)
 
 
 @contextlib.contextmanager
 def _thread_lock(name: str) -> Iterator[bool]:
-    lock = _within_process.setdefault(name, threading.Lock())
+    lock = _thread_locks.setdefault(name, threading.Lock())
     held = lock.acquire(blocking=False)
     try:
         yield held

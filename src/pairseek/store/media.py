@@ -1,4 +1,4 @@
-"""Stored pictures of items in several sizes."""
+"""Pictures of items, stored in several sizes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add(connection: sa.Connection, picture: StoredPicture) -> None:
 
 
 def sizes(connection: sa.Connection, study_id: int) -> dict[str, list[tuple[int, int]]]:
-    """Return the (width, height) of the copies of each picture, smallest first."""
+    """Return the (width, height) of all copies by picture name, smallest first."""
     chosen = sa.select(media.c.name, media.c.width, media.c.height).where(media.c.study_id == study_id)
     out: dict[str, list[tuple[int, int]]] = {}
     for name, width, height in connection.execute(chosen.order_by(media.c.name, media.c.width)):
@@ -36,14 +36,14 @@ def sizes(connection: sa.Connection, study_id: int) -> dict[str, list[tuple[int,
 
 
 def picture(connection: sa.Connection, study_id: int, name: str, width: int) -> StoredPicture | None:
-    """Return one picture."""
+    """Return the copy of a picture with this width."""
     same = (media.c.study_id == study_id) & (media.c.name == name) & (media.c.width == width)
     row = connection.execute(sa.select(media).where(same)).first()
     return None if row is None else StoredPicture(*row)
 
 
 def copy(connection: sa.Connection, study_id: int, target: int) -> None:
-    """Copy all pictures of a study to another one."""
+    """Copy all pictures of a study to another study."""
     others = [column for column in media.c if column.name != "study_id"]
     chosen = sa.select(sa.literal(target), *others).where(media.c.study_id == study_id)
     connection.execute(media.insert().from_select(["study_id", *(column.name for column in others)], chosen))

@@ -1,4 +1,4 @@
-"""Single values of a database, by key."""
+"""Key-value pairs of a database."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pairseek.store.schema import meta
 
 
 def value(connection: sa.Connection, key: str) -> str | None:
-    """Return the value of a key; None if there is none."""
-    found = connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
-    return None if found is None else str(found)
+    """Return the value of a key; None if it has no value."""
+    text = connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
+    return None if text is None else str(text)
 
 
 def put(connection: sa.Connection, key: str, text: str) -> None:
-    """Store the value of a key in place of an earlier one."""
-    added = _insert(connection, key, text)
-    connection.execute(added.on_conflict_do_update(index_elements=["key"], set_={"value": text}))
+    """Set the value of a key."""
+    statement = _insert(connection, key, text)
+    connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_={"value": text}))
 
 
 def put_first(connection: sa.Connection, key: str, text: str) -> str:
-    """Store the value of a key unless it has one, and return its value; concurrent callers get the same."""
+    """Set the value of a key unless it has one, and return its value; concurrent callers get the same value."""
     connection.execute(_insert(connection, key, text).on_conflict_do_nothing())
     return str(value(connection, key))
 

@@ -16,29 +16,29 @@ from pairseek.store.database import Database
 
 
 def upgrade(database: Database) -> str:
-    """Upgrade the tables to the newest version and return it; reject tables that cannot be upgraded."""
+    """Upgrade the tables to the newest version and return it; raise `StoreOutdated` if that is impossible."""
     version = _version(database)
     if version is not None and version not in known():
-        raise _refused(version)
+        raise _outdated(version)
     with database.transaction() as connection:
-        # A server that starts at the same time waits here, and then finds the tables upgraded.
+        # A server that starts at the same time waits here, then finds the tables upgraded.
         locks.wait_in_transaction(connection, "migration")
         if version is not None and not database.is_sqlite:
-            # Wait for writers of running servers, before tables are locked that they need.
+            # Wait for the writers of running servers before locking tables that they need.
             connection.execute(sa.text("SELECT version_num FROM alembic_version FOR UPDATE"))
         upgrade_within(connection)
     return newest()
 
 
 def upgrade_within(connection: sa.Connection, version: str = "head") -> None:
-    """Upgrade the tables to a version, by default the newest, as a part of the connection's transaction."""
+    """Upgrade the tables to a version, by default the newest, within the connection's transaction."""
     config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, version)
 
 
 def newest() -> str:
-    """Return the schema version of this pairseek."""
+    """Return the schema version that this pairseek needs."""
     return str(ScriptDirectory.from_config(_config()).get_current_head())
 
 
@@ -48,12 +48,12 @@ def current(database: Database) -> str | None:
 
 
 def ready(database: Database) -> None:
-    """Create the tables in an empty database; raise `StoreOutdated` for another schema version, now or at a write."""
+    """Create the tables in an empty database; raise `StoreOutdated`, now or at a later write, if versions differ."""
     version = _version(database)
     if version is None:
         upgrade(database)
     elif version != newest():
-        raise _refused(version)
+        raise _outdated(version)
     database.schema = newest()
 
 
@@ -62,7 +62,7 @@ def advice(version: str, *, backup: bool = False) -> str:
     if version in known():
         return "make a backup, then run pairseek db upgrade"
     if version > newest():
-        return "it was written by a newer pairseek; install that one"
+        return "it was written by a newer pairseek; install that version"
     first = "restore it with the pairseek that wrote it and " if backup else "with the pairseek that wrote it, "
     return (
         f"tables before version {min(known())} cannot be upgraded; {first}export its studies (pairseek export), then "
@@ -71,7 +71,7 @@ def advice(version: str, *, backup: bool = False) -> str:
 
 
 def _version(database: Database) -> str | None:
-    """Return the schema version, "unknown" for tables without one, None for an empty database."""
+    """Return the schema version; "unknown" for tables without a version, None for an empty database."""
 
     def read(connection: sa.Connection) -> str | None:
         version = MigrationContext.configure(connection).get_current_revision()
@@ -80,9 +80,9 @@ def _version(database: Database) -> str | None:
     return database.read(read)
 
 
-def _refused(version: str) -> StoreOutdated:
-    words = "they are not tables of pairseek; name another database" if version == "unknown" else advice(version)
-    return StoreOutdated(f"the database has tables of version {version}, this pairseek needs {newest()}: {words}")
+def _outdated(version: str) -> StoreOutdated:
+    words = "they are not pairseek's tables; give another database" if version == "unknown" else advice(version)
+    return StoreOutdated(f"the database has tables of version {version}, but this pairseek needs {newest()}: {words}")
 
 
 def known() -> set[str]:

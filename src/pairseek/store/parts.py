@@ -1,4 +1,4 @@
-"""Resolved search parts, stored once for all sessions that began with them."""
+"""Resolved parts of searches, stored once for all sessions that share them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pairseek.store.schema import parts
 
 
 def add(connection: sa.Connection, content: JSON) -> str:
-    """Store parts unless they are stored already, and return their key, a hash of the content."""
+    """Store parts unless they are already stored, and return their key, a hash of the content."""
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     connection.execute(insert(parts).values(key=key, content=content).on_conflict_do_nothing())

@@ -13,7 +13,7 @@ from pairseek.store.schema import attempts, logins, tokens, users
 
 
 def user(connection: sa.Connection, name: str, *, lock: bool = False) -> JSON | None:
-    """Return the user with this name; with ``lock``, nobody else changes or removes the user in this transaction."""
+    """Return the user with this name; with ``lock``, nobody else can change or remove them during this transaction."""
     chosen = sa.select(users).where(users.c.name == name)
     return _first(connection, chosen.with_for_update() if lock else chosen)
 
@@ -24,7 +24,7 @@ def user_names(connection: sa.Connection) -> list[str]:
 
 
 def every_user(connection: sa.Connection) -> list[JSON]:
-    """Return all users without their passwords, in the order of their creation."""
+    """Return all users without their passwords, oldest first."""
     columns = [column for column in users.c if column.name != "password"]
     return [dict(row) for row in connection.execute(sa.select(*columns).order_by(users.c.id)).mappings()]
 
@@ -34,18 +34,18 @@ def set_password(
 ) -> None:
     """Set the hashed password of a new or existing user, and end the user's logins and tokens.
 
-    ``is_admin`` None makes the first user an administrator, and leaves an existing one as they are. With ``new``, an
-    existing user raises `IntegrityError`.
+    With ``is_admin`` None, the first user becomes an administrator and an existing user's role stays as it is. With
+    ``new``, an existing user raises `IntegrityError`.
     """
-    known = None if new else user(connection, name, lock=True)
-    if known is None:
+    existing = None if new else user(connection, name, lock=True)
+    if existing is None:
         first = not user_names(connection)
         values = {"name": name, "password": password, "is_admin": first if is_admin is None else is_admin}
         connection.execute(users.insert().values(created_at=now(), **values))
         return
     changes = {"password": password} if is_admin is None else {"password": password, "is_admin": is_admin}
-    connection.execute(users.update().where(users.c.id == known["id"]).values(changes))
-    connection.execute(logins.delete().where(logins.c.user_id == known["id"]))
+    connection.execute(users.update().where(users.c.id == existing["id"]).values(changes))
+    connection.execute(logins.delete().where(logins.c.user_id == existing["id"]))
     live = (tokens.c.user_name == name) & tokens.c.revoked_at.is_(None)
     connection.execute(tokens.update().where(live).values(revoked_at=now()))
 
@@ -57,13 +57,13 @@ def admin_names(connection: sa.Connection) -> list[str]:
 
 
 def remove_user(connection: sa.Connection, name: str) -> int | None:
-    """Delete a user with all logins and tokens; return the number of tokens, or None if there is no such user."""
-    known = user(connection, name, lock=True)
-    if known is None:
+    """Delete a user with all logins and tokens; return the number of tokens, or None if the user does not exist."""
+    existing = user(connection, name, lock=True)
+    if existing is None:
         return None
-    connection.execute(logins.delete().where(logins.c.user_id == known["id"]))
+    connection.execute(logins.delete().where(logins.c.user_id == existing["id"]))
     count = connection.execute(tokens.delete().where(tokens.c.user_name == name)).rowcount
-    connection.execute(users.delete().where(users.c.id == known["id"]))
+    connection.execute(users.delete().where(users.c.id == existing["id"]))
     return count
 
 
@@ -75,11 +75,11 @@ def add_login(connection: sa.Connection, token_hash: str, user_id: int, expires_
 
 
 def signed_in(connection: sa.Connection, token_hash: str) -> tuple[str, bool] | None:
-    """Return the user of this login and whether they are an administrator, if it has not expired."""
+    """Return the user of an unexpired login, and whether they are an administrator."""
     joined = sa.select(users.c.name, users.c.is_admin).join(logins, logins.c.user_id == users.c.id)
     valid = (logins.c.token_hash == token_hash) & (logins.c.expires_at > now())
-    found = connection.execute(joined.where(valid)).first()
-    return None if found is None else (str(found.name), bool(found.is_admin))
+    row = connection.execute(joined.where(valid)).first()
+    return None if row is None else (str(row.name), bool(row.is_admin))
 
 
 def drop_login(connection: sa.Connection, token_hash: str) -> None:
@@ -97,7 +97,7 @@ def add_token(
     who: str,
     expires_at: str,
 ) -> None:
-    """Add an API token of a user; with a study, for that study alone."""
+    """Add an API token of a user; with ``study_id``, it is valid only for that study."""
     values = {"name": name, "token_hash": token_hash, "scopes": list(scopes), "study_id": study_id}
     values |= {"user_name": who, "created_at": now(), "expires_at": expires_at}
     connection.execute(tokens.insert().values(values))
@@ -114,7 +114,7 @@ def use_token(connection: sa.Connection, token_id: int) -> None:
 
 
 def every_token(connection: sa.Connection, who: str | None = None) -> list[JSON]:
-    """Return the tokens of a user, or of all, newest first, without their hashes."""
+    """Return the tokens of a user, or of all users, newest first, without their hashes."""
     columns = [column for column in tokens.c if column.name != "token_hash"]
     chosen = sa.select(*columns).order_by(tokens.c.id.desc())
     rows = connection.execute(chosen if who is None else chosen.where(tokens.c.user_name == who))
@@ -122,7 +122,7 @@ def every_token(connection: sa.Connection, who: str | None = None) -> list[JSON]
 
 
 def revoke(connection: sa.Connection, token_id: int, who: str | None = None) -> bool:
-    """Revoke a token, only one of this user if given; return whether it was valid."""
+    """Revoke a token, if ``who`` is given only one of theirs; return whether it was valid."""
     live = (tokens.c.id == token_id) & tokens.c.revoked_at.is_(None)
     if who is not None:
         live &= tokens.c.user_name == who
@@ -130,7 +130,7 @@ def revoke(connection: sa.Connection, token_id: int, who: str | None = None) -> 
 
 
 def lock_attempts(connection: sa.Connection, *, forget_before: str) -> None:
-    """Exclude other transactions that count attempts until this one ends, and delete old attempts."""
+    """Block other transactions that count attempts until this one ends, and delete old attempts."""
     if connection.dialect.name == "postgresql":
         # In SQLite every write transaction excludes the others.
         connection.execute(sa.text("LOCK TABLE attempts IN SHARE ROW EXCLUSIVE MODE"))
@@ -144,7 +144,7 @@ def count_attempts(connection: sa.Connection, key: str, since: str) -> int:
 
 
 def add_attempt(connection: sa.Connection, key: str) -> int:
-    """Store a failed attempt and return its number."""
+    """Store a failed attempt and return its id."""
     number = connection.execute(attempts.insert().values(key=key, at=now())).inserted_primary_key
     assert number is not None
     return int(number[0])
@@ -156,13 +156,13 @@ def drop_attempts(connection: sa.Connection, numbers: Sequence[int]) -> None:
 
 
 def tidy(connection: sa.Connection, *, attempts_before: str) -> None:
-    """Delete attempts before a time, and logins that have expired."""
+    """Delete attempts before a time, and expired logins."""
     connection.execute(attempts.delete().where(attempts.c.at < attempts_before))
     connection.execute(logins.delete().where(logins.c.expires_at < now()))
 
 
 def secret(connection: sa.Connection, fresh: str, key: str = "secret") -> str:
-    """Return a secret that all workers share; store ``fresh`` if there is none."""
+    """Return a secret shared by all workers; store ``fresh`` if there is no secret yet."""
     return meta.put_first(connection, key, fresh)
 
 

@@ -1,4 +1,4 @@
-"""Populations of a study: numbered and immutable, because sessions refer to them, until they are dropped."""
+"""Populations of a study, numbered and immutable until they are dropped, because sessions refer to them."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def add(
     values = {"study_id": study_id, "version": version, "content": content, "created_by": who, "facts": facts}
     connection.execute(populations.insert().values(created_at=now(), **values))
     if sessions:
-        rows = [{"study_id": study_id, "version": version, "session_id": one} for one in sorted(sessions)]
+        rows = [{"study_id": study_id, "version": version, "session_id": key} for key in sorted(sessions)]
         connection.execute(learned_from.insert(), rows)
     return version
 
 
 def latest(connection: sa.Connection, study_id: int) -> int | None:
-    """Return the newest version that was not dropped; None if there is none."""
+    """Return the newest version that was not dropped; None if the study has none."""
     mine = (populations.c.study_id == study_id) & populations.c.dropped_at.is_(None)
-    found = connection.execute(sa.select(sa.func.max(populations.c.version)).where(mine)).scalar_one()
-    return None if found is None else int(found)
+    version = connection.execute(sa.select(sa.func.max(populations.c.version)).where(mine)).scalar_one()
+    return None if version is None else int(version)
 
 
 def current(connection: sa.Connection, study_id: int) -> int | None:
-    """Return the version with which sessions begin: the chosen one, or else the newest; None for none."""
+    """Return the version with which sessions begin: the chosen version, or else the newest; None without a version."""
     chosen = connection.execute(sa.select(learning.c.chosen).where(learning.c.study_id == study_id)).scalar()
     if chosen == 0:
         return None
@@ -64,7 +64,7 @@ def learned_sessions(connection: sa.Connection, study_id: int, version: int) -> 
 
 
 def is_usable(connection: sa.Connection, study_id: int, version: int, *, lock: bool = True) -> bool:
-    """Return whether a version is there; if locked, nobody drops it until this transaction ends."""
+    """Return whether a version exists; with ``lock``, nobody drops it until this transaction ends."""
     mine = (populations.c.study_id == study_id) & (populations.c.version == version)
     chosen = sa.select(populations.c.version).where(mine & populations.c.dropped_at.is_(None))
     return connection.execute(chosen.with_for_update(read=True) if lock else chosen).scalar() is not None
@@ -77,20 +77,20 @@ def content(connection: sa.Connection, study_id: int, version: int) -> bytes:
 
 
 def facts(connection: sa.Connection, study_id: int, version: int) -> JSON | None:
-    """Return what was stored of a version beside its content; None if there is nothing."""
+    """Return the facts stored with the content of a version; None if it has none."""
     chosen = (populations.c.study_id == study_id) & (populations.c.version == version)
-    found: JSON | None = connection.execute(sa.select(populations.c.facts).where(chosen)).scalar_one()
-    return found
+    stored: JSON | None = connection.execute(sa.select(populations.c.facts).where(chosen)).scalar_one()
+    return stored
 
 
 def versions(connection: sa.Connection, study_id: int) -> list[int]:
     """Return the versions that were not dropped, oldest first."""
     mine = (populations.c.study_id == study_id) & populations.c.dropped_at.is_(None)
     chosen = sa.select(populations.c.version).where(mine).order_by(populations.c.version)
-    return [int(one) for one in connection.execute(chosen).scalars()]
+    return [int(version) for version in connection.execute(chosen).scalars()]
 
 
 def created_at(connection: sa.Connection, study_id: int, version: int) -> str:
-    """Return when a version was learned."""
+    """Return the time at which a version was learned."""
     chosen = (populations.c.study_id == study_id) & (populations.c.version == version)
     return str(connection.execute(sa.select(populations.c.created_at).where(chosen)).scalar_one())

@@ -1,7 +1,7 @@
-"""Token buckets that all workers and servers share.
+"""Token buckets shared by all workers and servers.
 
-Times are those of the database in PostgreSQL, because the clocks of servers differ. SQLite is on one machine, whose
-monotonic clock all processes share; it begins anew when the machine does.
+PostgreSQL provides the time, because the clocks of servers differ. SQLite runs on one machine, whose monotonic clock
+all processes share; it starts again from zero when the machine restarts.
 """
 
 from __future__ import annotations
@@ -16,52 +16,52 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from pairseek.store.schema import rates
 
-# Seconds by which a clock that is being adjusted may go back.
-_CLOCK = 1.0
+# Seconds by which a clock may go back while it is being adjusted.
+_CLOCK_TOLERANCE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Token bucket: of ``count`` tokens, which refill within ``seconds``."""
+    """Token bucket that holds ``count`` tokens and refills within ``seconds``."""
 
     key: str
     count: int
     seconds: float
 
     def refilled(self, tokens: float, elapsed: float) -> float:
-        """Return the tokens after a time; all of them where a clock that began anew makes it negative."""
-        if elapsed < -_CLOCK:
+        """Return the tokens after ``elapsed`` seconds; a reset clock makes these negative, and the bucket full."""
+        if elapsed < -_CLOCK_TOLERANCE:
             return float(self.count)
         return min(float(self.count), tokens + max(0.0, elapsed) * self.count / self.seconds)
 
 
 def tokens(connection: sa.Connection, buckets: Sequence[Bucket]) -> list[float]:
-    """Return the tokens in buckets without taking any."""
+    """Return the number of tokens in each bucket without taking any."""
     moment, stored = _clock(connection), _stored(connection, buckets)
-    return [_now_in(bucket, stored, moment) for bucket in buckets]
+    return [_tokens_now(bucket, stored, moment) for bucket in buckets]
 
 
 def take(connection: sa.Connection, buckets: Sequence[Bucket]) -> list[float]:
-    """Take one token from each bucket if every one has it; return the tokens that were there before."""
-    # In one order, so that concurrent callers do not wait for each other in a circle.
+    """Take one token from each bucket if none is empty; return the number of tokens before that."""
+    # Always in the same order, so that concurrent callers cannot deadlock.
     ordered = sorted(buckets, key=lambda bucket: bucket.key)
     for bucket in ordered:
         new = {"key": bucket.key, "tokens": float(bucket.count), "at": 0.0}
         connection.execute(_insert(connection).values(new).on_conflict_do_nothing())
         connection.execute(sa.select(rates.c.key).where(rates.c.key == bucket.key).with_for_update())
-    found = tokens(connection, buckets)
-    if min(found) >= 1:
+    available = tokens(connection, buckets)
+    if min(available) >= 1:
         moment = _clock(connection)
-        for bucket, there in zip(buckets, found, strict=True):
+        for bucket, count in zip(buckets, available, strict=True):
             changed = rates.update().where(rates.c.key == bucket.key)
-            connection.execute(changed.values(tokens=there - 1, at=moment))
-    return found
+            connection.execute(changed.values(tokens=count - 1, at=moment))
+    return available
 
 
 def forget(connection: sa.Connection, seconds: float) -> None:
-    """Delete buckets from which nothing was taken for some time, and those of a clock that began anew since."""
+    """Delete buckets unused for this time, and buckets from before the clock was reset."""
     moment = _clock(connection)
-    connection.execute(rates.delete().where((rates.c.at < moment - seconds) | (rates.c.at > moment + _CLOCK)))
+    connection.execute(rates.delete().where((rates.c.at < moment - seconds) | (rates.c.at > moment + _CLOCK_TOLERANCE)))
 
 
 def _stored(connection: sa.Connection, buckets: Sequence[Bucket]) -> dict[str, tuple[float, float]]:
@@ -69,9 +69,9 @@ def _stored(connection: sa.Connection, buckets: Sequence[Bucket]) -> dict[str, t
     return {row.key: (row.tokens, row.at) for row in connection.execute(chosen)}
 
 
-def _now_in(bucket: Bucket, stored: dict[str, tuple[float, float]], moment: float) -> float:
-    there, at = stored.get(bucket.key, (float(bucket.count), moment))
-    return bucket.refilled(there, moment - at)
+def _tokens_now(bucket: Bucket, stored: dict[str, tuple[float, float]], moment: float) -> float:
+    count, at = stored.get(bucket.key, (float(bucket.count), moment))
+    return bucket.refilled(count, moment - at)
 
 
 def _clock(connection: sa.Connection) -> float:

@@ -1,4 +1,4 @@
-"""Table definitions."""
+"""Tables of the database."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ rates = sa.Table(
     metadata,
     sa.Column("key", KEY, primary_key=True),
     sa.Column("tokens", sa.Double, nullable=False),
-    # Seconds of the clock that `pairseek.store.rates` chooses.
+    # Seconds on the clock of `pairseek.store.rates`.
     sa.Column("at", sa.Double, nullable=False),
 )
 
@@ -88,34 +88,34 @@ studies = sa.Table(
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("created_by", NAME, nullable=False),
     sa.Column("closed_at", TIME, nullable=True),
-    # How often items were added or replaced; workers read the items again when it has changed.
+    # Number of times that items were added or replaced; workers reload the items when it changes.
     sa.Column("additions", sa.Integer, nullable=False, server_default="0"),
     # Number of the catalogue in `items`; earlier ones are in `catalogues`.
     sa.Column("catalogue", sa.Integer, nullable=False, server_default="0"),
 )
 
-# Items of a study that were replaced by others. Sessions that began with them refer to them.
+# Replaced items of a study, kept because the sessions that began with them refer to them.
 catalogues = sa.Table(
     "catalogues",
     metadata,
     sa.Column("study_id", sa.ForeignKey("studies.id"), primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True),
-    # Hash of ids, coordinates and appeal, and how many items there are.
+    # Hash of ids, coordinates and appeal, and the number of items.
     sa.Column("hash", KEY, nullable=False),
     sa.Column("count", sa.Integer, nullable=False),
     sa.Column("items", sa.LargeBinary, nullable=False),
     sa.Column("replaced_at", TIME, nullable=False),
 )
 
-# How a study learns from its own people; without a row, as its configuration says.
+# Learning state of a study; without a row, its configuration applies.
 learning = sa.Table(
     "learning",
     metadata,
     sa.Column("study_id", sa.ForeignKey("studies.id"), primary_key=True),
     sa.Column("is_on", sa.Boolean, nullable=True),
-    # Version with which sessions begin, 0 for none; null: the newest.
+    # Version that sessions begin with: 0 for none, null for the newest.
     sa.Column("chosen", sa.Integer, nullable=True),
-    # Number of finished sessions at the last attempt, and why it failed.
+    # Number of finished sessions at the last attempt, and why the attempt failed.
     sa.Column("tried", sa.Integer, nullable=True),
     sa.Column("failure", sa.Text, nullable=True),
     sa.Column("failed_at", TIME, nullable=True),
@@ -141,11 +141,11 @@ populations = sa.Table(
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("created_by", NAME, nullable=False),
     sa.Column("dropped_at", TIME, nullable=True),
-    # What the owner of the study sees of the version.
+    # Facts about the version that the study's owner sees.
     sa.Column("facts", sa.JSON(none_as_null=True), nullable=True),
 )
 
-# Sessions whose answers a population was learned from; when one of them is deleted, the population is dropped.
+# Sessions that a population was learned from; when a session is deleted, the population is dropped.
 learned_from = sa.Table(
     "learned_from",
     metadata,
@@ -170,7 +170,7 @@ sessions = sa.Table(
     sa.Column("study_id", sa.ForeignKey("studies.id"), nullable=False),
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("token_hash", KEY, nullable=False, unique=True),
-    # Hash of the person's id while they may have one session only, and of the browser that began it.
+    # Hash of the person's id while they may have only one session, and hash of the browser that began it.
     sa.Column("claim", KEY, nullable=True),
     sa.Column("browser", KEY, nullable=True),
     sa.Column("seed", sa.BigInteger, nullable=False),
@@ -181,13 +181,13 @@ sessions = sa.Table(
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("finished_at", TIME, nullable=True),
-    # When the person went on to the result and its completion code; nothing can be undone afterwards.
+    # Time at which the person went on to the result and completion code; nothing can be undone afterwards.
     sa.Column("confirmed_at", TIME, nullable=True),
     sa.Column("reason", sa.Text, nullable=True),
     sa.Column("final", sa.JSON(none_as_null=True), nullable=True),
     sa.Column("truth", sa.JSON(none_as_null=True), nullable=True),
     sa.Column("population", sa.Integer, nullable=True),
-    # Number of the catalogue of the study that it began with.
+    # Number of the study's catalogue that the session began with.
     sa.Column("catalogue", sa.Integer, nullable=False, server_default="0"),
     sa.Column("parts", sa.ForeignKey("parts.key"), nullable=False),
     sa.Column("opened_by", KEY, nullable=True),

@@ -18,12 +18,22 @@ IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """Session. ``version`` counts its events and marks, for optimistic locking.
+    """Session of a participant.
 
-    ``finished_at`` is the time of the last answer, and ``confirmed_at`` that at which the person went on to the result.
-    ``browser`` is a hash that only the browser that began the session can repeat. ``population`` is the version of the
-    study's population that it began with; None before there was one. ``parts`` is the key of the resolved parts of its
-    search, and ``catalogue`` the number of the catalogue of items that it began with.
+    Attributes
+    ----------
+    version
+        Number of its events and marks, for optimistic locking.
+    finished_at, confirmed_at
+        Time of the last answer, and time at which the person went on to the result.
+    browser
+        Hash that only the browser that began the session can reproduce.
+    population
+        Version of the study's population that the session began with; None if the study had none.
+    parts
+        Key of the resolved parts of its search.
+    catalogue
+        Number of the item catalogue that the session began with.
     """
 
     id: str
@@ -48,7 +58,7 @@ class SessionRow:
     is_open: bool
 
 
-# The open state of the study is joined, because every answer depends on it.
+# Joined with the study, because every answer depends on whether the study is open.
 _COLUMNS = [*(sessions.c[name] for name in SessionRow.__slots__ if name != "is_open"), studies.c.is_open]
 _JOINED = sessions.join(studies, studies.c.id == sessions.c.study_id)
 # Statements are built once, because building takes as long as executing.
@@ -75,15 +85,15 @@ def by_id(connection: sa.Connection, session_id: str) -> SessionRow | None:
 
 
 def of_person(connection: sa.Connection, study_id: int, identity: Mapping[str, str | None]) -> SessionRow | None:
-    """Return the session that has the person's claim, or else the newest with the same id; None without ids.
+    """Return the session that holds the person's claim, or else the newest with the same id; None without ids.
 
-    A link may have two ids, so somebody else's newer session can have this id as its second one.
+    A link may carry two ids, so somebody else's newer session can have this id as its second one.
     """
     for name in ("prolific_pid", "participant"):
         if identity.get(name):
             condition = (sessions.c.study_id == study_id) & (sessions.c[name] == identity[name])
             claimed = sa.case((sessions.c.claim == claim_of(identity), 0), else_=1)
-            return _one(connection, condition & (sessions.c.kind == "person"), claimed)
+            return _newest(connection, condition & (sessions.c.kind == "person"), claimed)
     return None
 
 
@@ -94,16 +104,16 @@ def of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> 
     return [SessionRow(*row) for row in connection.execute(chosen)]
 
 
-def finished_before(connection: sa.Connection, study_id: int, at: str, most: int) -> list[SessionRow]:
-    """Return the newest of the people's sessions that were finished before a time, at most this number."""
+def finished_before(connection: sa.Connection, study_id: int, at: str, limit: int) -> list[SessionRow]:
+    """Return the people's sessions that finished last before a time, at most ``limit``, newest first."""
     mine = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & (sessions.c.finished_at < at)
     order = sessions.c.finished_at.desc(), sessions.c.id
-    chosen = sa.select(*_COLUMNS).select_from(_JOINED).where(mine).order_by(*order).limit(most)
+    chosen = sa.select(*_COLUMNS).select_from(_JOINED).where(mine).order_by(*order).limit(limit)
     return [SessionRow(*row) for row in connection.execute(chosen)]
 
 
 def claim_of(identity: Mapping[str, str | None]) -> str | None:
-    """Return the claim of a person with these ids, a unique key within a study; None for a person without ids."""
+    """Return the claim of a person with these ids, which is unique within a study; None for a person without ids."""
     for name in ("prolific_pid", "participant"):
         if identity.get(name):
             return hashlib.sha256(f"{name}:{identity[name]}".encode()).hexdigest()
@@ -111,13 +121,13 @@ def claim_of(identity: Mapping[str, str | None]) -> str | None:
 
 
 def release(connection: sa.Connection, study_id: int, claim: str, until: str) -> None:
-    """Take this claim from sessions that began until a time; a concurrent start keeps its own."""
+    """Release the claim of sessions that began by a time; a session that begins concurrently keeps its claim."""
     held = (sessions.c.study_id == study_id) & (sessions.c.claim == claim) & (sessions.c.created_at <= until)
     connection.execute(sessions.update().where(held).values(claim=None))
 
 
 def count_by_catalogue(connection: sa.Connection, study_id: int) -> dict[int, int]:
-    """Return the number of sessions except previews that began with each catalogue of a study, by its number."""
+    """Return the number of sessions per catalogue number of a study, without previews."""
     mine = (sessions.c.study_id == study_id) & (sessions.c.kind != "preview")
     chosen = sa.select(sessions.c.catalogue, sa.func.count()).where(mine).group_by(sessions.c.catalogue)
     return {int(number): int(count) for number, count in connection.execute(chosen)}
@@ -130,13 +140,13 @@ def count(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> int
 
 
 def set_token(connection: sa.Connection, session_id: str, token_hash: str) -> None:
-    """Replace the token of a session that is resumed; the old token and the API token that began it lose access."""
+    """Replace the token of a resumed session; the old token and the API token that began it lose access."""
     values = {"token_hash": token_hash, "opened_by": None}
     connection.execute(sessions.update().where(sessions.c.id == session_id).values(values))
 
 
 def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON, at: str) -> None:
-    """Store the end of a session with its result, unless it has ended before."""
+    """Store the end of a session with its result, unless it has already ended."""
     fresh = (sessions.c.id == session_id) & sessions.c.finished_at.is_(None)
     connection.execute(sessions.update().where(fresh).values(finished_at=at, reason=reason, final=final))
 
@@ -157,7 +167,7 @@ def confirm(connection: sa.Connection, session_id: str) -> bool:
 
 
 def mark(connection: sa.Connection, session_id: str, query: str | None, action: str, reason: str, who: str) -> None:
-    """Void or restore a session (query None) or an answer, permanently recorded."""
+    """Void or restore a session (query None) or an answer, and keep a permanent record of it."""
     values = {"session_id": session_id, "query": query, "action": action, "reason": reason, "who": who}
     connection.execute(marks.insert().values(at=now(), **values))
     bumped = sessions.update().where(sessions.c.id == session_id).values(version=sessions.c.version + 1)
@@ -165,7 +175,7 @@ def mark(connection: sa.Connection, session_id: str, query: str | None, action: 
 
 
 def marks_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON]:
-    """Return the void and restore decisions of sessions, in order."""
+    """Return the marks of sessions, in order."""
     return [dict(row) for row in connection.execute(_MARKS, {"chosen": session_ids}).mappings()]
 
 
@@ -210,7 +220,7 @@ def was_opened_by(connection: sa.Connection, session_id: str, token_hash: str) -
     return connection.execute(chosen).scalar() == token_hash
 
 
-def _one(
+def _newest(
     connection: sa.Connection, condition: sa.ColumnElement[bool], first: sa.ColumnElement[int]
 ) -> SessionRow | None:
     newest = (

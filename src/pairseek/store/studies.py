@@ -13,8 +13,8 @@ from pairseek.store import meta
 from pairseek.store.database import now
 from pairseek.store.schema import audit, catalogues, sessions, studies
 
-# Key in `meta` of the highest number of a deleted study.
-_LAST = "last_study"
+# Key in `meta` of the highest id of a deleted study.
+_LAST_STUDY_KEY = "last_study"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class StudyRow:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueRow:
-    """Items that were replaced, without their content."""
+    """Catalogue of replaced items, without their content."""
 
     number: int
     hash: str
@@ -46,19 +46,19 @@ _COLUMNS: list[sa.Column[Any]] = [studies.c[name] for name in StudyRow.__slots__
 
 
 def add(connection: sa.Connection, slug: str, configuration: JSON, items: bytes, *, is_open: bool, who: str) -> int:
-    """Add a study and return its number; raise `IntegrityError` if the slug exists."""
+    """Add a study and return its id; raise `IntegrityError` if the slug exists."""
     time = now()
     values = {"configuration": configuration, "items": items, "is_open": is_open, "created_by": who}
-    values |= {"slug": slug, "created_at": time, "closed_at": None if is_open else time, **_number(connection)}
+    values |= {"slug": slug, "created_at": time, "closed_at": None if is_open else time, **_unused_id(connection)}
     result = connection.execute(studies.insert().values(values))
     key = result.inserted_primary_key
     assert key is not None
     return int(key[0])
 
 
-def _number(connection: sa.Connection) -> dict[str, object]:
-    """Return a number that no study had before; SQLite would use that of a deleted study again."""
-    last = meta.value(connection, _LAST)
+def _unused_id(connection: sa.Connection) -> dict[str, object]:
+    """Return an id that no study ever had, because SQLite would reuse the id of a deleted study."""
+    last = meta.value(connection, _LAST_STUDY_KEY)
     if last is None or connection.dialect.name == "postgresql":
         return {}
     highest = connection.execute(sa.select(sa.func.max(studies.c.id))).scalar() or 0
@@ -72,7 +72,7 @@ def by_slug(connection: sa.Connection, slug: str) -> StudyRow | None:
 
 
 def by_id(connection: sa.Connection, study_id: int) -> StudyRow | None:
-    """Return the study with this number."""
+    """Return the study with this id."""
     row = connection.execute(sa.select(*_COLUMNS).where(studies.c.id == study_id)).first()
     return None if row is None else StudyRow(*row)
 
@@ -83,20 +83,20 @@ def every(connection: sa.Connection) -> Sequence[StudyRow]:
 
 
 def with_items(connection: sa.Connection, study_id: int) -> tuple[StudyRow, bytes] | None:
-    """Return the study with this number and its items, as they were stored."""
+    """Return the study with this id and its items, as they were stored."""
     row = connection.execute(sa.select(*_COLUMNS, studies.c["items"]).where(studies.c.id == study_id)).first()
     return None if row is None else (StudyRow(*row[:-1]), bytes(row[-1]))
 
 
 def replace_items(connection: sa.Connection, study_id: int, content: bytes, *, additions: int) -> bool:
-    """Store the items with further ones; return False if items were added since this number of additions."""
+    """Store an extended set of items; return False if ``additions`` is no longer current."""
     same = (studies.c.id == study_id) & (studies.c.additions == additions)
     values = {"items": content, "additions": additions + 1}
     return connection.execute(studies.update().where(same).values(values)).rowcount == 1
 
 
 def add_catalogue(connection: sa.Connection, row: StudyRow, content: bytes, *, hash: str, count: int) -> bool:
-    """Store other items in place of the present ones, which stay as a catalogue with this hash and number of items.
+    """Replace the items, and keep the present ones as a catalogue with this hash and number of items.
 
     Return False if items were added or replaced since the row was read.
     """
@@ -111,24 +111,24 @@ def add_catalogue(connection: sa.Connection, row: StudyRow, content: bytes, *, h
 
 
 def drop_catalogues(connection: sa.Connection, study_id: int, until: str) -> None:
-    """Delete the catalogues that were replaced before a time and that no session began with."""
+    """Delete the catalogues that were replaced before a time and that no session uses."""
     began = sa.exists().where((sessions.c.study_id == study_id) & (sessions.c.catalogue == catalogues.c.number))
     old = (catalogues.c.study_id == study_id) & (catalogues.c.replaced_at < until)
     connection.execute(catalogues.delete().where(old & ~began))
 
 
 def earlier(connection: sa.Connection, study_id: int) -> list[CatalogueRow]:
-    """Return the catalogues of a study that were replaced, oldest first."""
+    """Return the replaced catalogues of a study, oldest first."""
     columns = [catalogues.c[name] for name in CatalogueRow.__slots__]
     chosen = sa.select(*columns).where(catalogues.c.study_id == study_id).order_by(catalogues.c.number)
     return [CatalogueRow(*row) for row in connection.execute(chosen)]
 
 
 def earlier_items(connection: sa.Connection, study_id: int, number: int) -> bytes | None:
-    """Return the items of a catalogue that was replaced; None if there is none with this number."""
+    """Return the items of a replaced catalogue; None if no catalogue has this number."""
     same = (catalogues.c.study_id == study_id) & (catalogues.c.number == number)
-    found = connection.execute(sa.select(catalogues.c["items"]).where(same)).scalar()
-    return None if found is None else bytes(found)
+    items = connection.execute(sa.select(catalogues.c["items"]).where(same)).scalar()
+    return None if items is None else bytes(items)
 
 
 def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None:
@@ -138,9 +138,9 @@ def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None
 
 
 def retire(connection: sa.Connection, study_id: int) -> None:
-    """Store that the number of a deleted study is not to be used again, because workers cache studies by number."""
-    last = int(meta.value(connection, _LAST) or 0)
-    meta.put(connection, _LAST, str(max(last, study_id)))
+    """Keep the id of a deleted study from being reused, because workers cache studies by id."""
+    last = int(meta.value(connection, _LAST_STUDY_KEY) or 0)
+    meta.put(connection, _LAST_STUDY_KEY, str(max(last, study_id)))
 
 
 def note(connection: sa.Connection, who: str, action: str, study: str | None = None, **details: object) -> None:

@@ -1,8 +1,8 @@
-"""Turns of those who write to a SQLite database, which has one writer at a time.
+"""Turns of the writers to a SQLite database, which allows one at a time.
 
-A writer that waits within SQLite looks again after ever longer pauses, of up to 0.1 s, while the database is free most
-of that time. So writers take turns before they begin: threads by a lock, and processes by a lock of the folder of the
-database, at which they look twice in a millisecond. SQLite itself keeps writers apart where turns fail.
+A writer that waits inside SQLite polls at growing intervals of up to 0.1 s, during most of which the database is free.
+So writers queue before they begin: threads on a lock, and processes on a lock of the database's folder, which they poll
+twice per millisecond. If queueing fails, SQLite itself still keeps writers apart.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ try:
 except ModuleNotFoundError:  # Windows, where a server has one process
     fcntl = None  # type: ignore[assignment]
 
-# Seconds between two looks, and after which a writer begins without its turn and waits within SQLite.
+# Seconds between two polls, and seconds after which a writer begins out of turn and waits inside SQLite.
 _PAUSE = 0.0005
 _PATIENCE = 1.0
 
 
 class WriteTurns:
-    """Lock that one writer of all threads and processes holds at a time.
+    """Lock held by at most one writer among all threads and processes.
 
     Parameters
     ----------
@@ -54,14 +54,14 @@ class WriteTurns:
             self._threads.release()
 
     def close(self) -> None:
-        """Close the folder, which the next turn opens again."""
+        """Close the folder's handle, which the next turn opens again."""
         with self._threads:
             if self._handle is not None:
                 os.close(self._handle)
                 self._handle = None
 
     def _wait(self) -> bool:
-        """Wait for the other processes; return False if they take too long, or if a folder cannot be locked."""
+        """Wait for the other processes; return False if they take too long, or if the folder cannot be locked."""
         with contextlib.suppress(OSError):
             if self._handle is None:
                 self._handle = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""The tables of the first version that can be upgraded."""
+"""Tables of the oldest version that can be upgraded."""
 
 from __future__ import annotations
 

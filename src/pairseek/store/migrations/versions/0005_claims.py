@@ -1,4 +1,4 @@
-"""Sessions that only one person may hold, and the time at which their end was confirmed."""
+"""Claims, which give each person at most one session, and the time at which the end of a session was confirmed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns for deletion: administrators, expiry of tokens, and the sessions that a population was learned from."""
+"""Columns for deletion: administrators, token expiry, and the sessions that a population was learned from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DAYS = 90
 
 
 def upgrade() -> None:
-    """Add the columns and the table, and fill them from what is known."""
+    """Add the columns and the table, and fill them from existing rows."""
     time = datetime.now(UTC)
     now, later = (moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ") for moment in (time, time + timedelta(days=_DAYS)))
     op.add_column("users", sa.Column("is_admin", sa.Boolean(), nullable=False, server_default=sa.false()))
@@ -41,7 +41,7 @@ def upgrade() -> None:
     run = op.get_bind().execute
     run(sa.text("UPDATE users SET is_admin = (id = (SELECT MIN(id) FROM users))"))
     run(sa.text("UPDATE studies SET closed_at = :now WHERE NOT is_open"), {"now": now})
-    # Which sessions an earlier population was learned from was not stored: all with an answer may be among them.
+    # The sessions that an existing population was learned from are unknown: it may be any session with an answer.
     run(
         sa.text(
             "INSERT INTO learned_from (study_id, version, session_id) "

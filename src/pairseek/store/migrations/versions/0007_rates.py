@@ -1,4 +1,4 @@
-"""Token buckets that all servers share."""
+"""Token buckets shared by all servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studies that learn by themselves: state of learning, facts about versions, and items that were added."""
+"""Automatic learning: learning state, facts about versions, and the number of item additions."""
 
 from __future__ import annotations
 

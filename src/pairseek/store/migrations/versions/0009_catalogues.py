@@ -1,4 +1,4 @@
-"""Catalogues of studies: items that were replaced by others, and the ones that sessions began with."""
+"""Catalogues of studies: replaced items, and the items that each session began with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the table and the columns; all sessions so far began with the items that are there."""
+    """Add the table and the columns; all existing sessions began with the present items."""
     op.create_table(
         "catalogues",
         sa.Column("study_id", sa.Integer(), nullable=False),

@@ -1,4 +1,4 @@
-"""Sounds and videos: whether each one of a pair was played before the answer."""
+"""Media playback: whether the sound or video on each side was played before the answer."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; of the answers so far it is not known."""
+    """Add the column; it is empty for existing answers."""
     op.add_column("events", sa.Column("played", sa.JSON(), nullable=True))

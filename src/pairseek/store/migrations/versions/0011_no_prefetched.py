@@ -1,4 +1,4 @@
-"""Prefetched queries, which are only kept in memory now."""
+"""Removal of prefetched queries, which are kept in memory."""
 
 from __future__ import annotations
 
