@@ -1,29 +1,29 @@
-"""The hierarchy of exceptions that pairseek raises, and its warnings.
+"""Exceptions and warnings that pairseek raises.
 
     PairseekError
     ├── InvalidItems        (ValueError)    invalid items, or their file
     ├── InvalidTriplets     (ValueError)    invalid similarity judgements, or their file
     ├── InvalidChoices      (ValueError)    invalid choices, rankings or ratings, or their file
     ├── InvalidParameter    (ValueError)    invalid setting of a model, strategy, rule or search: `.field`
-    ├── InvalidAnswer       (ValueError)    winner that is not in the query
-    ├── InvalidFile         (ValueError)    saved search that cannot be read
-    ├── InvalidToken        (ValueError)    token that was changed or cut, or of another key or model version
-    │   └── ExpiredToken                    token whose time is over
-    ├── CatalogueMismatch      (ValueError)    token or saved search about another catalogue
-    ├── AnswerConflict      (ValueError)    different answer to an answered query
-    ├── UnknownItem         (LookupError)   id that no item has
+    ├── InvalidAnswer       (ValueError)    winner that is not a side of the query
+    ├── InvalidFile         (ValueError)    unreadable saved search
+    ├── InvalidToken        (ValueError)    token altered or cut off, or of another key or model version
+    │   └── ExpiredToken                    token past its expiry
+    ├── CatalogueMismatch   (ValueError)    token or saved search for another catalogue
+    ├── AnswerConflict      (ValueError)    second, different answer to a query
+    ├── UnknownItem         (LookupError)   item id that does not exist
     ├── UnknownQuery        (LookupError)   query that this search did not ask
     ├── Unsupported         (TypeError)     unsupported combination of parts
     ├── SearchFinished      (RuntimeError)  stop rule met: `.reason`
-    ├── NoPairLeft          (RuntimeError)  every pair rests: `.rule`
+    ├── NoPairLeft          (RuntimeError)  every pair is resting: `.rule`
     ├── StoreUnavailable    (OSError)       database temporarily unavailable
     ├── StoreOutdated       (RuntimeError)  database schema of another version
     └── MissingExtra        (ImportError)   optional dependency not installed
 
-    ScaleWarning            (UserWarning)   coordinates of very different scales
+    ScaleWarning            (UserWarning)   coordinates on very different scales
     DimensionWarning        (UserWarning)   more coordinates than answers can resolve
-    DefaultWarning          (UserWarning)   default response that another part changed
-    AccuracyWarning         (UserWarning)   posterior of reduced accuracy
+    DefaultWarning          (UserWarning)   default response replaced because of another part
+    AccuracyWarning         (UserWarning)   posterior with reduced accuracy
 
 A message states what is wrong, what was received, and what to do.
 """
@@ -37,8 +37,8 @@ class PairseekError(Exception):
     Attributes
     ----------
     field
-        The argument or setting that is invalid, as a dotted path such as ``strategy.penalty``; empty where no single
-        one is known.
+        The invalid argument or setting, as a dotted path such as ``strategy.penalty``; empty if the error is not about
+        a single one.
 
     Examples
     --------
@@ -66,8 +66,8 @@ class InvalidTriplets(PairseekError, ValueError):
 class InvalidChoices(PairseekError, ValueError):
     """The choices, rankings or ratings, or their file, are invalid.
 
-    Where choices make no ranking of a group, ``reason`` names why, for programs that say it in other words, and
-    ``count`` is the number in the message.
+    If the choices in a group do not determine a ranking, ``reason`` is a code for why not, so that programs can word it
+    their own way, and ``count`` is the number in the message.
     """
 
     def __init__(self, message: str = "", *, reason: str = "", count: int = 0) -> None:
@@ -77,14 +77,14 @@ class InvalidChoices(PairseekError, ValueError):
 
 
 class InvalidParameter(PairseekError, ValueError):
-    """A setting is out of range or has the wrong type; ``field`` is its path where it is known."""
+    """A setting is out of range or has the wrong type; ``field`` is its path if known."""
 
     def __init__(self, message: str, *, field: str = "") -> None:
         super().__init__(message)
         self.field = field
 
     def within(self, part: str) -> None:
-        """Prepend the name of the part that has the setting to the path."""
+        """Prepend the name of the part that owns the setting to the path."""
         self.field = f"{part}.{self.field}" if self.field else part
 
 
@@ -93,23 +93,23 @@ class InvalidAnswer(PairseekError, ValueError):
 
 
 class InvalidFile(PairseekError, ValueError):
-    """A saved search is truncated, edited, of another version, or not a saved search."""
+    """A saved search is truncated, edited or of another version, or the file is not a saved search."""
 
 
 class InvalidToken(PairseekError, ValueError):
-    """A token was changed, cut off, signed with another key, or made under another version of the model."""
+    """A token was altered, cut off, signed with another key, or issued under another version of the model."""
 
 
 class ExpiredToken(InvalidToken):
-    """The time of a token is over."""
+    """A token is past its expiry."""
 
 
 class CatalogueMismatch(PairseekError, ValueError):
-    """A token or a saved search is about another catalogue, or another configuration, than the one given."""
+    """A token or saved search belongs to another catalogue or configuration than the one given."""
 
 
 OtherCatalogue = CatalogueMismatch
-"""The name until version 0.2."""
+"""Alias of `CatalogueMismatch`, its name in version 0.2."""
 
 
 class AnswerConflict(PairseekError, ValueError):
@@ -137,7 +137,7 @@ class SearchFinished(PairseekError, RuntimeError):
 
 
 class NoPairLeft(PairseekError, RuntimeError):
-    """The rules of rest permit no pair; ``rule`` describes the last rule tried."""
+    """Every pair is resting; ``rule`` describes the last rest rule tried."""
 
     def __init__(self, message: str, *, rule: str) -> None:
         super().__init__(message)
@@ -150,7 +150,7 @@ class StoreUnavailable(PairseekError, OSError):
     Attributes
     ----------
     summary
-        What failed, without the message of the driver, which may contain addresses.
+        What failed, without the driver's message, which may contain addresses.
     """
 
     def __init__(self, summary: str, detail: str = "") -> None:
@@ -172,7 +172,7 @@ class MissingExtra(PairseekError, ImportError):
 
 
 class ScaleWarning(UserWarning):
-    """Coordinates have such different scales that only the widest influence distances.
+    """Coordinates are on such different scales that only the widest ones affect distances.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class ScaleWarning(UserWarning):
 
 
 class DimensionWarning(UserWarning):
-    """Items have more coordinates than a few answers can resolve.
+    """Items have more coordinates than the answers of a search can resolve.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class DimensionWarning(UserWarning):
 
 
 class DefaultWarning(UserWarning):
-    """The default response is not the usual one, because the given posterior or prior does not allow that one.
+    """The given posterior or prior does not support the usual default response, so another was chosen.
 
     Examples
     --------

@@ -224,7 +224,7 @@ class TestErrors:
             (["demo", "--resume", "x.json"], "there is no file x.json"),
             (
                 ["demo", "--save", "no/where.json"],
-                "cannot save to no/where.json: there is no folder 'no'; make it first",
+                "cannot save to no/where.json: the folder 'no' does not exist; create it first",
             ),
             (["demo", "--fast"], "No such option"),
             (["dance"], "No such command 'dance'"),

@@ -151,7 +151,7 @@ def test_an_unwritable_place_is_said_before_the_first_pair(terminal, tmp_path):
     demo = terminal("--save", str(Path("no") / "where.json"))
     rest, code = end(demo)
     assert code == 2
-    assert "pairseek: cannot save to no/where.json: there is no folder 'no'; make it first" in rest
+    assert "pairseek: cannot save to no/where.json: the folder 'no' does not exist; create it first" in rest
     assert "1 of 15" not in rest
     assert not list(tmp_path.iterdir())
 

@@ -1,4 +1,4 @@
-"""Reader of tables: the files that spreadsheets write in many countries, and the roles of the columns of items."""
+"""Reader of text tables as spreadsheets write them in various locales, and the roles of item columns."""
 
 from __future__ import annotations
 
@@ -121,9 +121,12 @@ def test_the_separator_is_the_one_that_fits_all_rows(tmp_path):
     ("content", "message"),
     [
         (b"PK\x03\x04rest", "is a workbook or an archive: save the sheet as CSV"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0", "is not a text: save it as CSV in UTF-8|is damaged"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "is not a text file: save it as CSV in UTF-8|is damaged"),
         ("id,x\nä,1\nö,2\nü".encode()[:-1], "is damaged in line 4: save it again as CSV in UTF-8"),
-        (b"id;x;y\na;0,5;1.5\nb;1,5;2\n", "has the numbers 1,5 and 1.5: write all with a decimal comma, or all"),
+        (
+            b"id;x;y\na;0,5;1.5\nb;1,5;2\n",
+            "has the numbers 1,5 and 1.5: use decimal commas throughout or decimal points",
+        ),
         (b"id;x\na;0.5\nb;1,5\n", "has the numbers 1,5 and 0.5"),
         (b"id;x\na;1.234,5\nb;2\n", "'1.234,5' is not a number"),
         (b'id,x\na,"0,5"\nb,1\n', "'0,5' is not a number"),
@@ -155,7 +158,7 @@ def test_ratings_with_decimal_commas_and_points_are_refused(tmp_path):
         ("id,x\na,1\n,2\n", "line 3, column 'id': the id is blank"),
         ("wine,x\na,1\n ,2\n", "line 3, column 'wine': the id is blank"),
         ("id,label,x\na,A,1\nb,,2\n", "line 3, column 'label': the label is blank"),
-        ("id,text\na,A\nb,\n", "line 3, column 'text': the text is blank, and the item has nothing else to show"),
+        ("id,text\na,A\nb,\n", "line 3, column 'text': the text is blank and the item has nothing else to show"),
         ("id,text,image\na,A,\nb,,\n", "line 3, column 'text': the text is blank"),
     ],
 )
@@ -220,7 +223,7 @@ class TestColumns:
         [
             ({"coordinates": ["x", "z"]}, "has no column 'z': its columns are id, label"),
             ({"coordinates": ["country"]}, "line 2, column 'country': 'fr' is not a number"),
-            ({"coordinates": ["x"], "keep": ["x"]}, "'x' is in coordinates and in keep"),
+            ({"coordinates": ["x"], "keep": ["x"]}, "'x' is in both coordinates and keep"),
             ({"coordinates": "x"}, r"coordinates is 'x': give a list of columns, such as \['x'\]"),
         ],
     )

@@ -1,4 +1,4 @@
-"""Saving and loading: nothing is lost, nothing is guessed."""
+"""Saved searches: lossless round trips, and refusal of anything damaged or foreign."""
 
 import json
 import os
@@ -126,9 +126,9 @@ def refused(path, match):
 
 
 def test_a_file_that_was_cut_off_is_refused_at_every_length(saved):
-    whole = saved.read_bytes()
-    for share in (0.1, 0.5, 0.99):
-        saved.write_bytes(whole[: int(share * len(whole))])
+    content = saved.read_bytes()
+    for fraction in (0.1, 0.5, 0.99):
+        saved.write_bytes(content[: int(fraction * len(content))])
         refused(saved, "is cut off or damaged")
     saved.write_bytes(b"")
     refused(saved, "is empty: it is not a saved search")
@@ -136,12 +136,12 @@ def test_a_file_that_was_cut_off_is_refused_at_every_length(saved):
 
 def test_an_edited_file_is_refused(saved):
     saved.write_text(saved.read_text().replace('"seed": 12', '"seed": 13'))
-    refused(saved, "was edited or damaged: its checksum does not fit")
+    refused(saved, "was edited or damaged: its checksum does not match")
 
 
 def test_another_version_is_refused_and_named(saved):
     saved.write_text(saved.read_text().replace('"format_version": 2', '"format_version": 1'))
-    refused(saved, r"has format version 1 \(written by pairseek '.*'\), this pairseek reads version 2")
+    refused(saved, r"has format version 1 \(written by pairseek '.*'\), but this pairseek reads version 2")
 
 
 def test_another_version_of_the_model_is_refused_and_named(saved):
@@ -156,7 +156,7 @@ def test_something_else_is_refused(tmp_path, text):
     refused(path, "not a saved search|it lacks format")
 
 
-def test_bytes_that_are_no_text_and_a_missing_file_are_refused(tmp_path):
+def test_bytes_that_are_not_text_and_a_missing_file_are_refused(tmp_path):
     (tmp_path / "x.json").write_bytes(b"\xff\xfe\x00")
     refused(tmp_path / "x.json", "cannot be read as text")
     with pytest.raises(InvalidFile, match="there is no file"):
@@ -164,7 +164,7 @@ def test_bytes_that_are_no_text_and_a_missing_file_are_refused(tmp_path):
 
 
 def resealed(path, change):
-    """Edit a saved search and give it a fitting checksum: what a careful hand could do."""
+    """Edit a saved search and give it a valid checksum, as a careful forger could."""
     from pairseek.core import files
 
     record = files.read(path)
@@ -208,26 +208,26 @@ def test_a_record_that_makes_no_sense_is_refused_with_its_reason(saved, change, 
 @pytest.mark.parametrize(
     ("number", "match"),
     [
-        ("NaN", "was edited or damaged: it holds NaN, which is not a finite number"),
-        ("-Infinity", "it holds -Infinity"),
-        ("1e999", "it holds 1e999"),
+        ("NaN", "was edited or damaged: it contains NaN, which is not a finite number"),
+        ("-Infinity", "it contains -Infinity"),
+        ("1e999", "it contains 1e999"),
         ("1" * 5000, "was edited or damaged"),
         ("[" * 100_000 + "]" * 100_000, "is nested too deeply"),
         ("[" * 500 + "]" * 500, "was edited or damaged|nested too deeply"),
     ],
     ids=["nan", "infinity", "overflow", "digits", "deep", "less deep"],
 )
-def test_numbers_that_are_none_and_deep_nesting_are_refused(saved, number, match):
+def test_non_finite_numbers_and_deep_nesting_are_refused(saved, number, match):
     saved.write_text(saved.read_text().replace('"seed": 12', f'"seed": {number}'))
     refused(saved, match)
 
 
-def test_a_missing_folder_and_what_is_no_file_are_named_as_given(items, tmp_path):
+def test_a_path_that_cannot_be_written_is_named_as_given(items, tmp_path):
     search = started(items)
     os.mkfifo(tmp_path / "pipe")
     for path, words in (
-        (tmp_path / "nowhere" / "me.json", f"there is no folder '{tmp_path / 'nowhere'}'; make it first"),
-        (tmp_path, "that is a folder; name a file in it"),
+        (tmp_path / "nowhere" / "me.json", f"the folder '{tmp_path / 'nowhere'}' does not exist; create it first"),
+        (tmp_path, "it is a folder; name a file in it"),
         (tmp_path / "pipe", "it is not a regular file"),
     ):
         with pytest.raises(InvalidFile, match=re.escape(f"cannot save to {path}: {words}")):
@@ -246,7 +246,7 @@ def test_a_link_is_written_through(items, tmp_path):
         assert len(ps.Search.load(tmp_path / "real" / name).history) == 4
 
 
-def test_a_new_file_has_the_mode_that_the_umask_says(items, tmp_path):
+def test_a_new_file_gets_its_mode_from_the_umask(items, tmp_path):
     before = os.umask(0o027)
     try:
         started(items).save(tmp_path / "me.json")
@@ -255,7 +255,7 @@ def test_a_new_file_has_the_mode_that_the_umask_says(items, tmp_path):
     assert stat.S_IMODE((tmp_path / "me.json").stat().st_mode) == 0o640
 
 
-def test_saving_replaces_the_file_in_one_step_and_leaves_no_rest(saved, items, monkeypatch):
+def test_saving_replaces_the_file_atomically_and_leaves_no_temporary_file(saved, items, monkeypatch):
     before = saved.read_bytes()
     search = started(items)
     search.tell(search.ask(), tie=True)

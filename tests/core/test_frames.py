@@ -101,8 +101,9 @@ def test_names_that_clash_are_refused():
     items = ps.Items([[0.0], [1.0]], data={"x0": ["a", "b"]})
     with pytest.raises(InvalidItems, match="two columns 'x0'"):
         items.to_frame()
-    with pytest.raises(InvalidParameter, match="give one of pandas, polars, pyarrow"):
+    with pytest.raises(InvalidParameter, match="give one of pandas, polars, pyarrow") as caught:
         items_of([1, 2, 3]).to_frame("excel")
+    assert caught.value.field == "backend"
 
 
 # Parquet
@@ -143,8 +144,8 @@ def test_a_study_takes_uploaded_parquet_and_bounds_what_it_unpacks(tmp_path, mon
     assert items.ids == ("1", "2")
     assert items.data["colour"] == ("#aa0000", "#550000")
     assert items.d == 0
-    monkeypatch.setattr(frames, "MOST_UNPACKED", 10)
-    with pytest.raises(InvalidItems, match="MB when it is unpacked"):
+    monkeypatch.setattr(frames, "MAX_UNPACKED_BYTES", 10)
+    with pytest.raises(InvalidItems, match="unpacks to more than"):
         read_study_items(path, content=path.read_bytes())
     assert read_study_items(path).n == 2
 

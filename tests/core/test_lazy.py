@@ -27,7 +27,7 @@ def test_a_value_is_computed_once_for_each_object(kind):
             return self.side**2
 
     squares = [Square(2.0), Square(3.0)]
-    assert [one.area for one in squares for _ in range(2)] == [4.0, 4.0, 9.0, 9.0]
+    assert [square.area for square in squares for _ in range(2)] == [4.0, 4.0, 9.0, 9.0]
     assert calls == [2.0, 3.0]
     assert Square.area.__doc__ == "Return the area."
     with pytest.raises(FrozenInstanceError):
@@ -45,12 +45,12 @@ def test_two_objects_do_not_wait_for_each_other():
             return 1
 
     people = [Person(), Person()]
-    threads = [threading.Thread(target=lambda one=one: one.answer, daemon=True) for one in people]
+    threads = [threading.Thread(target=lambda person=person: person.answer, daemon=True) for person in people]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=30)
-    assert [one.__dict__.get("answer") for one in people] == [1, 1]
+    assert [person.__dict__.get("answer") for person in people] == [1, 1]
 
 
 def test_members_are_loaded_when_they_are_looked_up():

@@ -1,4 +1,4 @@
-"""Message catalogue: every language has every message with the same names, and what one lacks is said in English."""
+"""Message catalogues: completeness of every language, and the fallback to English."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def test_every_language_has_the_same_messages_with_the_same_names() -> None:
         for key, message in theirs.messages.items():
             assert type(message) is type(english[key]), key
             assert named(message) == named(english[key]), key
-    with pytest.raises(InvalidParameter, match="there is no language 'xx'; there are en"):
+    with pytest.raises(InvalidParameter, match="language 'xx' has no message catalogue: use one of en, "):
         words("xx")
 
 
-def test_what_a_language_lacks_is_said_in_english_and_named(tmp_path) -> None:
+def test_messages_that_a_language_lacks_fall_back_to_english(tmp_path) -> None:
     with with_french(tmp_path, {"language.name": "Français", "run.undo": "Annuler"}):
         said = words(FRENCH)
         assert said.say("run.undo") == "Annuler"

@@ -410,7 +410,7 @@ class TestCsv:
             ("id,x,appeal\na,1,0\nb,2,much\n", "line 3, column 'appeal': 'much' is not a number"),
             ("id,x,y\na,1,2\nb,3\n", "line 3: expected 3 cells, received 2"),
             ("id,x,y\na,1,2,9\nb,3,4\n", "line 2: expected 3 cells, received 4"),
-            ("id,x,x\na,1,2\nb,3,4\n", r"two columns of the same name in its header \['id', 'x', 'x'\]"),
+            ("id,x,x\na,1,2\nb,3,4\n", r"two columns with the same name: \['id', 'x', 'x'\]"),
             ("", "is empty: give a header row, then one row for each item"),
             ("\n  \n", "is empty: give a header row"),
             ("id,x\n", "has a header but no items: give one row for each item"),
@@ -434,7 +434,7 @@ class TestCsv:
     def test_says_that_a_file_is_no_text(self, tmp_path):
         path = tmp_path / "a.csv"
         path.write_bytes(b"\x89PNG\r\n\x1a\n\x01\x02" * 10)
-        with pytest.raises(InvalidItems, match=r"a\.csv is not a text: save it as CSV in UTF-8"):
+        with pytest.raises(InvalidItems, match=r"a\.csv is not a text file: save it as CSV in UTF-8"):
             Items.from_csv(path)
 
 

@@ -1,1 +1,1 @@
-"""Types, validation, text and files that every other package uses."""
+"""Types, validation, text and file handling shared by every other package."""

@@ -1,4 +1,4 @@
-"""Zip archives from elsewhere, read with a limit on the memory that their parts need."""
+"""Untrusted zip archives, read within a memory limit."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import zipfile
 import zlib
 from pathlib import Path
 
-# Memory that any archive may need, that it may need in addition for each of its own bytes, and the most. Chosen by
-# judgement, not by a measurement of real bundles.
-_BASE, _FACTOR, _MOST = 100_000_000, 200, 2_000_000_000
-# Bytes of a parsed list or object, and of a reference to an entry of one.
-_CONTAINER, _ENTRY = 64, 8
+# Bytes an archive may unpack to: a base, plus a factor times its own size, up to a maximum. These are judgement calls,
+# not measurements of real bundles.
+_BASE_BYTES, _EXPANSION_FACTOR, _MAX_BYTES = 100_000_000, 200, 2_000_000_000
+# Bytes of a parsed list or object, and of one reference in it.
+_CONTAINER_BYTES, _REFERENCE_BYTES = 64, 8
 
 UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError)
-"""What the standard library raises for archives that are damaged, encrypted or compressed in another way."""
+"""Exceptions that the standard library raises for damaged, encrypted or unsupported archives."""
 
 
 class ArchiveTooLarge(Exception):
-    """Raised when the parts of an archive would need more memory than its size justifies."""
+    """The parts of an archive would need more memory than its size justifies."""
 
 
 class LimitedArchive:
-    """Open zip archive whose parts are counted before they are unpacked, and again before they are parsed.
+    """Open zip archive that checks its memory budget before unpacking a part, and again before the part is parsed.
 
     Parameters
     ----------
@@ -30,12 +30,12 @@ class LimitedArchive:
     """
 
     def __init__(self, path: Path) -> None:
-        self._most = min(_MOST, _BASE + _FACTOR * path.stat().st_size)
-        self._left = self._most
+        self._budget = min(_MAX_BYTES, _BASE_BYTES + _EXPANSION_FACTOR * path.stat().st_size)
+        self._remaining = self._budget
         self._archive = zipfile.ZipFile(path)
 
     def __enter__(self) -> LimitedArchive:
-        """Return the archive, which is closed at the end of the block."""
+        """Return the archive; leaving the block closes it."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -43,14 +43,15 @@ class LimitedArchive:
         self._archive.close()
 
     def read(self, name: str) -> bytes:
-        """Return a part; raise `KeyError` if it is missing, and `ArchiveTooLarge`."""
-        # An archive cannot unpack to more than it announces: the reader stops there.
+        """Return a part; raise `KeyError` if it is missing, `ArchiveTooLarge` if it exceeds the budget."""
+        # The declared size is safe to trust: zipfile stops reading there.
         self._spend(self._archive.getinfo(name).file_size)
         content = self._archive.read(name)
-        self._spend(_CONTAINER * (content.count(b"[") + content.count(b"{")) + _ENTRY * content.count(b","))
+        containers = content.count(b"[") + content.count(b"{")
+        self._spend(_CONTAINER_BYTES * containers + _REFERENCE_BYTES * content.count(b","))
         return content
 
     def _spend(self, size: int) -> None:
-        self._left -= size
-        if self._left < 0:
-            raise ArchiveTooLarge(f"its parts unpack to more than {self._most:,} bytes")
+        self._remaining -= size
+        if self._remaining < 0:
+            raise ArchiveTooLarge(f"its parts unpack to more than {self._budget:,} bytes")

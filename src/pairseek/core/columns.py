@@ -1,6 +1,6 @@
-"""Roles of the columns of a table of items: id, label, appeal, coordinates and data, decided once, here.
+"""Column roles of an items table: id, label, appeal, coordinates and data.
 
-Columns of numbers are coordinates, and columns of text are data, unless the caller names the coordinates.
+Numeric columns are coordinates and text columns are data, unless the caller names the coordinates.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from pairseek.errors import InvalidItems
 ID_COLUMNS = ("id", "item", "name")
 LABEL_COLUMN = "label"
 APPEAL_COLUMN = "appeal"
-# Headers that other tools write above a column of row numbers, besides an empty header.
-_NUMBERING = ("unnamed: 0", "index")
-# Names of coordinates: x, y, z, or a number at the end.
-_COORDINATE = re.compile(r"[xyz]|.*[0-9]", re.IGNORECASE)
-# Share of numbers among the cells of a column from which it is meant to hold numbers, and another cell is a mistake.
-_NUMBERS = 0.5
+# Headers that other tools give a column of row numbers, besides an empty one.
+_ROW_NUMBER_HEADERS = ("unnamed: 0", "index")
+# Typical coordinate names: x, y, z, or anything that ends in a digit.
+_COORDINATE_NAME = re.compile(r"[xyz]|.*[0-9]", re.IGNORECASE)
+# Fraction of numeric cells from which a column counts as numeric, so that any other cell in it is a mistake.
+_NUMERIC_FRACTION = 0.5
 
 
 @dataclass(frozen=True)
 class ItemTable:
-    """Columns of a table of items, before they have roles.
+    """Columns of an items table, before roles are assigned.
 
     Attributes
     ----------
     source
-        Name of the file, or "the data frame", for errors.
+        Name of the file, or "the data frame", for error messages.
     columns
         Cells of each column.
     lines
-        Place of each row, for errors.
+        Position of each row, for error messages.
     decimal_comma
         Whether numbers may have a decimal comma.
     """
@@ -54,28 +54,28 @@ class ItemTable:
 
     @classmethod
     def read(cls, path: Path, content: bytes | None = None) -> ItemTable:
-        """Read a text or Parquet file, or the content of one that is not on disk."""
+        """Read a text or Parquet file, or the content of an uploaded one."""
         if is_parquet(path):
             return cls.of_columns(str(path), parquet_columns(path, InvalidItems, content))
-        rows = table_rows(path, InvalidItems, "a header row, then one row for each item", content)
+        rows = table_rows(path, InvalidItems, "a header row, then one row per item", content)
         header = rows.lines[0][1]
         if all(_is_number(name, decimal_comma=rows.decimal_comma) for name in header):
             raise _headless(path, header)
         if len(rows.lines) == 1:
-            raise InvalidItems(f"{path} has a header but no items: give one row for each item")
+            raise InvalidItems(f"{path} has a header but no items: give one row per item")
         check_lengths(path, rows, InvalidItems)
         body = rows.lines[1:]
-        # Spreadsheets save empty columns at the end.
+        # Spreadsheets often save empty trailing columns.
         used = [place for place, name in enumerate(header) if name or any(row[place] for _, row in body)]
         names = [header[place] for place in used]
         if len(set(names)) != len(names):
-            raise InvalidItems(f"{path} has two columns of the same name in its header {names}")
+            raise InvalidItems(f"{path} has two columns with the same name: {names}; rename one")
         columns = {header[place]: [row[place] for _, row in body] for place in used}
         return cls(str(path), columns, [f"line {line}" for line, _ in body], rows.decimal_comma)
 
     @classmethod
     def of_columns(cls, source: str, columns: Mapping[str, Sequence[Any]]) -> ItemTable:
-        """Return a table of columns of any values."""
+        """Return a table from columns of arbitrary values."""
         count = len(next(iter(columns.values())))
         return cls(source, columns, [f"row {row}" for row in range(count)])
 
@@ -84,9 +84,9 @@ class ItemTable:
         return _is_number(cell, decimal_comma=self.decimal_comma)
 
     def holds_numbers(self, name: str) -> bool:
-        """Return whether at least half of the cells that are not blank are numbers, so that all are meant to be."""
+        """Return whether at least half of the non-blank cells are numbers, which makes the column numeric."""
         filled = [cell for cell in self.columns[name] if text_of(cell)]
-        return bool(filled) and sum(map(self.is_number, filled)) >= _NUMBERS * len(filled)
+        return bool(filled) and sum(map(self.is_number, filled)) >= _NUMERIC_FRACTION * len(filled)
 
     def check_filled(self, name: str, what: str) -> None:
         """Reject blank cells."""
@@ -120,7 +120,7 @@ def read_items(
     content: bytes | None = None,
     optional: bool = False,
 ) -> dict[str, Any]:
-    """Return the arguments of `Items` from a text or Parquet file, and the names of the coordinates as ``columns``.
+    """Return the arguments of `Items` read from a file; ``columns`` names the coordinates.
 
     Parameters
     ----------
@@ -129,21 +129,22 @@ def read_items(
     keep
         Columns to keep as data.
     coordinates
-        Columns that are coordinates; all others that have no role of their own are data. None: all columns of numbers.
+        Coordinate columns; other columns without a role become data. None: all numeric columns.
     media
-        Whether to keep the columns of `MEDIA` as data too, as for a study. The items of a study need no coordinates.
+        Whether to keep the columns of `MEDIA` as data too, as studies do.
     content
-        The content of the file where it is not on disk; the path then only names it in errors.
+        Content of an uploaded file; the path then only names it in error messages.
     optional
-        Whether a file without coordinates is accepted; they are None then, and rows without ids are numbered.
+        Whether to accept a file without coordinates: they are None then, and rows without ids are numbered.
     """
-    found = items_of(ItemTable.read(path, content), keep, coordinates=coordinates, media=media, optional=optional)
-    # Ids are text in every file, whatever its format.
-    return {**found, "ids": None if found["ids"] is None else [text_of(name) for name in found["ids"]]}
+    table = ItemTable.read(path, content)
+    arguments = items_of(table, keep, coordinates=coordinates, media=media, optional=optional)
+    # Ids from files are text, whatever the format.
+    return {**arguments, "ids": None if arguments["ids"] is None else [text_of(name) for name in arguments["ids"]]}
 
 
 def items_of_frame(frame: object, keep: tuple[str, ...], coordinates: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return the arguments of `Items` from a data frame, as `read_items` does; ids keep their type."""
+    """Return the arguments of `Items` from a data frame, like `read_items`; ids keep their type."""
     table = ItemTable.of_columns("the data frame", frame_columns(frame, InvalidItems))
     return items_of(table, keep, coordinates=coordinates)
 
@@ -161,12 +162,12 @@ def items_of(
     chosen = None if coordinates is None else _chosen(table, coordinates, keep)
     keep = (*keep, *(name for name in header if media and name not in (*keep, *(chosen or ())) and medium_of(name)))
     _check_known(table, keep)
-    aside = _Aside(by_setting=media)
+    advice = _Advice(by_setting=media)
     free = [name for name in header if name not in keep and name not in (chosen or ())]
-    label, appeal = _only(path, free, LABEL_COLUMN, aside), _only(path, free, APPEAL_COLUMN, aside)
+    label, appeal = _unique_column(path, free, LABEL_COLUMN, advice), _unique_column(path, free, APPEAL_COLUMN, advice)
     free = [name for name in free if name not in (label, appeal)]
     numbering = free[0] if free and free[0] == header[0] and _numbers_rows(header[0], columns[header[0]]) else None
-    named = _id_column(path, [name for name in free if name != numbering], aside)
+    named = _id_column(path, [name for name in free if name != numbering], advice)
     if not keep and chosen is None and named is None and label is None and appeal is None:
         _check_header(path, header)
     if named is None and free and free[0] == header[0] and not all(map(table.is_number, columns[header[0]])):
@@ -175,10 +176,10 @@ def items_of(
     if chosen is None:
         chosen = [name for name in free if table.holds_numbers(name)]
     if not chosen and coordinates is None and not optional:
-        advice = "add a column id" if media else "without coordinates, use ps.Items(ids=[...])"
-        raise InvalidItems(f"{path} has no coordinates: its columns are {', '.join(header)}; {advice}")
+        remedy = "add a column id" if media else "without coordinates, use ps.Items(ids=[...])"
+        raise InvalidItems(f"{path} has no coordinates: its columns are {', '.join(header)}; {remedy}")
     if "" in chosen or "" in free:
-        raise InvalidItems(f"{path}: column {header.index('') + 1} has no name in the header; name it, or remove it")
+        raise InvalidItems(f"{path}: column {header.index('') + 1} has no name in the header; name it or remove it")
     ids = named if named is not None else numbering
     for name, what in ((ids, "id"), (label, "label")):
         if name is not None:
@@ -188,26 +189,26 @@ def items_of(
     mixed = mixed_decimals(cell for name in (*chosen, *((appeal,) if appeal else ())) for cell in columns[name])
     if table.decimal_comma and mixed is not None:
         raise InvalidItems(
-            f"{path} has the numbers {mixed[0]} and {mixed[1]}: write all with a decimal comma, or all with a decimal "
-            f"point, and none with separators of thousands"
+            f"{path} has the numbers {mixed[0]} and {mixed[1]}: use decimal commas throughout or decimal points "
+            f"throughout, without thousands separators"
         )
-    places = [table.numbers(name, aside.of_numbers(name)) for name in chosen]
+    coordinate_columns = [table.numbers(name, advice.for_numbers(name)) for name in chosen]
     return {
-        "coordinates": np.column_stack(places) if chosen else None,
+        "coordinates": np.column_stack(coordinate_columns) if chosen else None,
         "ids": columns[ids]
         if ids is not None
         else None
         if chosen
         else [str(row + 1) for row in range(len(table.lines))],
         "labels": None if label is None else columns[label],
-        "appeal": None if appeal is None else table.numbers(appeal, aside(appeal)),
+        "appeal": None if appeal is None else table.numbers(appeal, advice(appeal)),
         "data": {name: columns[name] for name in header if name in keep or (name in free and name not in chosen)},
         "columns": chosen,
     }
 
 
 def named_columns(coordinates: str) -> list[str]:
-    """Return the names in the value of an option; an empty one names no column.
+    """Split the comma-separated column names of a command-line option.
 
     Examples
     --------
@@ -218,13 +219,13 @@ def named_columns(coordinates: str) -> list[str]:
 
 
 def _chosen(table: ItemTable, coordinates: Sequence[str], keep: Iterable[str]) -> list[str]:
-    """Check the coordinates that the caller names, and return them in the order of the table."""
+    """Check the coordinates named by the caller, and return them in table order."""
     if isinstance(coordinates, str):
         raise InvalidItems(f"coordinates is {coordinates!r}: give a list of columns, such as [{coordinates!r}]")
     _check_known(table, coordinates)
-    twice = next((name for name in coordinates if name in keep), None)
-    if twice is not None:
-        raise InvalidItems(f"the column {twice!r} is in coordinates and in keep: choose one")
+    conflict = next((name for name in coordinates if name in keep), None)
+    if conflict is not None:
+        raise InvalidItems(f"the column {conflict!r} is in both coordinates and keep: choose one")
     return [name for name in table.columns if name in coordinates]
 
 
@@ -235,27 +236,27 @@ def _check_known(table: ItemTable, names: Iterable[str]) -> None:
 
 
 def _check_shown(table: ItemTable) -> None:
-    """Reject items whose text, picture and other media are all blank: people would see nothing of them."""
+    """Reject items whose media are all blank: participants would see nothing."""
     shown = [name for name in table.columns if (medium := medium_of(name)) and medium.conversion != "caption"]
     texts = [name for name in shown if name.casefold() in ("text", "markdown")]
     for row, line in enumerate(table.lines):
         if texts and not any(text_of(table.columns[name][row]).strip() for name in shown):
             raise InvalidItems(
-                f"{table.source}, {line}, column {texts[0]!r}: the text is blank, and the item has nothing else to "
+                f"{table.source}, {line}, column {texts[0]!r}: the text is blank and the item has nothing else to "
                 f"show; fill it in, or remove the row"
             )
 
 
 @dataclass(frozen=True)
-class _Aside:
-    """Advice for a column that cannot be used, for people who send a file and for programs."""
+class _Advice:
+    """Advice on an unusable column, for people who upload a file (``by_setting``) or for programs."""
 
     by_setting: bool
 
     def __call__(self, column: str) -> str:
-        return f"remove the column {column!r}" if self.by_setting else self.of_numbers(column)
+        return f"remove the column {column!r}" if self.by_setting else self.for_numbers(column)
 
-    def of_numbers(self, column: str) -> str:
+    def for_numbers(self, column: str) -> str:
         if self.by_setting:
             return f"keep {column!r} as data by naming the coordinates"
         return f"keep it as data with keep=[{column!r}]"
@@ -263,45 +264,45 @@ class _Aside:
 
 def _headless(path: Path | str, header: Sequence[str]) -> InvalidItems:
     return InvalidItems(
-        f"{path} begins with {', '.join(header)}, which looks like an item and not like a header: add a header row, "
+        f"{path} begins with {', '.join(header)}, which looks like an item rather than a header: add a header row, "
         f"such as id,x,y"
     )
 
 
 def _check_header(path: str, header: Sequence[str]) -> None:
-    """Reject a first row that may be an item, such as ``merlot,0.3,1.7``."""
+    """Reject a first row that looks like an item, such as ``merlot,0.3,1.7``."""
     rest = list(header[1:])
-    # Tools write the names 0, 1, 2, ... above a table without names.
+    # Tools name the columns of an unnamed table 0, 1, 2, ...
     if rest and all(map(_is_number, rest)) and rest != [str(i) for i in range(len(rest))]:
         raise _headless(path, header)
 
 
-def _only(path: str, names: Sequence[str], wanted: str, aside: _Aside) -> str | None:
-    """Return the column with this name, regardless of case."""
-    found = [name for name in names if name.casefold() == wanted]
-    if len(found) > 1:
+def _unique_column(path: str, names: Sequence[str], role: str, advice: _Advice) -> str | None:
+    """Return the column named after a role, regardless of case; reject two of them."""
+    matches = [name for name in names if name.casefold() == role]
+    if len(matches) > 1:
         raise InvalidItems(
-            f"{path} has the columns {found[0]!r} and {found[1]!r}: only one can be the {wanted}; rename the other, or "
-            f"{aside(found[1])}"
+            f"{path} has the columns {matches[0]!r} and {matches[1]!r}: only one can be the {role}; rename the other, "
+            f"or {advice(matches[1])}"
         )
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
-def _id_column(path: str, names: Sequence[str], aside: _Aside) -> str | None:
-    """Return the column of ids by its name; two possible columns are an error."""
-    plain = [name for wanted in ID_COLUMNS for name in names if name.casefold() == wanted]
-    found = plain + [name for name in names if name.casefold().endswith(("_id", "-id", " id", ".id"))]
-    if len(found) > 1:
+def _id_column(path: str, names: Sequence[str], advice: _Advice) -> str | None:
+    """Return the id column, recognized by its name; reject two candidates."""
+    plain = [name for usual in ID_COLUMNS for name in names if name.casefold() == usual]
+    matches = plain + [name for name in names if name.casefold().endswith(("_id", "-id", " id", ".id"))]
+    if len(matches) > 1:
         raise InvalidItems(
-            f"{path} has the columns {found[0]!r} and {found[1]!r}, which both look like ids: rename one, or "
-            f"{aside(found[1])}"
+            f"{path} has the columns {matches[0]!r} and {matches[1]!r}, which both look like ids: rename one, or "
+            f"{advice(matches[1])}"
         )
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def _numbers_rows(name: str, cells: Sequence[Any]) -> bool:
-    """Return whether a first column only numbers the rows: it has no descriptive name, and distinct whole numbers."""
-    if name and name.casefold() not in _NUMBERING:
+    """Return whether a first column is a row index: distinct whole numbers without a descriptive name."""
+    if name and name.casefold() not in _ROW_NUMBER_HEADERS:
         return False
     texts = [text_of(cell) for cell in cells]
     return all(text.isascii() and text.isdigit() for text in texts) and len(set(texts)) == len(texts)
@@ -316,18 +317,18 @@ def _is_number(cell: object, *, decimal_comma: bool = False) -> bool:
 
 
 def are_named_as_coordinates(names: Sequence[str]) -> bool:
-    """Return whether names are those that programs and people give to coordinates, so that nobody is surprised.
+    """Return whether all names are typical of coordinates, so that nobody will be surprised by their role.
 
     Examples
     --------
     >>> are_named_as_coordinates(["x", "pc1"]), are_named_as_coordinates(["x", "price"])
     (True, False)
     """
-    return all(_COORDINATE.fullmatch(name) for name in names)
+    return all(_COORDINATE_NAME.fullmatch(name) for name in names)
 
 
 def columns_note(coordinates: Sequence[str], data: Sequence[str]) -> str:
-    """Return a sentence about the columns that a table of items gave, for the person who reads it; "" without any.
+    """Describe the roles that the columns of an items table received; empty if it has none.
 
     Examples
     --------

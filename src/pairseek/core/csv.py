@@ -1,7 +1,7 @@
-"""Reader of tables in text files: encoding, separator and decimal comma are found once, here.
+"""Reader of delimited text tables that detects encoding, separator and decimal comma.
 
-Spreadsheets write commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252, with decimal points or commas,
-depending on the country they are set to.
+Depending on the locale, spreadsheets write commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252, with decimal
+points or commas.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from pairseek.core.frames import is_parquet, parquet_columns, text_rows
 from pairseek.errors import PairseekError
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
-"""Endings of tables in text; tabs are common in .txt, as Excel's "Unicode text"."""
-# Where two fit equally well, the first: commas are common in cells, semicolons and tabs are not.
+"""Extensions of text tables; Excel's "Unicode text" is tab-separated .txt."""
+# In order of preference when two fit equally well: commas are common within cells, semicolons and tabs are not.
 _SEPARATORS = ("\t", ";", ",")
-# First line by which Excel is told the separator.
+# First line that tells Excel the separator.
 _DECLARED = re.compile(r"sep=([,;\t])[,;\t]*\r?\n", re.IGNORECASE)
 _WORKBOOK = b"PK\x03\x04"
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 
 def is_table(path: Path) -> bool:
-    """Return whether the name is that of a table: a text or a Parquet file."""
+    """Return whether the file extension is that of a text or Parquet table."""
     return path.suffix.lower() in TEXT_ENDINGS or is_parquet(path)
 
 
@@ -39,9 +39,9 @@ class Rows:
     Attributes
     ----------
     lines
-        Line number and cells of each row, without spaces at their ends.
+        Line number and stripped cells of each row.
     decimal_comma
-        Whether numbers may have a decimal comma, because cells are not separated by commas.
+        Whether numbers may have a decimal comma, because the separator is not a comma.
     """
 
     lines: list[tuple[int, list[str]]]
@@ -49,18 +49,18 @@ class Rows:
 
 
 def table_rows(path: Path | str, error: type[PairseekError], wanted: str, content: bytes | None = None) -> Rows:
-    """Read the non-blank rows of a text file, or of a Parquet file as the CSV file of the same table has them.
+    """Read the non-blank rows of a text file, or of a Parquet file as if it were the equivalent CSV file.
 
     Parameters
     ----------
     path
-        The file, or the name of the content in errors.
+        The file, or a name for the content in error messages.
     error
-        Error to raise.
+        Type of error to raise.
     wanted
-        Description of the expected content for the error about an empty file.
+        Expected content, for the error about an empty file.
     content
-        The content, if it is not on disk.
+        Content of an uploaded file.
     """
     if is_parquet(Path(path)):
         return Rows(text_rows(parquet_columns(Path(path), error, content)))
@@ -77,15 +77,15 @@ def table_rows(path: Path | str, error: type[PairseekError], wanted: str, conten
 
 
 def check_lengths(path: Path | str, rows: Rows, error: type[PairseekError]) -> None:
-    """Check that all rows are as long as the first one."""
-    wanted = len(rows.lines[0][1])
+    """Reject rows that are not as long as the first one."""
+    width = len(rows.lines[0][1])
     for line, row in rows.lines:
-        if len(row) != wanted:
-            raise error(f"{path}, line {line}: expected {wanted} cells, received {len(row)}; fix the line")
+        if len(row) != width:
+            raise error(f"{path}, line {line}: expected {width} cells, received {len(row)}; fix the line")
 
 
 def number(cell: object, *, decimal_comma: bool = False) -> float:
-    """Return a cell as a number; raise a `ValueError` or `TypeError` if it is none.
+    """Return a cell as a number; raise a `ValueError` or `TypeError` if it is not one.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def number(cell: object, *, decimal_comma: bool = False) -> float:
 
 
 def mixed_decimals(cells: Iterable[Any]) -> tuple[str, str] | None:
-    """Return a number with a decimal comma and one with a decimal point, if both occur: one of them is misread."""
+    """Return a number with a decimal comma and one with a decimal point if both occur, as one would be misread."""
     comma = point = None
     for cell in cells:
         if isinstance(cell, str):
@@ -112,32 +112,32 @@ def mixed_decimals(cells: Iterable[Any]) -> tuple[str, str] | None:
 
 
 def _decoded(content: bytes, path: str, error: type[PairseekError]) -> str:
-    """Decode UTF-8 or UTF-16, with or without a byte order mark, and otherwise Windows-1252."""
+    """Decode UTF-8 or UTF-16, with or without a byte order mark; fall back to Windows-1252."""
     if content.startswith(_WORKBOOK):
-        raise error(f"{path} is a workbook or an archive: save the sheet as CSV, and give that file")
+        raise error(f"{path} is a workbook or an archive: save the sheet as CSV and give that file")
     try:
-        text = content.decode(_unicode_of(content))
+        text = content.decode(_unicode_encoding(content))
     except UnicodeDecodeError as problem:
-        where = content.count(b"\n", 0, problem.start) + 1
+        line = content.count(b"\n", 0, problem.start) + 1
         if b"\0" in content or _is_damaged(content):
-            raise error(f"{path} is damaged in line {where}: save it again as CSV in UTF-8") from None
+            raise error(f"{path} is damaged in line {line}: save it again as CSV in UTF-8") from None
         text = content.decode("cp1252", errors="replace")
     if _CONTROL.search(text) or "\N{REPLACEMENT CHARACTER}" in text:
-        raise error(f"{path} is not a text: save it as CSV in UTF-8")
+        raise error(f"{path} is not a text file: save it as CSV in UTF-8")
     return text
 
 
 def _is_damaged(content: bytes) -> bool:
-    """Return whether most characters beyond ASCII are valid UTF-8, which is hardly so in a text in Windows-1252."""
+    """Return whether most non-ASCII characters are valid UTF-8, which is unlikely in Windows-1252 text."""
     text = content.decode("utf-8", errors="replace")
-    broken = text.count("\N{REPLACEMENT CHARACTER}")
-    return sum(sign > "\x7f" for sign in text) > 2 * broken
+    invalid = text.count("\N{REPLACEMENT CHARACTER}")
+    return sum(character > "\x7f" for character in text) > 2 * invalid
 
 
-def _unicode_of(content: bytes) -> str:
+def _unicode_encoding(content: bytes) -> str:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
-    # Every second byte of a separator or an ASCII letter in UTF-16 is zero.
+    # In UTF-16, every second byte of a separator or an ASCII letter is zero.
     start = content[:1000]
     if 3 * start[1::2].count(0) > len(start[1::2]):
         return "utf-16-le"
@@ -145,15 +145,15 @@ def _unicode_of(content: bytes) -> str:
 
 
 def _separated(text: str) -> Rows:
-    """Split a text into cells by the separator that gives rows of one length, or else the most cells in the header."""
+    """Split text by the separator that gives rows of equal length, or failing that the most cells in the header."""
     declared = _DECLARED.match(text)
     if declared:
         return Rows(_split(text, declared[1])[1:], declared[1] != ",")
     first = next((line for line in text.splitlines() if line.strip()), "")
     possible = [sign for sign in _SEPARATORS if sign in first] or [","]
-    found = [_split(text, sign) for sign in possible]
-    best = max(range(len(found)), key=lambda place: _fit(found[place])) if len(found) > 1 else 0
-    return Rows(found[best], possible[best] != ",")
+    splits = [_split(text, sign) for sign in possible]
+    best = max(range(len(splits)), key=lambda place: _fit(splits[place])) if len(splits) > 1 else 0
+    return Rows(splits[best], possible[best] != ",")
 
 
 def _split(text: str, separator: str) -> list[tuple[int, list[str]]]:
@@ -162,5 +162,6 @@ def _split(text: str, separator: str) -> list[tuple[int, list[str]]]:
 
 
 def _fit(rows: Sequence[tuple[int, list[str]]]) -> tuple[bool, int]:
+    """Return the quality of a split, to compare: equal row lengths first, then the number of cells."""
     cells = len(rows[0][1])
     return cells > 1 and all(len(row) == cells for _, row in rows), cells

@@ -22,7 +22,7 @@ FORMAT_VERSION = 2
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A kind of file: its format name, its format version, and a noun for messages."""
+    """File format: its name, its version, and a noun for messages."""
 
     format: str
     version: int
@@ -39,19 +39,16 @@ def _digest(body: object) -> str:
 
 
 def write(path: str | Path, body: JSON, kind: FileFormat = SEARCH) -> None:
-    """Write the record. The old file is whole until the new one is complete and on disk.
-
-    A link is followed. A new file gets the mode that the umask says, an old one keeps its own.
-    """
+    """Write a record with a checksum, atomically: see `write_atomically`."""
     record = {"format": kind.format, "format_version": kind.version, **body}
     record["checksum"] = _digest(record)
     write_atomically(path, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> None:
-    """Replace a file in one step: readers see the old content or the new one, also after a crash.
+    """Replace a file atomically: readers see either the old or the new content, even after a crash.
 
-    A symbolic link is followed. A new file gets the mode of the umask, an existing file keeps its mode.
+    Symbolic links are followed. A new file gets its mode from the umask; an existing file keeps its mode.
 
     Raises
     ------
@@ -76,7 +73,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
         temporary.replace(target)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        # Report the path that the caller gave, not that of the temporary file.
+        # Report the caller's path, not the temporary one.
         raise OSError(error.errno, error.strerror, str(path)) from None
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -84,22 +81,20 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
 
 
 def _target(path: str | Path) -> Path:
-    """Return the file behind any symbolic links; reject a path to which no file can be written."""
+    """Resolve symbolic links; reject a path that cannot be written to."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         folder = target.parent if Path(path).is_symlink() else Path(path).parent
-        raise InvalidFile(f"cannot save to {path}: there is no folder {str(folder)!r}; make it first")
+        raise InvalidFile(f"cannot save to {path}: the folder {str(folder)!r} does not exist; create it first")
     if target.is_dir():
-        raise InvalidFile(f"cannot save to {path}: that is a folder; name a file in it")
+        raise InvalidFile(f"cannot save to {path}: it is a folder; name a file in it")
     if target.exists() and not target.is_file():
-        raise InvalidFile(
-            f"cannot save to {path}: it is not a regular file, and would be replaced by one; name another"
-        )
+        raise InvalidFile(f"cannot save to {path}: it is not a regular file; choose another path")
     return target
 
 
 def read(path: str | Path, kind: FileFormat = SEARCH) -> JSON:
-    """Read a record; every way in which it can be wrong has its own message. The file is never touched."""
+    """Read a record and verify its format, version and checksum; the file is never modified."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -114,15 +109,15 @@ def read(path: str | Path, kind: FileFormat = SEARCH) -> JSON:
     if version != kind.version:
         raise InvalidFile(
             f"{path} has format version {version!r} (written by pairseek {record.get('pairseek_version')!r}), "
-            f"this pairseek reads version {kind.version}: use a matching pairseek; it was left as it is"
+            f"but this pairseek reads version {kind.version}: use a matching pairseek; the file is unchanged"
         )
     checksum = record.pop("checksum", None)
     try:
-        fits = checksum == _digest(record)
+        is_valid = checksum == _digest(record)
     except RecursionError:
-        fits = False
-    if not fits:
-        raise InvalidFile(f"{path} was edited or damaged: its checksum does not fit; it was left as it is")
+        is_valid = False
+    if not is_valid:
+        raise InvalidFile(f"{path} was edited or damaged: its checksum does not match; the file is unchanged")
     return record
 
 
@@ -130,21 +125,21 @@ def _parsed(path: Path, text: str, kind: FileFormat) -> Any:
     if not text.strip():
         raise InvalidFile(f"{path} is empty: it is not {kind.noun}")
     try:
-        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        return json.loads(text, parse_constant=_reject, parse_float=_finite)
     except RecursionError:
-        raise InvalidFile(f"{path} is nested too deeply for {kind.noun}; it was left as it is") from None
+        raise InvalidFile(f"{path} is nested too deeply for {kind.noun}; the file is unchanged") from None
     except json.JSONDecodeError as error:
-        begins = kind.format in text[:200]
-        what = "is cut off or damaged" if begins else f"is not {kind.noun} (not JSON)"
-        raise InvalidFile(f"{path} {what}, at line {error.lineno}: {error.msg}; it was left as it is") from None
+        is_recognized = kind.format in text[:200]
+        what = "is cut off or damaged" if is_recognized else f"is not {kind.noun} (not JSON)"
+        raise InvalidFile(f"{path} {what}, at line {error.lineno}: {error.msg}; the file is unchanged") from None
     except ValueError as error:
-        raise InvalidFile(f"{path} was edited or damaged: {error}; it was left as it is") from None
+        raise InvalidFile(f"{path} was edited or damaged: {error}; the file is unchanged") from None
 
 
-def _refuse(text: str) -> float:
-    raise ValueError(f"it holds {text}, which is not a finite number")
+def _reject(text: str) -> float:
+    raise ValueError(f"it contains {text}, which is not a finite number")
 
 
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _refuse(text)
+    return value if math.isfinite(value) else _reject(text)

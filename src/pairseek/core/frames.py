@@ -1,7 +1,6 @@
-"""Data frames and Parquet files as columns of plain values.
+"""Data frames and Parquet files, converted to and from columns of plain values.
 
-pandas, polars and pyarrow come and go by way of narwhals, and Parquet by pyarrow. Both are in the extra ``frames``; the
-package does without them otherwise.
+narwhals handles pandas, polars and pyarrow; pyarrow handles Parquet. Both are in the extra ``frames``, and optional.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ Columns: TypeAlias = "dict[str, list[Any]]"
 EXTENSION = ".parquet"
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
-"""Libraries of data frames, in the order in which they are looked for."""
-# A small file can unpack to very much: an uploaded one may have this many bytes when it is unpacked.
-MOST_UNPACKED = 256_000_000
-_BATCH = 1024
+"""Data frame libraries, in order of preference."""
+# Compression can hide a huge table in a small file: largest unpacked size of an uploaded file, in bytes.
+MAX_UNPACKED_BYTES = 256_000_000
+_BATCH_ROWS = 1024
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether the name is that of a Parquet file."""
+    """Return whether the file extension is that of Parquet."""
     return path.suffix.lower() == EXTENSION
 
 
 def has_parquet() -> bool:
-    """Return whether Parquet can be read and written."""
+    """Return whether pyarrow is installed, which reads and writes Parquet."""
     return importlib.util.find_spec("pyarrow") is not None
 
 
 def frame_columns(frame: Any, error: type[PairseekError]) -> Columns:
-    """Return the columns of a data frame; a named index of pandas comes first, and vectors become several columns."""
+    """Return the columns of a data frame, after its pandas index if that has a name; split vector columns."""
     try:
         import narwhals as nw
     except ModuleNotFoundError:
@@ -50,19 +49,19 @@ def frame_columns(frame: Any, error: type[PairseekError]) -> Columns:
     except TypeError:
         kind = f"{type(frame).__module__}.{type(frame).__name__}"
         raise error(
-            f"a {kind} is not a data frame: give one of {', '.join(BACKENDS)}; collect() a lazy one first"
+            f"a {kind} is not a data frame: give one of {', '.join(BACKENDS)}; collect() a lazy frame first"
         ) from None
-    # Columns of pandas may be named by numbers.
+    # pandas allows numbers as column names.
     columns = {str(name): table[name].to_list() for name in table.columns}
     if len(columns) != len(table.columns):
-        raise error(f"the data frame has two columns of the same name: {', '.join(map(str, table.columns))}")
+        raise error(f"the data frame has two columns with the same name: {', '.join(map(str, table.columns))}")
     if not len(table):
         raise error("the data frame has no rows")
     return _unnested(columns, "the data frame", error)
 
 
 def parquet_columns(path: Path, error: type[PairseekError], content: bytes | None = None) -> Columns:
-    """Return the columns of a Parquet file, or of the content of an uploaded one, whose size is limited."""
+    """Return the columns of a Parquet file; the unpacked size of an uploaded one is limited."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -71,10 +70,12 @@ def parquet_columns(path: Path, error: type[PairseekError], content: bytes | Non
     try:
         with pyarrow.parquet.ParquetFile(path if content is None else io.BytesIO(content)) as file:
             batches, size = [], 0
-            for batch in file.iter_batches(_BATCH):
+            for batch in file.iter_batches(_BATCH_ROWS):
                 size += batch.nbytes
-                if content is not None and size > MOST_UNPACKED:
-                    raise error(f"{path} has more than {MOST_UNPACKED // 1_000_000} MB when it is unpacked")
+                if content is not None and size > MAX_UNPACKED_BYTES:
+                    raise error(
+                        f"{path} unpacks to more than {MAX_UNPACKED_BYTES // 1_000_000} MB: give a smaller table"
+                    )
                 batches.append(batch)
             table = pyarrow.Table.from_batches(batches, file.schema_arrow)
     except FileNotFoundError:
@@ -85,26 +86,26 @@ def parquet_columns(path: Path, error: type[PairseekError], content: bytes | Non
     if not table.num_rows:
         raise error(f"{path} has no rows")
     if len(set(table.column_names)) != table.num_columns:
-        raise error(f"{path} has two columns of the same name: {', '.join(table.column_names)}")
+        raise error(f"{path} has two columns with the same name: {', '.join(table.column_names)}")
     columns = {name: table[name].to_pylist() for name in table.column_names}
-    # pandas stores an index that has no name under this one.
+    # pandas stores an unnamed index in this column.
     columns.pop("__index_level_0__", None)
     return _unnested(columns, str(path), error)
 
 
 def text_rows(columns: Mapping[str, Sequence[Any]]) -> list[tuple[int, list[str]]]:
-    """Return a header and rows of text with line numbers, as the CSV file of the same table has them."""
+    """Return the header and rows as text with line numbers, as in the equivalent CSV file."""
     cells = [[text_of(value) for value in column] for column in columns.values()]
     return [(1, list(columns)), *((line, list(row)) for line, row in enumerate(zip(*cells, strict=True), 2))]
 
 
 def text_of(value: object) -> str:
-    """Return a cell as text; a missing one is empty."""
+    """Return a cell as text; a missing value is empty."""
     return "" if value is None or value != value else str(value)
 
 
 def _unnested(columns: Columns, what: str, error: type[PairseekError]) -> Columns:
-    """Replace each column of vectors by a column for each of their entries."""
+    """Split each column of vectors into one column per entry."""
     out: Columns = {}
     for name, values in columns.items():
         if not isinstance(values[0], list | tuple | np.ndarray):
@@ -112,14 +113,16 @@ def _unnested(columns: Columns, what: str, error: type[PairseekError]) -> Column
             continue
         lengths = {len(value) if isinstance(value, list | tuple | np.ndarray) else None for value in values}
         if len(lengths) != 1:
-            raise error(f"{what}, column {name!r}: the vectors differ in length or some are missing; fill them in")
+            raise error(
+                f"{what}, column {name!r}: the vectors differ in length, or some are missing: make them equally long"
+            )
         for place, entries in enumerate(np.array([list(value) for value in values]).T):
             out[f"{name}{place}"] = entries.tolist()
     return out
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]], backend: Backend | None) -> Any:
-    """Return a data frame of a library, by default of the first of `BACKENDS` that is installed."""
+    """Return a data frame of the given library, by default the first of `BACKENDS` that is installed."""
     try:
         import narwhals as nw
     except ModuleNotFoundError:
@@ -131,5 +134,5 @@ def frame_of(columns: Mapping[str, Sequence[Any]], backend: Backend | None) -> A
             return nw.from_dict({key: list(values) for key, values in columns.items()}, backend=name).to_native()
         except ModuleNotFoundError:
             continue
-    wanted = backend or " or ".join(BACKENDS[:2])
-    raise InvalidParameter(f"{wanted} is not installed: pip install {backend or BACKENDS[0]}", field="backend")
+    missing = backend or " or ".join(BACKENDS[:2])
+    raise InvalidParameter(f"{missing} is not installed: pip install {backend or BACKENDS[0]}", field="backend")

@@ -1,8 +1,8 @@
-"""What is computed or loaded at first use: `cached_property`, `once_for_an_array`, and `LazyMembers` of a package.
+"""Values computed, and modules loaded, at first use: `cached_property`, `cached_by_array` and `LazyMembers`.
 
-On Python 3.11 `functools.cached_property` holds one lock for all objects while it computes a value, so that the answers
-of two people would wait for each other. Later versions hold none, and neither does this one: two threads may compute
-the same value, and the last one stays.
+On Python 3.11, `functools.cached_property` holds a lock shared by all objects while it computes a value, so two
+participants' answers would block each other. Later versions hold no lock, and neither does this one: two threads may
+compute the same value, and the last one wins.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LazyMembers", "cached_property", "once_for_an_array"]
+__all__ = ["LazyMembers", "LazyModule", "cached_by_array", "cached_property"]
 
 T = TypeVar("T")
 
 
 class _CachedProperty(Generic[T]):
-    """Descriptor that stores the result of a function in the object, under the function's name."""
+    """Descriptor that stores the result of a method in the instance, under the method's name."""
 
     def __init__(self, function: Callable[[Any], T]) -> None:
         self._function = function
@@ -36,7 +36,7 @@ class _CachedProperty(Generic[T]):
         if instance is None:
             return self
         value = self._function(instance)
-        # Not by setattr, which frozen dataclasses refuse. The next access finds it there and does not come here.
+        # Frozen dataclasses refuse setattr. The next lookup finds the value in the instance, not this descriptor.
         instance.__dict__[self._name] = value
         return value
 
@@ -47,32 +47,42 @@ else:
     cached_property = _CachedProperty
 
 
-def once_for_an_array(compute: Callable[[npt.NDArray[np.float64]], T]) -> Callable[[npt.NDArray[np.float64]], T]:
-    """Return the function with its results kept for as long as the array lives, if that is read-only."""
-    kept: dict[int, tuple[weakref.ref[npt.NDArray[np.float64]], T]] = {}
+def cached_by_array(compute: Callable[[npt.NDArray[np.float64]], T]) -> Callable[[npt.NDArray[np.float64]], T]:
+    """Cache the results of a function for as long as its argument, a read-only array, is alive."""
+    cache: dict[int, tuple[weakref.ref[npt.NDArray[np.float64]], T]] = {}
 
     @wraps(compute)
-    def recalled(array: npt.NDArray[np.float64]) -> T:
+    def cached(array: npt.NDArray[np.float64]) -> T:
         if array.flags.writeable:
             return compute(array)
         key = id(array)
-        found = kept.get(key)
-        if found is not None and found[0]() is array:
-            return found[1]
+        entry = cache.get(key)
+        if entry is not None and entry[0]() is array:
+            return entry[1]
         result = compute(array)
-        kept[key] = weakref.ref(array, lambda _: kept.pop(key, None)), result
+        cache[key] = weakref.ref(array, lambda _: cache.pop(key, None)), result
         return result
 
-    return recalled
+    return cached
+
+
+class LazyModule:
+    """A module that is imported when one of its members is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, member: str) -> Any:
+        return getattr(import_module(self._name), member)
 
 
 class LazyMembers(Mapping[str, T]):
-    """Members by name, each in a module that is loaded when the member is looked up.
+    """Members by name, each imported from its module when it is looked up.
 
     Parameters
     ----------
     places
-        For each name ``"module:member"``, or a module alone.
+        For each name, ``"module:member"`` or just a module.
     """
 
     def __init__(self, places: Mapping[str, str]) -> None:
@@ -81,8 +91,8 @@ class LazyMembers(Mapping[str, T]):
     def __getitem__(self, name: str) -> T:
         module, _, member = self._places[name].partition(":")
         loaded: Any = import_module(module)
-        found: T = getattr(loaded, member) if member else loaded
-        return found
+        value: T = getattr(loaded, member) if member else loaded
+        return value
 
     def __contains__(self, name: object) -> bool:
         return name in self._places
@@ -94,7 +104,7 @@ class LazyMembers(Mapping[str, T]):
         return len(self._places)
 
     def attribute_of(self, package: str, name: str) -> T:
-        """Return a member as ``__getattr__`` of the package does."""
+        """Implement ``__getattr__`` of a package."""
         if name not in self:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return self[name]

@@ -1,8 +1,8 @@
-"""Limits of numeric settings in studies of the service, declared beside the fields of parts.
+"""Limits on numeric settings in hosted studies, declared next to the fields of parts.
 
-A field of a part declares its range as ``n: Annotated[int, Limit(2, 50_000)] = 4000``. The library itself takes any
-number that the part accepts: a `Limit` holds for studies, whose settings come from others and whose time and memory
-the service shares among them.
+A field declares its range as ``n: Annotated[int, Limit(2, 50_000)] = 4000``. The library itself takes any number that
+the part accepts; a `Limit` applies to studies only, whose settings come from other people and which share the service's
+time and memory.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Size:
     Attributes
     ----------
     items, dimensions
-        Numbers of them.
+        Number of items, and of dimensions.
     unknown
-        Whether k, the reliability, the lapse or the noise kind is inferred.
+        Whether k, the reliability, the lapse rate or the noise kind is inferred.
     """
 
     items: int
@@ -42,14 +42,14 @@ class Size:
 
 @dataclasses.dataclass(frozen=True)
 class BySize:
-    """Upper end of a range that depends on the study.
+    """Upper limit that depends on the size of the study.
 
     Parameters
     ----------
     of
-        Function of the size.
+        The limit as a function of the size.
     words
-        What it is, for the table of limits.
+        The limit in words, for the table of limits.
     """
 
     of: Callable[[Size], float]
@@ -58,14 +58,14 @@ class BySize:
 
 @dataclasses.dataclass(frozen=True)
 class Limit:
-    """Range of a numeric setting in studies, both ends included.
+    """Closed range of a numeric setting in studies.
 
     Parameters
     ----------
     least, most
-        Ends of the range, of every number of a list.
+        Smallest and largest value; for a list, of each of its numbers.
     entries
-        Largest count of numbers, for a setting that is a list.
+        Largest length, for a setting that is a list.
     """
 
     least: float
@@ -74,10 +74,11 @@ class Limit:
 
     def __str__(self) -> str:
         """Return the range in words, for the table of limits."""
-        return f"{_written(self.least)} to {self.most.words if isinstance(self.most, BySize) else _written(self.most)}"
+        most = self.most.words if isinstance(self.most, BySize) else _formatted(self.most)
+        return f"{_formatted(self.least)} to {most}"
 
     def check(self, value: object, setting: str, size: Size) -> None:
-        """Raise an `InvalidParameter` for numbers outside the range, in a study of this size."""
+        """Raise an `InvalidParameter` for numbers outside the range in a study of this size."""
         most = self.most.of(size) if isinstance(self.most, BySize) else self.most
         for count, number in enumerate(_numbers(value), 1):
             if count > self.entries:
@@ -89,14 +90,15 @@ class Limit:
             if not self.least <= number <= most:
                 end, name = (self.least, "minimum") if number < self.least else (most, "maximum")
                 raise InvalidParameter(
-                    f"the setting {setting!r} is {number:.12g}: the {name} is {_written(end)} in a study", field=setting
+                    f"the setting {setting!r} is {number:.12g}: the {name} is {_formatted(end)} in a study",
+                    field=setting,
                 )
 
 
 def check_limits(part: Any, where: str, size: Size) -> None:
-    """Raise an `InvalidParameter` if a setting of a part, or of a part within it, is outside its declared limit.
+    """Raise an `InvalidParameter` if a setting of a part, or of a nested part, exceeds its declared limit.
 
-    A number in a field without a `Limit` is refused, because nobody has said how large it may be.
+    A number in a field without a `Limit` is rejected too, as nothing bounds its cost.
     """
     declared = limits_of(part.__class__)
     for field in dataclasses.fields(part):
@@ -117,31 +119,31 @@ def check_limits(part: Any, where: str, size: Size) -> None:
 
 @cache
 def limits_of(part: type) -> dict[str, Limit]:
-    """Return the declared limits of the fields of a part, by name."""
-    found = {}
+    """Return the declared limits of a part by field name."""
+    limits = {}
     for name, hint in get_type_hints(part, include_extras=True).items():
         for note in getattr(hint, "__metadata__", ()):
             if isinstance(note, Limit):
-                found[name] = note
-    return found
+                limits[name] = note
+    return limits
 
 
 COORDINATE = Limit(-1e12, 1e12)
-"""Limit of settings that are coordinates of the user point."""
+"""Limit on coordinates of the user point."""
 COVARIANCE = Limit(-1e24, 1e24, entries=1_000_000)
-"""Limit of the entries of a covariance."""
+"""Limit on the entries of a covariance."""
 
 
-def _written(number: float) -> str:
+def _formatted(number: float) -> str:
     return f"{number:,.12g}" if abs(number) < 1e12 else f"{number:.12g}"
 
 
 def _numbers(value: object) -> Iterator[float]:
-    """Yield the numbers of a setting: itself, or those of a list of lists."""
+    """Yield the numbers in a setting: a number, an array, or nested lists."""
     if isinstance(value, np.ndarray):
         yield from value.ravel().tolist()
     elif isinstance(value, tuple | list):
-        for one in value:
-            yield from _numbers(one)
+        for entry in value:
+            yield from _numbers(entry)
     elif is_number(value):
         yield cast("float", value)

@@ -1,8 +1,8 @@
-"""Item media: one record for each way in which a study shows an item.
+"""Item media: a record for each way a study can show an item.
 
-The record names the column of the items file, which is data and not a coordinate in every command. The service reads
-the rest of the record: it checks the values and puts them on the card. The codebook describes the column by the message
-``column.NAME``. The page shows a medium by the function of its name in ``web/pages/static/cards.js``.
+The record names the column of the items file, which every command treats as data rather than a coordinate, and tells
+the service how to check the values and put them on a card. The message ``column.NAME`` describes the column in the
+codebook, and the function of that name in ``web/pages/static/cards.js`` displays the medium.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ def _colour(value: str) -> str | None:
 
 def _address(value: str) -> str | None:
     parts = urlsplit(value)
-    # The content security policy of the pages blocks other addresses.
+    # The pages' content security policy blocks other addresses.
     local = not parts.scheme and value.startswith("/") and not value.startswith("//")
     return None if parts.scheme == "https" or local else "give an address with https://"
 
 
 @dataclass(frozen=True)
 class Medium:
-    """One way in which a card shows an item.
+    """One way a card can show an item.
 
     Attributes
     ----------
     name
-        The column of the items file and of exports, and the key of the value on the card.
+        Column of the items file and of exports, and key of the value on the card.
     conversion
-        How the value gets onto the card: as it is (``"text"``), as sanitized HTML (``"markdown"``), as the address of
+        How the value gets onto the card: unchanged (``"text"``), as sanitized HTML (``"markdown"``), as the address of
         an uploaded file (``"picture"``), or as a property of another medium (``"caption"``).
     advice
-        The function that returns what to write instead of an invalid value, and None for a valid one.
+        Function that says what to write instead of an invalid value; None for a valid one.
     aliases
-        Further names of the column in items files.
+        Alternative names of the column in items files.
     loads
-        Whether a page must load a file to show it.
+        Whether a page must load a file to show the item.
     plays
-        Whether the card has a player, so that people choose after they have played it.
+        Whether the card has a player, which participants must play before they choose.
     """
 
     name: str
@@ -72,15 +72,15 @@ MEDIA: dict[str, Medium] = {
         Medium("markdown", "markdown"),
     )
 }
-"""The media by name, in the order in which a card shows them."""
+"""Media by name, in the order in which a card shows them."""
 
 
 PICTURE_FILE = "image_file"
-"""Column of data with the name of each picture's file, where the column ``image`` names the stored picture."""
+"""Data column with the name of each picture's file, where the column ``image`` names the stored picture."""
 
 
 def medium_of(column: str) -> Medium | None:
-    """Return the medium that a column of an items file holds, in capitals or not; None if it holds none."""
+    """Return the medium that a column of an items file holds, regardless of case; None if it holds none."""
     name = column.lower()
     return next((medium for medium in MEDIA.values() if name in (medium.name, *medium.aliases)), None)
 
@@ -96,5 +96,5 @@ def played_media() -> list[str]:
 
 
 def inline_media() -> list[str]:
-    """Return the names of the media whose value is a text, so that they can be sent without a file."""
+    """Return the names of the media that are text, which need no file."""
     return [medium.name for medium in MEDIA.values() if medium.conversion in ("text", "markdown")]

@@ -1,7 +1,7 @@
 """HTML representations for notebooks: panels of facts, tables, maps and bars made from plain data.
 
-All texts are escaped. Styles are inline and colours come from the surrounding page, so that the panels are readable on
-light and on dark ground and survive notebooks that remove style sheets.
+All text is escaped. Styles are inline and colours come from the surrounding page, so panels stay readable on light and
+dark backgrounds, and survive notebooks that strip style sheets.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.text import plural
 from pairseek.core.types import FloatArray, ItemId
 
-# Both have a contrast of more than 3 to 1 with white and with nearly black.
+# Both have a contrast above 3:1 with white and with near-black.
 POINT, MARK = "#1f83c7", "#d0661b"
 LEVEL = 0.95
 """Probability of the region around an estimate on a map."""
-_WIDTH, _MARGIN, _TALLEST, _FONT = 340, 14, 300, 12
-_MOST_DOTS, _MOST_ROWS = 600, 10
-# Pictures on disk are embedded up to this size: a notebook stores what it shows.
-_LARGEST_PICTURE = 150_000
+_WIDTH, _MARGIN, _MAX_HEIGHT, _FONT = 340, 14, 300, 12
+_MAX_DOTS, _MAX_ROWS = 600, 10
+# Larger pictures on disk are not embedded, because a notebook stores everything it shows.
+_MAX_PICTURE_BYTES = 150_000
 _PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:middle;background:none"
 
@@ -46,7 +46,7 @@ class ShownItems(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Texts for people."""
+        """Texts shown to people."""
 
     @property
     def appeal(self) -> FloatArray:
@@ -62,13 +62,13 @@ class ShownItems(Protocol):
 
 
 class Html(str):
-    """Text that is HTML already and is not escaped again."""
+    """Text that is already HTML, so it is not escaped again."""
 
     __slots__ = ()
 
 
 def text_of(value: object) -> str:
-    """Return a value as HTML; numbers with three digits."""
+    """Return a value as HTML; numbers have three significant digits."""
     if isinstance(value, Html):
         return value
     if isinstance(value, float):
@@ -78,7 +78,7 @@ def text_of(value: object) -> str:
 
 
 def panel(title: str, *parts: str, note: str = "") -> str:
-    """Return a titled group of parts beside each other, or below each other where there is no room."""
+    """Return a titled group of parts, side by side where they fit."""
     inner = "".join(f'<div style="min-width:0">{part}</div>' for part in parts if part)
     below = f'<div style="opacity:.75">{html.escape(note)}</div>' if note else ""
     return (
@@ -88,8 +88,8 @@ def panel(title: str, *parts: str, note: str = "") -> str:
     )
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, most: int = _MOST_ROWS, more: int = 0) -> Html:
-    """Return a table of escaped cells; `more` is the number of rows that exist beyond these."""
+def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, most: int = _MAX_ROWS, more: int = 0) -> Html:
+    """Return a table of escaped cells; `more` counts the rows that are not given."""
     more += max(len(rows) - most, 0)
     head = "".join(f'<th scope="col" style="{_CELL};font-weight:600">{text_of(name)}</th>' for name in header)
     body = "".join(
@@ -113,7 +113,7 @@ def facts(rows: Sequence[tuple[str, object]]) -> Html:
 
 
 def bar(share: float, low: float | None = None, high: float | None = None) -> Html:
-    """Return a bar of a share of 1, with an interval if there is one, and the share in words."""
+    """Return a bar for a fraction, with its interval if given, and the fraction as text."""
     if not math.isfinite(share):
         return Html("–")
     full = 90
@@ -132,7 +132,7 @@ def bar(share: float, low: float | None = None, high: float | None = None) -> Ht
 
 
 def curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, across: str, up: str) -> Html:
-    """Return a line chart of named (x, y) series with the ranges of both axes in words."""
+    """Return a line chart of named (x, y) series, with the ranges of both axes as text."""
     colours = (POINT, MARK, "#2f9e63", "#b0579b", "#8a7a1f", "#7a7a85")
     xs = np.array([x for line in series.values() for x in line[0]], dtype=np.float64)
     ys = np.array([y for line in series.values() for y in line[1]], dtype=np.float64)
@@ -179,22 +179,22 @@ def plane_map(
     Parameters
     ----------
     points
-        The dots; of many, some are drawn.
+        The dots; a large set is thinned.
     words
-        What the map shows, for people who do not see it.
+        Description of the map for screen readers.
     colours
-        A colour for each dot, ``#rrggbb``, or None for the colour of the text.
+        Colour of each dot as ``#rrggbb``, or None for the text colour.
     names
-        Names of some dots, by row, which are always drawn and marked.
+        Names of dots by row; these dots are highlighted.
     point, outline
-        The estimate and the border of its region.
+        The estimate and the outline of its region.
     """
     names = names or {}
-    everything = [points, *([] if point is None else [point[None]]), *([] if outline is None else [outline])]
-    corners = np.concatenate([[part.min(axis=0), part.max(axis=0)] for part in everything])
-    frame = Frame.fitted(corners, (_WIDTH - 2 * _MARGIN, _TALLEST - 2 * _MARGIN), (_MARGIN, _MARGIN))
+    shapes = [points, *([] if point is None else [point[None]]), *([] if outline is None else [outline])]
+    corners = np.concatenate([[shape.min(axis=0), shape.max(axis=0)] for shape in shapes])
+    frame = Frame.fitted(corners, (_WIDTH - 2 * _MARGIN, _MAX_HEIGHT - 2 * _MARGIN), (_MARGIN, _MARGIN))
     across, down = (np.ptp(corners, axis=0) * frame.scale).tolist()
-    # Names are as wide as they are: a narrow map has room for them at its sides.
+    # A narrow map needs room for labels at its sides.
     width, height = max(int(across) + 2 * _MARGIN, 220), max(int(down), 24) + 2 * _MARGIN
     frame = replace(frame, corner=((width - across) / 2, _MARGIN))
 
@@ -202,7 +202,7 @@ def plane_map(
         return [(round(x, 1), round(y, 1)) for x, y in (frame.place(*row) for row in rows.tolist())]
 
     parts = []
-    drawn = thinned(range(len(points)), _MOST_DOTS)
+    drawn = thinned(range(len(points)), _MAX_DOTS)
     dots = place(points[drawn])
     for row, (x, y) in zip(drawn, dots, strict=True):
         colour = None if colours is None else colours[row]
@@ -213,7 +213,7 @@ def plane_map(
         parts.append(f'<path d="{path}" fill="{POINT}" fill-opacity=".12" stroke="{POINT}" stroke-width="1.5"/>')
     cross = None if point is None else place(point[None])[0]
     if names:
-        # Text on coloured dots has a border of its own; elsewhere it has the colour of the page's text.
+        # Labels on coloured dots have an outline; otherwise they take the page's text colour.
         look = (
             'fill="currentColor"'
             if colours is None
@@ -234,7 +234,7 @@ def plane_map(
 
 
 def _names(marks: Sequence[Mark], labels: Sequence[Label | None], look: str) -> list[str]:
-    """Return circles around dots, and the labels for which there is room."""
+    """Return circles around dots, and the labels that fit."""
     rings = [
         f'<circle cx="{mark.x}" cy="{mark.y}" r="5.5" fill="none" stroke="{MARK}" stroke-width="2"/>' for mark in marks
     ]
@@ -250,7 +250,7 @@ def _names(marks: Sequence[Mark], labels: Sequence[Label | None], look: str) -> 
 
 
 def items_panel(items: ShownItems) -> str:
-    """Return the representation of items: a map and the first rows."""
+    """Return the representation of items: a map and a table of the first rows."""
     n, d = items.coordinates.shape
     title = f"{n:,} items" + (f" in {plural(d, 'dimension')}" if d else " without coordinates")
     drawing, note = items_map(items)
@@ -260,7 +260,7 @@ def items_panel(items: ShownItems) -> str:
 def item_rows(
     items: ShownItems, rows: Sequence[int], further: Mapping[str, Sequence[object]], *, more: int = 0
 ) -> Html:
-    """Return a table of items, with pictures or colours if there are some, and further columns."""
+    """Return a table of items with their pictures or colours, if any, and further columns."""
     columns: dict[str, Sequence[object]] = {}
     samples = samples_of(items.data, rows)
     if samples is not None:
@@ -282,7 +282,7 @@ def items_map(
     mean: FloatArray | None = None,
     covariance: FloatArray | None = None,
 ) -> tuple[Html, str]:
-    """Return the map of items in two dimensions or more, with an estimate if there is one, and a note on its axes."""
+    """Return the map of items in two or more dimensions, with the estimate if given, and a note on its axes."""
     n, d = items.coordinates.shape
     if d < 2:
         return Html(""), ""
@@ -304,7 +304,7 @@ def items_map(
 
 
 def colours_of(data: Mapping[str, Sequence[object]]) -> list[str | None] | None:
-    """Return the valid colours of the items, or None if no column of data holds any."""
+    """Return the valid colours of the items, or None if no data column holds colours."""
     for name, values in data.items():
         if medium_of(name) is MEDIA["colour"]:
             texts = [str(value) for value in values]
@@ -313,7 +313,7 @@ def colours_of(data: Mapping[str, Sequence[object]]) -> list[str | None] | None:
 
 
 def samples_of(data: Mapping[str, Sequence[object]], rows: Sequence[int]) -> list[Html] | None:
-    """Return a small picture or a patch of colour for these items, or None if the data hold neither."""
+    """Return a thumbnail or colour swatch for these items, or None if the data hold neither."""
     colours = colours_of(data)
     images = next((values for name, values in data.items() if medium_of(name) is MEDIA["image"]), None)
     if colours is None and images is None:
@@ -341,12 +341,12 @@ def samples_of(data: Mapping[str, Sequence[object]], rows: Sequence[int]) -> lis
 
 
 def _address(value: str) -> str | None:
-    """Return the address of a picture: one by https, or a small file on disk, embedded."""
+    """Return the address of a picture: an https URL, or a data URL of a small file on disk."""
     if value.startswith("https://"):
         return value
     kind = _PICTURES.get(Path(value).suffix.lower())
     try:
-        if kind is None or Path(value).stat().st_size > _LARGEST_PICTURE:
+        if kind is None or Path(value).stat().st_size > _MAX_PICTURE_BYTES:
             return None
         content = Path(value).read_bytes()
     except (OSError, ValueError):

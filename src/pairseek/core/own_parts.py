@@ -1,8 +1,8 @@
-"""Parts of a user's own: the only module that looks at which members of a protocol a part defines.
+"""Adapters for user-defined parts, in the only module that checks which members of a protocol a part defines.
 
-Each protocol has a base class that declares every optional member with its default. The package's parts derive from it.
-A user's part need not: an adapter, made where the part enters, has the members that the part defines and the defaults
-of the base for the others.
+Each protocol has a base class that declares every optional member with its default, and the package's parts derive from
+it. A user's part need not: where it enters the package, an adapter takes the members that the part defines and the
+base's defaults for the others.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ class Part:
 
     @property
     def own(self) -> object:
-        """The part as its author wrote it, also behind an adapter."""
+        """The part as its author wrote it, without any adapter."""
         return self
 
 
 class OwnPart(Part):
-    """Adapter of a part that does not derive from the base class of its protocol; adapters derive from both."""
+    """Adapter of a part that does not derive from its protocol's base class; adapters derive from both."""
 
     _members: ClassVar[tuple[str, ...]] = ()
 
@@ -43,7 +43,7 @@ class OwnPart(Part):
         """The part as its author wrote it."""
         return self._own
 
-    # A source of pairs may read further members of a strategy of the same author.
+    # A source of pairs may read further members of a strategy by the same author.
     def __getattr__(self, name: str) -> object:
         return getattr(self._own, name)
 
@@ -55,12 +55,12 @@ class OwnPart(Part):
 
 
 def missing_members(part: object, members: Sequence[str]) -> tuple[str, ...]:
-    """Return the members that a part lacks: a ``name`` is text, all others are methods."""
+    """Return the members that a part lacks: ``name`` must be text, all others methods."""
     return tuple(member for member in members if not _has(part, member))
 
 
 def name_of(part: object) -> str:
-    """Return the name of a part in records: its own, or that of its class in small letters."""
+    """Return the name of a part in records: its ``name``, or its class name in lower case."""
     return type(part).__name__.lower() if missing_members(part, ("name",)) else part.name  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""Text helpers."""
+"""Counts and lists in words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def listed(texts: Iterable[object], limit: int = 5) -> str:
-    """Join texts with commas, and abbreviate a list that is longer than the limit.
+    """Join texts with commas, and abbreviate a list longer than the limit.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def listed(texts: Iterable[object], limit: int = 5) -> str:
 
 
 def quoted(names: Iterable[object], limit: int = 5) -> str:
-    """Join the representations of names as `listed` does.
+    """Join the representations of names, like `listed`.
 
     Examples
     --------

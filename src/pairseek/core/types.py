@@ -1,4 +1,4 @@
-"""Immutable records that the packages exchange."""
+"""Immutable records shared by the packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 ItemId: TypeAlias = int | str
 Point: TypeAlias = tuple[float, ...]
 Side: TypeAlias = ItemId | Point
-"""One side of a query: an item's id, or coordinates in a continuous space."""
+"""One side of a query: an item id, or coordinates in a continuous space."""
 Outcome: TypeAlias = Literal["answer", "tie", "skip"]
 
 
@@ -29,23 +29,23 @@ class QueryInfo:
     Attributes
     ----------
     strategy
-        Name of the strategy that chose.
+        Name of the strategy that chose the pair.
     candidates
-        A description of the candidates.
+        Description of the candidates.
     considered
         Number of pairs that were scored.
     utility
-        The strategy's utility of the pair; None for a procedure.
+        The strategy's utility of the pair; None for a strategy without one.
     information
-        Expected information of the answer, in bits.
+        Expected information gain from the answer, in bits.
     probability_left
-        Expected probability that the left one is chosen.
+        Predictive probability that the left side is chosen.
     gap
-        Upper bound on the shortfall of its score from that of the best pair: see `AllPairs`. None where it is unknown.
+        Upper bound on how far its score falls short of the best pair's: see `AllPairs`. None if unknown.
     probability_tie
-        Expected probability of a tie; 0 where ties are not offered.
+        Predictive probability of a tie; 0 if ties are not offered.
     seconds
-        Time it took to choose; not part of equality.
+        Time taken to choose; ignored in comparisons.
     """
 
     strategy: str
@@ -61,7 +61,7 @@ class QueryInfo:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Two sides to choose between: ``left`` and ``right`` are item ids, or points of a `Space`.
+    """Two sides to choose between; ``left`` and ``right`` are item ids, or points of a `Space`.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An answer, a tie or a skip, to a query or, with ``query`` None, to an observed pair.
+    """An answer, a tie or a skip, in response to a query; ``query`` is None for an observed pair.
 
     Examples
     --------
@@ -115,33 +115,32 @@ class BeliefInfo:
     Attributes
     ----------
     method
-        ``"ep"``: the moments are those of expectation propagation. ``"weighted"``: of points from that Gaussian,
-        weighted by the posterior. ``"particles"``: of a sampler. ``"grid"``: of a grid. ``"mixture"``: of Gaussians,
-        one for each value of an unknown k, lapse or noise kind, weighted by their evidence. ``"residual_mixture"``: of
-        one belief for each of three values of an unknown residual deviation, weighted by their evidence; each is
-        computed in one of the other ways.
+        Source of the moments. ``"ep"``: expectation propagation. ``"weighted"``: samples from EP's Gaussian, weighted
+        by the posterior. ``"particles"``: a sampler. ``"grid"``: a grid. ``"mixture"``: Gaussians, one per value of an
+        unknown k, lapse rate or noise kind, weighted by their evidence. ``"residual_mixture"``: beliefs computed by any
+        of the other methods, one for each of three values of an unknown residual deviation, weighted by their evidence.
     effective_samples
-        (Σw)²/Σw² of the weights behind the moments; None where no samples were needed.
+        Effective sample size (Σw)²/Σw² of the weights behind the moments; None if no samples were needed.
     logit_deviation
-        Largest standard deviation of an answer's logit under all other answers: `EP` is exact where it is small.
+        Largest standard deviation of an answer's logit given all other answers: `EP` is accurate while it is small.
     sweeps
-        Sweeps over the answers that EP made.
+        Number of EP sweeps over the answers.
     stages
-        Stages in which a sampler approached the posterior.
+        Number of tempering stages of a sampler.
     nodes
-        Values of the unknown parameters at which the posterior of the point was computed.
+        Number of values of the unknown parameters at which the posterior of the point was computed.
     resolved
-        False where a grid is coarser than the posterior, so that its moments are wrong.
+        False if a grid is coarser than the posterior, so that its moments are wrong.
     log_evidence
         log p(answers), in nats: the probability of all answers and ties under the prior and the response, averaged over
-        everything that is unknown, such as the point, the curvature, residual utilities and k. It is 0 before the first
-        answer. Its error is about 0.05 by `EP`, 0.1 by samples (with lapses, or by `Particles`), and negligible for a
-        `Grid` that is resolved. None only for a posterior of your own that does not compute it.
+        everything unknown, such as the point, the curvature, residual utilities and k. It is 0 before the first answer.
+        Its error is about 0.05 for `EP`, 0.1 for samples (with lapses, or by `Particles`), and negligible for a `Grid`
+        that is resolved. None only for a user-defined posterior that does not compute it.
     log_mass
-        Log integral of the likelihood times the prior without its constants, by which mixtures of beliefs are weighted:
-        `log_evidence` plus a number that depends on the prior alone. None where `log_evidence` takes its place.
+        Log integral of the likelihood times the unnormalized prior, which weights mixtures of beliefs: `log_evidence`
+        plus a constant that depends only on the prior. None where `log_evidence` takes its place.
     seconds
-        Time it took; not part of equality.
+        Time taken; ignored in comparisons.
     """
 
     method: Method
@@ -158,22 +157,22 @@ class BeliefInfo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampleReliability:
-    """Reliability of each sample of a belief, and its conditional distribution at some of the points.
+    """Reliability of each sample of a belief, and its conditional distribution at some samples.
 
     Attributes
     ----------
     k
         (S,) noise constant of each sample of the belief: k times the reliability.
     lapse
-        (S,) share of random answers of each sample.
+        (S,) lapse rate of each sample: the fraction of random answers.
     rows
-        (R,) rows of the samples for which the conditional distribution of k and the lapse is given.
+        (R,) rows of the samples for which the conditional distribution of k and the lapse rate is given.
     nodes
         (Q,) values of k.
     chances
-        (R, Q) probability of each value at the point of each row; a row sums to 1.
+        (R, Q) probability of each value of k at the point of each row; rows sum to 1.
     lapses
-        (R, Q) mean of the lapse at that point and that k.
+        (R, Q) mean lapse rate at that point and that k.
     """
 
     k: FloatArray
@@ -186,7 +185,7 @@ class SampleReliability:
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Posterior distribution of k, which the reliability multiplies, and of the lapse and the noise kind.
+    """Posterior distribution of k, which the reliability multiplies, of the lapse rate and of the noise kind.
 
     Attributes
     ----------
@@ -195,11 +194,11 @@ class Reliability:
     spread
         Standard deviation of log k.
     typical_lapse
-        Mean of the lapse.
+        Mean lapse rate.
     noise
-        Probability of each noise kind; k and lapse are those under the likeliest kind.
+        Probability of each noise kind; k and the lapse rate are those of the likeliest kind.
     distribution
-        Function without arguments that returns (A,) values of k, (A,) lapses and their (A,) probabilities.
+        Function without arguments that returns (A,) values of k, (A,) lapse rates and their (A,) probabilities.
     of_samples
         Function without arguments that returns the reliability of each sample of the belief.
     """
@@ -223,12 +222,12 @@ class Reliability:
 
     @property
     def lapse(self) -> FloatArray:
-        """(S,) share of random answers of each sample."""
+        """(S,) lapse rate of each sample."""
         return self.samples.lapse
 
     @property
     def rows(self) -> IntArray:
-        """(R,) rows of the samples with a conditional distribution of k and the lapse."""
+        """(R,) rows of the samples with a conditional distribution of k and the lapse rate."""
         return self.samples.rows
 
     @property
@@ -243,23 +242,23 @@ class Reliability:
 
     @property
     def lapses(self) -> FloatArray:
-        """(R, Q) mean of the lapse at that point and that k."""
+        """(R, Q) mean lapse rate at that point and that k."""
         return self.samples.lapses
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Posterior of the residual utilities ε of the items that were shown; those of all others keep their prior.
+    """Posterior of the residual utilities ε of the items shown so far; all other items keep their prior.
 
     Attributes
     ----------
     deviation
-        Standard deviation of every ε before an answer, in logits; where it is unknown, the root of the mean variance.
+        Prior standard deviation of every ε, in logits; if it is unknown, the square root of its mean square.
     rows
-        (S,) rows of the items that were shown, ascending.
+        (S,) rows of the items shown, in ascending order.
     of_moments
-        Function without arguments that returns (S,) mean and (S, S) covariance of their ε, and the (d, S) covariance of
-        the user point with them.
+        Function without arguments that returns the (S,) mean and (S, S) covariance of their ε, and the (d, S)
+        covariance between the user point and them.
     of_samples
         Function without arguments that returns the (samples, S) ε of each sample of the belief.
     """
@@ -271,11 +270,11 @@ class Residuals:
 
     @cached_property
     def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        # At first use: a question about items that were not shown needs none of them.
-        found = self.of_moments()
-        for array in found:
+        # Deferred, because questions about items not shown yet do not need them.
+        moments = self.of_moments()
+        for array in moments:
             array.flags.writeable = False
-        return found
+        return moments
 
     @property
     def mean(self) -> FloatArray:
@@ -289,7 +288,7 @@ class Residuals:
 
     @property
     def cross(self) -> FloatArray:
-        """(d, S) covariance of the user point with ε."""
+        """(d, S) covariance between the user point and ε."""
         return self._moments[2]
 
     @cached_property
@@ -298,7 +297,7 @@ class Residuals:
         return self.of_samples()
 
     def for_catalogue(self, places: IntArray) -> Residuals:
-        """Return the marginal of some items in another catalogue: (S,) their rows there, -1 for those that it lacks."""
+        """Return the marginal for another catalogue; (S,) places are the rows there, -1 for items it lacks."""
         kept = np.flatnonzero(places >= 0)
         kept = kept[np.argsort(places[kept], kind="stable")]
         return Residuals(
@@ -313,25 +312,25 @@ class SampleSource(Protocol):
     """A source of weighted samples of a belief."""
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
-        """Return (S, d) points and (S,) weights that sum to 1; about `count` of them where that can be chosen."""
+        """Return (S, d) points and (S,) weights that sum to 1: about `count` of them if the source can choose."""
         ...
 
 
 class BaseSampleSource(Part):
-    """Base of a source of samples, with the default of every optional member."""
+    """Base class of sample sources, with defaults for optional members."""
 
     draw: Callable[[int | None], tuple[FloatArray, FloatArray]]
     leading: Callable[[int | None, int], tuple[FloatArray, FloatArray]] | None = None
-    """Method (count, d) that returns the d leading coordinates of the points, and their weights, in less time than
-    `draw` takes for all of them; None: those of `draw`."""
+    """Method (count, d) that returns the d leading coordinates of the points and their weights, faster than `draw`
+    returns all coordinates. None: take them from `draw`."""
 
 
 class _OwnSampleSource(OwnPart, BaseSampleSource):
-    """A source of samples that does not derive from `BaseSampleSource`."""
+    """Adapter of a sample source that does not derive from `BaseSampleSource`."""
 
 
 def sample_source_of(source: object) -> BaseSampleSource:
-    """Return a source of samples with all its members: itself, or behind an adapter."""
+    """Return a sample source with all members, wrapped in an adapter if necessary."""
     return source if isinstance(source, BaseSampleSource) else _OwnSampleSource(source)
 
 
@@ -342,18 +341,18 @@ class Belief:
     Attributes
     ----------
     mean
-        (d,) posterior mean; with one more dimension where the curvature is unknown, as in a default search:
-        `Estimate.curvature` and `Estimate.ideal` say what it means.
+        (d,) posterior mean. If the curvature is unknown, as in a default search, it has one more dimension:
+        `Estimate.curvature` and `Estimate.ideal` explain it.
     covariance
         (d, d) posterior covariance.
     info
-        How it was computed.
+        Diagnostics of the computation.
     sample_source
-        The source of its samples.
+        Source of its samples.
     reliability
-        Posterior of the unknown parameters of the response; None where all are known.
+        Posterior of the unknown parameters of the response; None if all are known.
     residuals
-        Posterior of the residual utilities of items; None where the response has none.
+        Posterior of the residual utilities of items; None if the response has none.
 
     Examples
     --------
@@ -385,11 +384,11 @@ class Belief:
         return self._drawn[1]
 
     def draw(self, count: int) -> tuple[FloatArray, FloatArray]:
-        """Return (S, d) points and (S,) weights: about `count` for `EP`, all there are for a sampler or a grid."""
+        """Return (S, d) points and (S,) weights: about `count` for `EP`, all of them for a sampler or a grid."""
         return self.sample_source.draw(count)
 
     def for_catalogue(self, places: IntArray) -> Belief:
-        """Return the belief about items of another catalogue: the rows there of those that were shown, or -1."""
+        """Return the belief for another catalogue; places are the rows there of the items shown, or -1."""
         if self.residuals is None:
             return self
         return replace(self, sample_source=_SharedSamples(self), residuals=self.residuals.for_catalogue(places))
@@ -397,7 +396,7 @@ class Belief:
 
 @dataclass(frozen=True, eq=False)
 class _SharedSamples:
-    """The samples of another belief, which are drawn once for both."""
+    """Samples shared with another belief, so that they are drawn only once."""
 
     belief: Belief
 
@@ -409,19 +408,18 @@ class _SharedSamples:
 class Evidence:
     """All answers so far, each as a linear logit of the user point.
 
-    The logit of answer j at the point w is ``slopes[j] @ w + offsets[j]``, oriented towards the winner
-    (towards the left one for a tie): see `Response.planes`. Where k or the reliability is unknown, that is so at the
-    median of its prior, and r times the median multiplies the logit by r. Where the noise kind is unknown, slopes are a
-    and offsets -b.
+    The logit of answer j at the point w is ``slopes[j] @ w + offsets[j]``, oriented towards the winner (for a tie,
+    towards the left side): see `Response.planes`. If k or the reliability is unknown, this logit holds at its prior
+    median, and scales in proportion to it. If the noise kind is unknown, slopes are a and offsets -b.
 
     Attributes
     ----------
     slopes
-        (m, d), r k_pq a.
+        (m, d) values of r k_pq a.
     offsets
-        (m,), r k_pq times the difference of appeal over k, less b.
+        (m,) values of r k_pq times (appeal difference / k - b).
     decided
-        (m,), 1.0 for an answer, 0.0 for a tie.
+        (m,) 1.0 for an answer, 0.0 for a tie.
     """
 
     slopes: FloatArray

@@ -1,4 +1,4 @@
-"""Validation of single arguments; every message says what was received and what to do."""
+"""Validation of arguments."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def is_number(value: object) -> bool:
 
 
 def whole(value: object, what: str, least: int = 1, *, field: str = "") -> int:
-    """Return an integer that is at least ``least``, as a plain int; an error carries the path ``field``."""
+    """Return an integer of at least ``least`` as a plain int; ``field`` is the path in the error."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InvalidParameter(f"{what} is {value!r}: give a whole number, at least {least}", field=field)
     return int(value)
 
 
 def seed_of(rng: int | np.random.Generator | None) -> int:
-    """Return the given seed, one drawn from a generator, or a fresh one."""
+    """Return the given seed, or draw one from a generator or from the system."""
     if rng is None:
         return secrets.randbits(63)
     if isinstance(rng, np.random.Generator):
@@ -37,13 +37,13 @@ def seed_of(rng: int | np.random.Generator | None) -> int:
 
 
 def suggestion(name: object, choices: Iterable[str]) -> str:
-    """Return a hint at the choices that resemble ``name``; empty if none does."""
+    """Return a hint naming the choices that resemble ``name``; empty if none do."""
     close = difflib.get_close_matches(str(name).lower(), list(choices), n=2)
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
 
 def one_of(value: object, what: str, choices: Iterable[str]) -> str:
-    """Return a name that must be among the choices."""
+    """Return a name after checking that it is one of the choices."""
     names = list(choices)
     if not isinstance(value, str) or value not in names:
         raise InvalidParameter(f"{what} is {value!r}: use one of {', '.join(names)}{suggestion(value, names)}")
@@ -61,21 +61,21 @@ def known_fields(record: Mapping[str, Any], what: str, fields: Iterable[str]) ->
 
 
 def table(value: object, what: str) -> Mapping[str, Any]:
-    """Return a mapping, as a TOML table is read."""
+    """Return a mapping after checking that it is one."""
     if not isinstance(value, Mapping):
         raise InvalidParameter(f"{what} is {value!r}: give a table, such as {what} = {{ name = ... }}")
     return value
 
 
 def one_line(value: object, what: str) -> str:
-    """Return a text that is not blank and has a single line."""
+    """Return a non-blank single-line text after checking that it is one."""
     if not isinstance(value, str) or not value.strip() or "\n" in value:
-        raise InvalidParameter(f"{what} is {value!r}: give a text of one line")
+        raise InvalidParameter(f"{what} is {value!r}: give one line of text")
     return value
 
 
 def caller_level() -> int:
-    """Return the ``stacklevel`` at which a function that warns names the first caller outside of the package."""
+    """Return the ``stacklevel`` that makes a warning point to the first caller outside the package."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "pairseek":
         frame, level = frame.f_back, level + 1

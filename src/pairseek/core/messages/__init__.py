@@ -1,7 +1,8 @@
-"""Message catalogue: the texts of pages, reports, findings and codebooks by key, one JSON file per language.
+"""Message catalogues: the texts of pages, reports, findings and codebooks by key, in one JSON file per language.
 
-A message is a string with ``{names}``, or ``{"one": ..., "other": ...}`` chosen by the value ``count``. The English
-catalogue is complete by definition. What another language lacks is said in English, and named by `Words.missing`.
+A message is a string with ``{names}``, or ``{"one": ..., "other": ...}``, chosen by the value ``count``. The English
+catalogue is complete by definition. Messages that another language lacks fall back to English, and `Words.missing`
+lists them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Words:
     language
         Code of the language.
     messages
-        Messages by key; English where the language lacks one.
+        Messages by key, in English where the language lacks one.
     missing
         Keys that the language lacks.
     """
@@ -39,7 +40,7 @@ class Words:
     missing: frozenset[str] = frozenset()
 
     def say(self, key: str, **values: object) -> str:
-        """Return the message of a key with its values inserted; numbers are formatted for the language."""
+        """Return a message with values inserted and numbers formatted for the language."""
         message = self.messages[key]
         if not isinstance(message, str):
             message = message["one" if values.get("count") == 1 else "other"]
@@ -48,7 +49,7 @@ class Words:
     def number(self, value: object, digits: int | None = None) -> str:
         """Format a number with the separators of the language; return anything else as text.
 
-        By default it has two decimals, or below 0.1 three significant digits.
+        By default, numbers have two decimals, or three significant digits below 0.1.
         """
         if isinstance(value, bool) or not isinstance(value, int | float):
             return str(value)
@@ -74,7 +75,7 @@ class Words:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Return all languages that have a catalogue, the default first."""
+    """Return all languages with a catalogue, the default first."""
     return tuple(sorted((path.stem for path in FOLDER.glob("*.json")), key=lambda name: (name != DEFAULT, name)))
 
 
@@ -82,27 +83,27 @@ def languages() -> tuple[str, ...]:
 def words(language: str = DEFAULT) -> Words:
     """Return the catalogue of a language."""
     if language not in languages():
-        raise InvalidParameter(f"there is no language {language!r}; there are {', '.join(languages())}")
+        raise InvalidParameter(f"language {language!r} has no message catalogue: use one of {', '.join(languages())}")
     english, own = _read(DEFAULT), _read(language)
     return Words(language, english | own, frozenset(english.keys() - own.keys()))
 
 
 def _read(language: str) -> dict[str, Message]:
-    found: dict[str, Message] = json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8"))
-    return found
+    messages: dict[str, Message] = json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+    return messages
 
 
 def preferred_language(accepted: str | None) -> str:
     """Return the available language that an ``Accept-Language`` header ranks highest."""
-    wishes: list[tuple[float, str]] = []
-    for wish in (accepted or "")[:500].split(","):
-        name, _, quality = wish.partition(";q=")
+    accepted_languages: list[tuple[float, str]] = []
+    for entry in (accepted or "")[:500].split(","):
+        name, _, quality = entry.partition(";q=")
         try:
-            wishes.append((-float(quality or 1), name.strip().lower().split("-")[0]))
+            accepted_languages.append((-float(quality or 1), name.strip().lower().split("-")[0]))
         except ValueError:
             continue
-    # The sort is stable, so the first of equal weights is preferred.
-    for weight, name in sorted(wishes, key=lambda each: each[0]):
-        if weight < 0 and name in languages():
+    # The sort is stable: among equal qualities the first is preferred.
+    for negative_quality, name in sorted(accepted_languages, key=lambda entry: entry[0]):
+        if negative_quality < 0 and name in languages():
             return name
     return DEFAULT

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pairseek.core.lazy import once_for_an_array
+from pairseek.core.lazy import cached_by_array
 from pairseek.core.types import FloatArray, IntArray
 
 SIZE = 4096
@@ -17,7 +17,7 @@ SIZE = 4096
 4 to 32 dimensions, 12,000 to 40,000 items, over 20 questions each."""
 
 
-@once_for_an_array
+@cached_by_array
 def core_set(points: FloatArray) -> IntArray:
     """Return the sorted rows of about `SIZE` of the points; of all, where they are fewer."""
     n, d = points.shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pairseek.core.maps import MOST_LABELLED, Frame, Mark, closed_path, place_labels
+from pairseek.core.maps import MAX_LABELLED_ITEMS, Frame, Mark, closed_path, place_labels
 from pairseek.web.pages.contexts.maps import GroupItem, GroupMap
 from pairseek.web.pages.contexts.shared import CardSchema
 
@@ -91,7 +91,7 @@ def _drawn(items: Sequence[GroupItem], frame: Frame, ground: tuple[int, int, int
         Mark(*frame.place_rounded(*item["point"]), _radius(item["card"], half), item["card"]["name"]) for item in items
     ]
     left, top, width, height = ground
-    few = len(items) <= MOST_LABELLED
+    few = len(items) <= MAX_LABELLED_ITEMS
     labels = place_labels(marks, _FONT, (left, top, left + width, top + height)) if few else [None] * len(marks)
     names = [None if label is None else (round(label.x), round(label.y), label.text) for label in labels]
     return tuple(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pairseek.core.maps import MOST_LABELLED, Frame, Mark, box_around, closed_path, place_labels, thinned
+from pairseek.core.maps import MAX_LABELLED_ITEMS, Frame, Mark, box_around, closed_path, place_labels, thinned
 from pairseek.web.pages.contexts.maps import Dot, MapData
 
 WIDTH = 1000
@@ -72,7 +72,7 @@ def placed_names(
     items: list[Dot], frame: Frame, you: tuple[int, int], size: tuple[int, int]
 ) -> tuple[tuple[int, int, str], ...]:
     """Return the labels of few items, placed in the order of their distance from the estimate; none of many."""
-    if len(items) > MOST_LABELLED:
+    if len(items) > MAX_LABELLED_ITEMS:
         return ()
     marks = [Mark(*frame.place_rounded(x, y), _DOT, label) for x, y, _, label in items if label]
     marks.sort(key=lambda mark: math.hypot(mark.x - you[0], mark.y - you[1]))

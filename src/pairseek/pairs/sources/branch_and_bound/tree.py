@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairseek.core.lazy import once_for_an_array
+from pairseek.core.lazy import cached_by_array
 from pairseek.core.types import FloatArray, IntArray
 
 LEAF = 64
@@ -79,7 +79,7 @@ class Tree:
         return np.stack([number * n >> level, (number + 1) * n >> level], axis=1)
 
 
-@once_for_an_array
+@cached_by_array
 def tree_of(points: FloatArray) -> Tree:
     """Return the tree of these points, cached for a read-only array."""
     return Tree.of(points)
