@@ -1,4 +1,4 @@
-"""The page for back ends: every block runs, one after the other."""
+"""The guide for back ends, whose code blocks run one after the other."""
 
 import re
 from pathlib import Path
@@ -18,9 +18,9 @@ def test_every_block_of_the_page_runs(tmp_path, monkeypatch, capsys):
         for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
             code = block.replace("http://127.0.0.1:8421", visitors.address)
             exec(compile(code, str(PAGE), "exec"), names)
-        assert [one.sessions for one in names["client"].catalogues("shop")] == [0, 1]
-    assert len(names["found"]) == 5
-    assert {one.id for one in names["found"]} <= set(names["tomorrow"].ids) - {"sku-107"}
+        assert [catalogue.sessions for catalogue in names["client"].catalogues("shop")] == [0, 1]
+    assert len(names["recommended"]) == 5
+    assert {item.id for item in names["recommended"]} <= set(names["tomorrow"].ids) - {"sku-107"}
     assert len(names["page"]["recommended"]) == 5
     assert "sku-7" not in names["page"]["recommended"]
     assert names["settled"].answers == 1
