@@ -1,4 +1,4 @@
-"""Trials that experiments have in common: copied where they are the same, and nowhere else."""
+"""Trials shared by experiments: copied where they are identical, and nowhere else."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TestCommonTrials:
         alone = read_journal(tmp_path / "short" / JOURNAL)
         assert found.keys() == alone.keys()
         for task, outcome in found.items():
-            # ActRank's posterior is inferred in both.
+            # Both infer the posterior for ActRank.
             np.testing.assert_array_equal(outcome.values, alone[task].values)
             assert outcome.asked == alone[task].asked
             assert len(outcome.seconds) == 4
@@ -66,20 +66,20 @@ class TestCommonTrials:
             replace(LONG, settings=(replace(LONG.settings[0], truth="noiseless"),)),
         ],
     )
-    def test_what_differs_is_not_taken(self, other):
+    def test_trials_that_differ_are_not_shared(self, other):
         assert common(SHORT, other) == {}
 
-    def test_what_concerns_some_strategies_alone_does_not_keep_the_others_apart(self):
+    def test_an_option_of_some_strategies_does_not_affect_the_others(self):
         everything = {(0, 0): (0, 0), (0, 1): (0, 1), (0, 2): (0, 2)}
         assert common(SHORT, LONG) == everything
         assert list(common(SHORT, replace(LONG, repeats=False))) == [(0, 2)]
         assert list(common(SHORT, replace(LONG, rate=0.1))) == [(0, 2)]
         assert list(common(SHORT, replace(LONG, procedure_posterior=False))) == [(0, 0), (0, 1)]
-        # The rate of a strategy and that of the experiment are the same thing.
+        # A rate means the same whether the strategy or the experiment sets it.
         own = tuple(Contender(c.strategy, f"{c.label} own", rate=0.2) for c in LONG.strategies[:2])
         assert common(SHORT, replace(LONG, strategies=own, rate=None)) == {(0, 0): (0, 0), (0, 1): (0, 1)}
 
-    def test_a_folder_of_another_experiment_or_version_gives_nothing(self, tmp_path):
+    def test_a_folder_of_another_experiment_shares_nothing(self, tmp_path):
         run(replace(LONG, seed=1), tmp_path / "long")
         assert finished_elsewhere(SHORT, LONG, tmp_path / "long") == {}
         assert finished_elsewhere(SHORT, LONG, tmp_path / "nothing") == {}
@@ -87,8 +87,8 @@ class TestCommonTrials:
     def test_figures_of_one_folder_share_their_trials(self, tmp_path, monkeypatch):
         options = ReproductionOptions(data="synthetic", trials=1, strategies=("InfoGain",))
         for name in ("figure2", "particles"):
-            made = SPECIFICATIONS[name]
-            monkeypatch.setitem(SPECIFICATIONS, name, lambda preset, made=made: replace(made(preset), queries=2))
+            make = SPECIFICATIONS[name]
+            monkeypatch.setitem(SPECIFICATIONS, name, lambda preset, make=make: replace(make(preset), queries=2))
         reproduce("figure2", tmp_path / "figure2", replace(options, strategies=()))
         reproduce("particles", tmp_path / "particles", options)
         assert json.loads((tmp_path / "particles" / RUN).read_text())["sessions"][-1]["trials_run"] == 0

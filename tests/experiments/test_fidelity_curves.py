@@ -1,7 +1,7 @@
-"""Mean error curves of quick versions of the paper's figures 1 and 2 against those that were committed.
+"""Mean error curves of quick versions of the paper's figures, compared with the committed curves.
 
-Bits may change, curves may not. Both data sets are run: synthetic items always, and Food-10k where it is there.
-`python tests/helpers/curves.py` writes the committed numbers again.
+Bits may change; curves may not. Synthetic items always run, Food-10k where it is available. To rewrite the committed
+curves, run `python tests/helpers/curves.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def test_the_mean_curves_are_the_committed_ones(figure, shared, monkeypatch):
 
 
 def replaced(data, figure, label):
-    """The committed curves, with those of Random under the name of another strategy."""
+    """Differences from the committed curves when Random takes the place of a strategy."""
     before = curves.committed()[data][figure]
     after = copy.deepcopy(before)
     for name in before:
@@ -38,7 +38,7 @@ def replaced(data, figure, label):
 
 @pytest.mark.parametrize("data", curves.DATA)
 @pytest.mark.parametrize("figure", curves.MARKS)
-def test_random_in_place_of_any_strategy_is_told(figure, data):
+def test_random_in_place_of_any_strategy_is_detected(figure, data):
     labels = {name.rpartition(", ")[2] for name in curves.committed()[data][figure]} - {"Random"}
     assert labels
     for label in labels:
@@ -47,11 +47,11 @@ def test_random_in_place_of_any_strategy_is_told(figure, data):
 
 @pytest.mark.parametrize("data", curves.DATA)
 @pytest.mark.parametrize("label", ["InfoGain", "EPMV", "MCMV"])
-def test_random_is_told_by_its_numbers_too(label, data):
-    """Not only by measures that a procedure lacks; in figure 2 by the width of the posterior of either noise."""
-    told = replaced(data, "figure2", label)
-    assert any("mismatched" in line and "posterior_trace after 80 answers" in line for line in told)
-    assert not any("other curves" in line for line in told)
+def test_random_is_detected_by_its_numbers_too(label, data):
+    """The width of the posterior gives it away, and not only measures that a procedure lacks."""
+    differences = replaced(data, "figure2", label)
+    assert any("mismatched" in line and "posterior_trace after 80 answers" in line for line in differences)
+    assert not any("other curves" in line for line in differences)
 
 
 def test_equal_curves_are_not_apart():

@@ -1,4 +1,4 @@
-"""Figures and the report: what is drawn is what was measured, and the page needs nothing else."""
+"""Figures and the report: they show the measured values, and the page is self-contained."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tasks(spec):
 
 
 def invented(spec, trials=4):
-    """Results that no search was run for: falling curves, different for each strategy and user."""
+    """Results without a search: falling curves that differ by strategy and user."""
     spec = replace(spec, trials=trials)
     rng = np.random.default_rng(0)
     counts = np.array(spec.counts)
@@ -75,12 +75,12 @@ class TestStyle:
         assert {look.colour for look in looks} == {COLOURS["EPMV"]}
         assert len({str(look.dash) for look in looks}) == len(looks) == 4
 
-    def test_unknown_strategies_get_colours_of_their_own(self):
+    def test_unknown_strategies_get_distinct_colours(self):
         labels = ("InfoGain", "mine", "yours")
         assert len({line_of(label, labels).colour for label in labels}) == 3
 
     @pytest.mark.parametrize(("low", "high"), [(0.2, 2.0), (2.4, 3.9), (0.01, 40.0), (0.9, 1.0), (0.93, 2.27)])
-    def test_logarithmic_axes_have_ticks_to_read(self, low, high):
+    def test_logarithmic_axes_have_enough_ticks_that_do_not_overlap(self, low, high):
         with drawing():
             _, (axes,) = canvas(3, 3)
             axes.plot([0, 1], [low, high])
@@ -142,25 +142,25 @@ class TestDrawings:
         now, late = (lines_of(axes)["MCMV"].get_ydata() for axes in shown)
         assert late[1:] == pytest.approx(now[:-1])
 
-    def test_dimensions_shows_20_and_60_answers_for_three_noises(self):
+    def test_the_dimensions_figure_shows_20_and_60_answers_for_three_noises(self):
         results = invented(SPECIFICATIONS["dimensions"]("quick"))
         with drawing():
-            (one,) = REPRODUCTIONS["dimensions"].draw(results, 0)
-        titles = [axes.get_title(loc="left") for axes in one.figure.axes]
+            (drawn,) = REPRODUCTIONS["dimensions"].draw(results, 0)
+        titles = [axes.get_title(loc="left") for axes in drawn.figure.axes]
         assert len(titles) == 6
         assert "matched decaying noise, 60 answers" in titles
-        panel = one.figure.axes[titles.index("matched decaying noise, 60 answers")]
+        panel = drawn.figure.axes[titles.index("matched decaying noise, 60 answers")]
         container = next(c for c in panel.containers if c.get_label() == "Random")
         expected = [results.curve(f"d = {d}, decaying", "Random", "squared_error")[0][60] for d in (2, 4, 7, 12)]
         assert container.lines[0].get_ydata() == pytest.approx(expected)
 
-    def test_speed_has_seconds_along_and_error_up(self):
+    def test_the_speed_figure_has_seconds_along_and_error_up(self):
         results = invented(SPECIFICATIONS["speed"]("quick"))
         with drawing():
-            (one,) = REPRODUCTIONS["speed"].draw(results, 0)
-        line = lines_of(one.figure.axes[1])["EPMV 1e-4"]
+            (drawn,) = REPRODUCTIONS["speed"].draw(results, 0)
+        line = lines_of(drawn.figure.axes[1])["EPMV 1e-4"]
         assert line.get_xdata() == pytest.approx(results.time("d = 7", "EPMV 1e-4")[1:])
-        assert "one thread" in one.caption
+        assert "one thread" in drawn.caption
 
     def test_any_specification_gets_a_figure_for_each_setting(self, tmp_path):
         record = {"name": "own", "data": "synthetic", "dimension": 2, "strategies": ["random"], "queries": 12}
@@ -217,7 +217,7 @@ class TestFigure1:
         weights = np.exp(shown.log_density[-1] - shown.log_density[-1].max())
         mean = [(weights * axis).sum() / weights.sum(), (weights * axis[:, None]).sum() / weights.sum()]
         assert mean == pytest.approx(shown.estimates[-1], abs=0.02)
-        assert shown.right.dtype == bool
+        assert shown.correct.dtype == bool
 
     def test_it_is_drawn_and_moves(self, tmp_path, monkeypatch):
         monkeypatch.setattr(posterior, "ANSWERS", 3)
@@ -232,7 +232,7 @@ class TestFigure1:
 
 
 class Page(html.parser.HTMLParser):
-    """All addresses of a page."""
+    """Collector of all addresses in a page."""
 
     def __init__(self):
         super().__init__()
@@ -243,7 +243,7 @@ class Page(html.parser.HTMLParser):
 
 
 def in_the_page(value, error, text):
-    """Whether a number stands there with its error, both to the error's second digit."""
+    """Whether the text has a number with its error, both rounded to the error's second digit."""
     unit = 10.0 ** (math.floor(math.log10(error)) - 1)
     cells = re.findall(r"([+-]?[\d.]+) <span class=se>\(([\d.]+)\)</span>", text)
     return any(abs(float(a) - value) <= 0.51 * unit and abs(float(b) - error) <= 0.51 * unit for a, b in cells)
@@ -258,7 +258,7 @@ class TestReport:
         section = Section("Figure 2", pictures, results, REPRODUCTIONS["figure2"].notes, tmp_path)
         return write_report(tmp_path / "report.html", "The paper, reproduced", [section]).read_text(), results
 
-    def test_it_stands_alone(self, page):
+    def test_it_is_self_contained(self, page):
         text, _ = page
         parsed = Page()
         parsed.feed(text)
@@ -277,7 +277,7 @@ class TestReport:
         mean, error = results.curve("matched", "MCMV", "squared_error")
         assert in_the_page(mean[40], error[40], text)
 
-    def test_it_has_paired_differences_what_was_run_and_how_long(self, page):
+    def test_it_has_paired_differences_and_says_what_ran_for_how_long(self, page):
         text, results = page
         found = results.paired("matched", ("InfoGain", "Random"), "squared_error", 60)
         assert in_the_page(found.difference, found.standard_error, text)
@@ -287,26 +287,26 @@ class TestReport:
         assert "up to 97 s for one query (24,792 ambiguity tests" in text
         assert "name = &quot;figure2&quot;" in text
 
-    def test_a_lag_is_said(self, tmp_path):
+    def test_it_states_the_lag(self, tmp_path):
         text = write_report(tmp_path / "report.html", "x", [Section("empty")], lag=1).read_text()
         assert "Shown with a lag of 1" in text
 
 
 class TestReproducing:
-    def test_names_are_checked_with_the_nearest(self):
+    def test_an_unknown_figure_is_refused(self):
         assert chosen(["speed", "figure1"]) == ["figure1", "speed"]
         assert chosen(["all"]) == list(REPRODUCTIONS)
-        with pytest.raises(InvalidParameter, match=r"figure is 'figur2'.*did you mean 'figure2'"):
+        with pytest.raises(InvalidParameter, match="figure is 'figur2'"):
             chosen(["figur2"])
 
-    def test_wishes_change_the_specification(self):
+    def test_options_change_the_specification(self):
         spec = specification_of(
             "figure2", ReproductionOptions(trials=3, seed=5, strategies=("Random", "EPMV"), data="synthetic")
         )
         assert (spec.trials, spec.seed, spec.labels) == (3, 5, ("EPMV", "Random"))
         assert spec.settings[0].data == "synthetic"
         assert specification_of("figure1", ReproductionOptions()) is None
-        with pytest.raises(InvalidParameter, match=r"strategies of figure2 is 'Randon'.*did you mean 'Random'"):
+        with pytest.raises(InvalidParameter, match="strategies of figure2 is 'Randon'"):
             specification_of("figure2", ReproductionOptions(strategies=("Randon",)))
         for bad, message in (({"preset": "fast"}, "preset is 'fast'"), ({"data": "foo"}, "data is 'foo'")):
             with pytest.raises(InvalidParameter, match=message):
@@ -322,7 +322,7 @@ class TestReproducing:
         measured = module._measured(tmp_path / "triplets.csv")
         assert measured[4] == ps.metrics.triplet_error(ps.datasets.synthetic(4, n=50), rows)
         (tmp_path / "triplets.csv").write_text("a,b,c\n")
-        with pytest.raises(InvalidParameter, match="give three whole numbers a line, anchor,near,far"):
+        with pytest.raises(InvalidParameter, match="give three whole numbers per line, anchor,near,far"):
             module._measured(tmp_path / "triplets.csv")
 
     def test_all_of_figure_2_runs_on_a_stand_in(self, tmp_path):
@@ -339,32 +339,32 @@ class TestPlanning:
     def test_it_counts_the_questions_until_the_radius_is_small_enough(self, tmp_path):
         items = ps.Items(np.random.default_rng(0).uniform(-1, 1, (40, 2)))
         question = PlanningInputs(k=8.0, target=0.6, strategies=("infogain", "random"), questions=12, users=6)
-        found = plan(items, question, tmp_path / "plan")
-        for need in found.needs:
-            radius = found.results.trials("plan", need.strategy, "credible_radius")
+        planned = plan(items, question, tmp_path / "plan")
+        for need in planned.needs:
+            radius = planned.results.trials("plan", need.strategy, "credible_radius")
             firsts = sorted(next((i for i, r in enumerate(row) if r < 0.6), 99) for row in radius)
             assert need.half == (firsts[2] if firsts[2] < 99 else None)
-            assert need.most == (firsts[5] if firsts[5] < 99 else None)
+            assert need.nine_in_ten == (firsts[5] if firsts[5] < 99 else None)
             assert need.reached == np.mean(np.array(firsts) < 99)
-        assert found.needs[0].half is not None
+        assert planned.needs[0].half is not None
         # Theorem 3.2 turned around, by hand: d 2^(2(h0 - i)/d)/(2πe) <= 2 σ², σ² = 0.36/5.991
         prior = ps.Search(items).prior
         bound = prior.entropy_bits(2) - np.log2(2 * np.pi * np.e * 0.36 / 5.991464547107979)
-        assert found.fewest == max(0, int(np.ceil(bound)))
-        assert found.fewest <= found.needs[0].half
-        # What is enough was proved for a uniform prior alone.
-        assert found.enough is None
-        record = found.record()
+        assert planned.lower_bound == max(0, int(np.ceil(bound)))
+        assert planned.lower_bound <= planned.needs[0].half
+        # Theorem 3.4 assumes a uniform prior.
+        assert planned.upper_bound is None
+        record = planned.record()
         assert record["target_radius"] == 0.6
         assert [entry["strategy"] for entry in record["strategies"]] == ["InfoGain", "Random"]
         assert Path(tmp_path / "plan" / "table.csv").exists()
 
-    def test_without_a_target_it_is_half_of_the_first_radius(self, tmp_path):
+    def test_the_default_target_is_half_the_first_radius(self, tmp_path):
         items = ps.Items(np.random.default_rng(0).uniform(-1, 1, (20, 2)))
-        found = plan(items, PlanningInputs(strategies=("random",), questions=2, users=2), tmp_path / "plan")
-        assert found.target == pytest.approx(found.needs[0].radius[0] / 2)
-        assert found.needs[0].half is None
-        assert found.response.k == pytest.approx(ps.Search(items, response=ps.Logistic(), rng=0).response.k)
+        planned = plan(items, PlanningInputs(strategies=("random",), questions=2, users=2), tmp_path / "plan")
+        assert planned.target == pytest.approx(planned.needs[0].radius[0] / 2)
+        assert planned.needs[0].half is None
+        assert planned.response.k == pytest.approx(ps.Search(items, response=ps.Logistic(), rng=0).response.k)
 
     def test_a_bad_target_is_named(self):
         with pytest.raises(InvalidParameter, match="target radius is -1"):

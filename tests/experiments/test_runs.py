@@ -1,4 +1,4 @@
-"""Runs: killed and gone on with, refused, interrupted by a full disk, on processes and on a cluster."""
+"""Runs in processes and on a cluster: resumed after kills and a full disk, and refused."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Failing:
 
 @dataclass(frozen=True)
 class Deadly:
-    """A strategy whose process dies the first time that it is asked."""
+    """A strategy that kills its process on first use."""
 
     marker: str
     name: ClassVar[str] = "deadly"
@@ -70,7 +70,7 @@ class Deadly:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The table of a run in one piece."""
+    """Folder of a run without interruptions."""
     folder = tmp_path_factory.mktemp("undisturbed") / "results"
     run(SPEC, folder)
     return folder
@@ -96,13 +96,13 @@ class TestRunning:
         assert np.array_equal(Results.read(undisturbed).values, again.values)
 
     def test_the_table_is_the_same_for_any_number_of_jobs(self, undisturbed, tmp_path):
-        told = []
-        run(SPEC, tmp_path / "two", jobs=2, progress=told.append)
+        statuses = []
+        run(SPEC, tmp_path / "two", jobs=2, progress=statuses.append)
         assert (tmp_path / "two" / "table.csv").read_bytes() == (undisturbed / "table.csv").read_bytes()
-        assert told[0].done == (0, 0)
-        assert told[-1].done == (3, 3)
-        assert told[-1].total == 3
-        assert len(told) == 7
+        assert statuses[0].done == (0, 0)
+        assert statuses[-1].done == (3, 3)
+        assert statuses[-1].total == 3
+        assert len(statuses) == 7
 
     def test_workers_use_one_thread(self, tmp_path):
         before = dict(os.environ)
@@ -111,7 +111,7 @@ class TestRunning:
         assert (tmp_path / "threads").read_text() == "1 1 1"
         assert dict(os.environ) == before
 
-    def test_more_trials_go_on_from_fewer_and_fewer_are_refused(self, undisturbed, tmp_path):
+    def test_a_run_can_be_extended_but_not_shortened(self, undisturbed, tmp_path):
         run(replace(SPEC, trials=1), tmp_path / "out")
         results = run(SPEC, tmp_path / "out")
         assert json.loads((tmp_path / "out" / RUN).read_text())["sessions"][-1]["trials_run"] == 4
@@ -120,7 +120,7 @@ class TestRunning:
         with pytest.raises(InvalidParameter, match="is for 3 trials, 2 were requested"):
             run(replace(SPEC, trials=2), tmp_path / "out")
 
-    def test_an_error_in_a_trial_names_it_and_keeps_what_was_finished(self, tmp_path):
+    def test_an_error_names_its_trial_and_keeps_finished_trials(self, tmp_path):
         spec = replace(SPEC, strategies=(SPEC.strategies[1], Contender(Failing())))
         with pytest.raises(
             PairseekError, match=r"trial 0 of Failing in setting 'simulation' failed: ZeroDivisionError"
@@ -167,7 +167,7 @@ class TestRunning:
         results = run(spec, tmp_path / "out", jobs=2)
         assert (tmp_path / "died").exists()
         assert np.isfinite(results.values).all()
-        # A worker left behind would keep this process from ending.
+        # A leftover worker would keep this process alive.
         for child in multiprocessing.active_children():
             child.join(10)
         assert multiprocessing.active_children() == []
@@ -175,7 +175,7 @@ class TestRunning:
 
 @dataclass(frozen=True)
 class Counting:
-    """A strategy that notes the number of threads it may use."""
+    """A strategy that records how many threads it may use."""
 
     marker: str
     name: ClassVar[str] = "counting"
@@ -211,7 +211,7 @@ print(run(spec, sys.argv[1], jobs=2).values.shape)
 """
 
 
-class TestPartsOfOnesOwn:
+class TestCustomParts:
     """Strategies that workers cannot import by name."""
 
     def interactive(self, tmp_path, cloudpickle):
@@ -254,7 +254,7 @@ def _unreadable():
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A strategy that can be pickled and not be unpickled."""
+    """A strategy that can be pickled but not unpickled."""
 
     name: ClassVar[str] = "unreadable"
 
@@ -286,7 +286,7 @@ class TestKilling:
             workers = psutil.Process(process.pid).children(recursive=True)
             process.kill()
             process.wait()
-            # workers notice that their parent is gone
+            # Workers notice that their parent is gone.
             assert psutil.wait_procs(workers, timeout=10)[1] == []
             lines = journal.read_bytes().count(b"\n")
         assert 3 <= lines < 16
@@ -325,7 +325,7 @@ def _until(condition, process, seconds=60):
 
 
 class TestRefusing:
-    def test_another_specification_never_mixes_with_old_rows(self, undisturbed):
+    def test_a_folder_of_another_specification_is_refused(self, undisturbed):
         before = {path: path.read_bytes() for path in undisturbed.rglob("*") if path.is_file()}
         for change in ({"seed": 1}, {"queries": 5}, {"samples": 201}, {"strategies": SPEC.strategies[:1]}):
             with pytest.raises(InvalidParameter, match="holds results of another specification"):
@@ -365,11 +365,11 @@ class TestRefusing:
         ("change", "message"),
         [
             ({"jobs": 0}, "jobs is 0"),
-            ({"table": "xlsx"}, "table is 'xlsx': use one of csv, parquet"),
-            ({"jobs": 2, "scheduler": "tcp://127.0.0.1:1"}, "the cluster has its own workers"),
+            ({"table": "xlsx"}, "table is 'xlsx'"),
+            ({"jobs": 2, "scheduler": "tcp://127.0.0.1:1"}, "a scheduler is given: leave jobs out"),
         ],
     )
-    def test_wrong_options_are_named_before_anything_is_made(self, tmp_path, change, message):
+    def test_wrong_options_are_refused_before_anything_is_written(self, tmp_path, change, message):
         with pytest.raises(InvalidParameter, match=message):
             run(SPEC, tmp_path / "out", **change)
         assert not (tmp_path / "out").exists()
@@ -416,7 +416,7 @@ def _items():
     return load_items(SPEC)
 
 
-# Dask's own clean-up is noisy when a worker is killed on purpose.
+# Dask warns while it cleans up after a killed worker.
 @pytest.mark.filterwarnings("ignore")
 class TestCluster:
     def test_every_trial_is_there_once_when_a_worker_is_killed_in_the_middle(self, undisturbed, tmp_path):
@@ -441,7 +441,7 @@ class TestCluster:
         monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 1)
         with pytest.raises(InvalidParameter, match=r"the scheduler tcp://127.0.0.1:9 does not answer"):
             run(SPEC, tmp_path / "out", scheduler="tcp://127.0.0.1:9")
-        with pytest.raises(InvalidParameter, match="does not answer"):
+        with pytest.raises(InvalidParameter, match="nonsense"):
             run(SPEC, tmp_path / "out", scheduler="nonsense")
 
     def test_a_scheduler_without_workers_is_named(self, tmp_path, monkeypatch):

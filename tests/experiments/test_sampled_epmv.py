@@ -1,4 +1,4 @@
-"""EPMV by samples."""
+"""Sampled EPMV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pairseek.pairs.context import SelectionContext
 
 class TestSampledEPMV:
     @pytest.mark.parametrize("noise", ["normalized", "decaying"])
-    def test_it_chooses_the_candidate_that_averages_over_all_samples_choose(self, noise):
+    def test_it_chooses_the_candidate_with_the_best_exact_utility(self, noise):
         rng = np.random.default_rng(3)
         items = ps.Items(rng.normal(size=(300, 3)))
         response = ps.Logistic(2.0, noise)
@@ -25,10 +25,10 @@ class TestSampledEPMV:
         first, second = np.triu_indices(300, 1)
         features = context.features(first, second)
         strategy = SampledEPMV().resolved(items, search.prior)
-        found, full = strategy.score(features, search.belief), strategy.exact(features, search.belief)
-        assert np.argmax(found) == np.argmax(full)
-        known = np.isfinite(found)
-        np.testing.assert_allclose(found[known], full[known])
-        # All others are excluded because their first term is too small.
-        assert np.all(features.logit_deviation[~known] < full.max())
-        assert np.count_nonzero(~known) > 0
+        utilities, exact = strategy.score(features, search.belief), strategy.exact(features, search.belief)
+        assert np.argmax(utilities) == np.argmax(exact)
+        averaged = np.isfinite(utilities)
+        np.testing.assert_allclose(utilities[averaged], exact[averaged])
+        # The first term of all others is too small.
+        assert np.all(features.logit_deviation[~averaged] < exact.max())
+        assert np.count_nonzero(~averaged) > 0

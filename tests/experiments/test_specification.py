@@ -1,4 +1,4 @@
-"""Specifications: what is accepted, what is refused and in which words, and what identifies the rows of a run."""
+"""Specifications: what they accept and refuse, and what identifies a run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ rate = 1e-4
 
 @dataclass(frozen=True)
 class Widest:
-    """A strategy of one's own: the pair that is farthest apart."""
+    """A custom strategy that asks the pair with the largest distance."""
 
     name: ClassVar[str] = "widest"
     power: float = 1.0
@@ -73,7 +73,7 @@ class Widest:
 
 
 class TestReading:
-    def test_a_file_gives_settings_that_share_what_stands_at_the_top(self, tmp_path):
+    def test_settings_in_a_file_share_the_fields_at_the_top(self, tmp_path):
         path = tmp_path / "mine.toml"
         path.write_text(TOML)
         spec = read_specification(path)
@@ -87,7 +87,7 @@ class TestReading:
         assert spec.strategies[1].rate == 1e-4
         assert (spec.samples, spec.trials, spec.rate) == (None, 50, 1e-3)
 
-    def test_toml_comes_back_as_the_same_specification(self, tmp_path):
+    def test_specifications_round_trip_through_toml(self, tmp_path):
         for name, make in SPECIFICATIONS.items():
             spec = make("paper")
             path = tmp_path / f"{name}.toml"
@@ -99,7 +99,7 @@ class TestReading:
         assert [setting.label for setting in spec.settings] == ["simulation"]
         assert spec.settings[0].prior == ps.UniformBox(-1, 1)
 
-    def test_a_prior_can_be_that_of_the_items(self):
+    def test_the_prior_can_be_the_default_of_the_items(self):
         assert read_record({**MINIMAL, "prior": "items"}).settings[0].prior is None
         prior = read_record({**MINIMAL, "prior": {"name": "gaussian", "covariance": 0.5}}).settings[0].prior
         assert prior == ps.GaussianPrior(0.0, 0.5)
@@ -110,7 +110,7 @@ class TestReading:
         (items,) = load_items(read_specification(tmp_path / "spec.toml"))
         assert (items.n, items.d) == (9, 2)
 
-    def test_a_strategy_of_ones_own_is_named_by_module_and_class(self):
+    def test_a_custom_strategy_is_named_by_module_and_class(self):
         name = f"{__name__}:Widest"
         spec = read_record({**MINIMAL, "strategies": [{"name": name, "power": 2.0}]})
         assert spec.strategies[0].strategy == Widest(2.0)
@@ -120,7 +120,7 @@ class TestReading:
     @pytest.mark.parametrize(
         "response", [ps.Probit(1.0), ps.Logistic(1.5, "constant", lapse=0.1), ps.Logistic(ps.Unknown())]
     )
-    def test_a_response_is_taken_as_it_is(self, response):
+    def test_a_response_object_is_used_as_given(self, response):
         truth = ps.Logistic(2.0) if response.unknown else "matched"
         spec = replace(read_record(MINIMAL), settings=(Setting("a", "colours", response=response, truth=truth),))
         assert spec.settings[0].response_model(3) == response
@@ -128,7 +128,7 @@ class TestReading:
         assert again.settings[0].response_model(3) == response
         assert tomllib.loads(to_toml(again)) == tomllib.loads(to_toml(spec))
 
-    def test_a_truth_and_a_prior_of_ones_own_are_read_back(self):
+    def test_a_custom_truth_and_prior_are_read_back(self):
         spec = replace(read_record(MINIMAL), settings=(Setting("a", "colours", prior=Inner(), truth=Stubborn(1.0)),))
         again = read_record(tomllib.loads(to_toml(spec)))
         assert again == spec
@@ -142,15 +142,15 @@ class TestReading:
         assert again == spec
         assert again.identity(load_items(again)) != replace(spec, posterior=None).identity(load_items(spec))
         first, samples = (
-            run_trial(one, Task(0, 0, 0), load_items(spec)[0]).values
-            for one in (spec, replace(spec, posterior=None, samples=300))
+            run_trial(each, Task(0, 0, 0), load_items(spec)[0]).values
+            for each in (spec, replace(spec, posterior=None, samples=300))
         )
         assert (first == samples) == isinstance(posterior, ps.Particles)
 
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"posterior": ps.EP(), "samples": 300}, "samples is 300 and posterior is EP.*give one of the two"),
+            ({"posterior": ps.EP(), "samples": 300}, "samples is 300 and posterior is EP"),
             ({"posterior": "ep"}, r"posterior is 'ep', which has no infer\(\)"),
         ],
     )
@@ -161,7 +161,7 @@ class TestReading:
 
 @dataclass(frozen=True)
 class Inner(ps.UniformBox):
-    """A prior of one's own."""
+    """A custom prior."""
 
     low: float = -0.5
     high: float = 0.5
@@ -170,7 +170,7 @@ class Inner(ps.UniformBox):
 
 @dataclass(frozen=True)
 class Stubborn(ps.Logistic):
-    """A response of one's own, for users."""
+    """A custom response of users."""
 
     name: ClassVar[str] = "stubborn"
 
@@ -182,7 +182,7 @@ class TestRefusing:
     @pytest.mark.parametrize(
         ("parts", "error", "message"),
         [
-            ({"response": "logistic"}, InvalidParameter, "response is 'logistic': give an ResponseSpec, or a response"),
+            ({"response": "logistic"}, InvalidParameter, "response is 'logistic': give a ResponseSpec, or a response"),
             ({"response": ps.Logistic(ps.Unknown())}, InvalidParameter, "simulated users need a known k and lapse"),
             ({"response": Stubborn(1.0)}, Unsupported, "Stubborn"),
             ({"truth": ps.Logistic()}, InvalidParameter, "k of Logistic is not set"),
@@ -190,51 +190,51 @@ class TestRefusing:
             ({"prior": "box"}, InvalidParameter, r"prior is 'box', which has no box\(\)"),
         ],
     )
-    def test_parts_that_cannot_be_simulated_at_construction(self, parts, error, message):
+    def test_parts_that_cannot_be_simulated_are_refused_at_construction(self, parts, error, message):
         with pytest.raises(error, match=message):
             Setting("a", "colours", **parts)
 
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"quieries": 3}, r"unknown field 'quieries': .*did you mean 'queries'\?"),
-            ({"strategies": ["infogian"]}, r"strategies\[0\]: unknown strategy 'infogian'.*did you mean 'infogain'"),
+            ({"quieries": 3}, "unknown field 'quieries'"),
+            ({"strategies": ["infogian"]}, r"strategies\[0\]: unknown strategy 'infogian'"),
             ({"strategies": [{"name": "actrank", "vote": 3}]}, r"strategies\[0\]: strategy 'actrank' has no setting"),
             ({"strategies": [{"name": "gausscloud"}]}, r"strategies\[0\]: .*stages"),
             ({"strategies": []}, "strategies is empty"),
             ({"strategies": "random"}, r"strategies is 'random': give a list"),
             ({"strategies": ["random", "random"]}, "strategies has the label 'Random' twice"),
             ({"strategies": ["nowhere_at_all:Thing"]}, "cannot be imported"),
-            ({"trials": -5}, "trials is -5: give a whole number, at least 1"),
+            ({"trials": -5}, "trials is -5"),
             ({"queries": 0}, "queries is 0"),
             ({"queries": 2.5}, "queries is 2.5"),
             ({"samples": True}, "samples is True"),
-            ({"seed": -1}, "seed is -1: give a whole number, at least 0"),
+            ({"seed": -1}, "seed is -1"),
             ({"every": 0}, "every is 0"),
-            ({"rate": 2}, "rate is 2: give a share"),
-            ({"metrics": ["squared_eror"]}, r"metrics is 'squared_eror'.*did you mean 'squared_error'"),
+            ({"rate": 2}, "rate is 2"),
+            ({"metrics": ["squared_eror"]}, "metrics is 'squared_eror'"),
             ({"metrics": "squared_error"}, "metrics is 'squared_error': give a list of names"),
             ({"metrics": []}, "metrics is empty"),
             ({"data": "food10"}, r"data is 'food10'.*did you mean 'food10k'"),
-            ({"data": "food10k", "dimension": 8}, "no Food-10k embedding in 8 dimensions: use one of 2, 3, 4"),
+            ({"data": "food10k", "dimension": 8}, "no Food-10k embedding in 8 dimensions"),
             ({"dimension": None}, "dimension is missing: data 'synthetic' needs one"),
             ({"dimension": 0}, "dimension is 0"),
             ({"subsample": 1}, "subsample is 1"),
             ({"scaled": "yes"}, "scaled is 'yes'"),
-            ({"truth": "mached"}, r"truth is 'mached'.*did you mean 'matched'"),
+            ({"truth": "mached"}, "truth is 'mached'"),
             ({"truth": {"name": "probit"}}, "truth.k is missing"),
-            ({"truth": {"name": "gauss", "k": 1.0}}, "truth.name is 'gauss': use one of logistic, probit"),
-            ({"truth": 3}, "truth is 3: give a table"),
-            ({"response": {"noise": "normalised"}}, r"response.noise is 'normalised'.*did you mean 'normalized'"),
-            ({"response": {"noise": "best"}}, "the best noise needs k = 'published'"),
+            ({"truth": {"name": "gauss", "k": 1.0}}, "truth.name is 'gauss'"),
+            ({"truth": 3}, "truth is 3"),
+            ({"response": {"noise": "normalised"}}, "response.noise is 'normalised'"),
+            ({"response": {"noise": "best"}}, "give k = 'published', or name the noise"),
             ({"response": {"k": "fitted"}}, "response.k is 'fitted': give a number, or 'published'"),
-            ({"response": {"k": -1.0}}, "k is -1.0: the noise constant must be at least 0"),
-            ({"response": {"kk": 1}}, r"response has an unknown field 'kk'.*the fields are name, noise, k"),
+            ({"response": {"k": -1.0}}, "k is -1.0"),
+            ({"response": {"kk": 1}}, "response has an unknown field 'kk'"),
             ({"data": "colours", "dimension": None, "response": {"k": "published"}}, "published for food10k only"),
             ({"settings": [{"label": "a"}, {"label": "a"}]}, "settings has the label 'a' twice"),
             ({"settings": [{"label": "a", "trails": 3}]}, r"settings\[0\] has an unknown field 'trails'"),
             ({"settings": {}}, r"settings is \{\}: give a list"),
-            ({"prior": {"name": "uniform"}}, "unknown prior 'uniform': use one of gaussian, uniform_box"),
+            ({"prior": {"name": "uniform"}}, "unknown prior 'uniform'"),
         ],
     )
     def test_a_bad_field_is_named(self, change, message):
@@ -254,10 +254,10 @@ class TestRefusing:
         with pytest.raises(InvalidParameter, match=r"wrong.toml: trials is -1"):
             read_specification(tmp_path / "wrong.toml")
 
-    def test_what_only_the_items_can_tell_is_named_before_anything_runs(self):
-        with pytest.raises(InvalidParameter, match="dimension of setting 'simulation' is 5, colours has 3"):
+    def test_settings_that_do_not_fit_the_items_are_refused_on_loading(self):
+        with pytest.raises(InvalidParameter, match="dimension of setting 'simulation' is 5, but colours has 3"):
             load_items(read_record({**MINIMAL, "data": "colours", "dimension": 5}))
-        with pytest.raises(InvalidParameter, match="subsample of setting 'simulation' is 13000, there are 12624"):
+        with pytest.raises(InvalidParameter, match="subsample of setting 'simulation' is 13000, but there are only"):
             load_items(read_record({**MINIMAL, "subsample": 13_000}))
 
 
@@ -266,7 +266,7 @@ class TestIdentity:
         spec = read_record({**MINIMAL, **change})
         return spec.identity(load_items(spec))
 
-    def test_it_changes_with_all_that_a_row_depends_on(self):
+    def test_it_changes_with_everything_a_trial_depends_on(self):
         first = self.identity()
         changes = [
             {"seed": 1},
@@ -293,11 +293,11 @@ class TestIdentity:
 
     def test_it_follows_the_content_of_a_file_and_not_its_path(self, tmp_path):
         points = np.random.default_rng(0).normal(size=(9, 2))
-        found = []
+        identities = []
         for name, content in (("a.npy", points), ("b.npy", points), ("c.npy", points + 1e-9)):
             np.save(tmp_path / name, content)
-            found.append(self.identity(data=str(tmp_path / name), dimension=2))
-        assert found[0] == found[1] != found[2]
+            identities.append(self.identity(data=str(tmp_path / name), dimension=2))
+        assert identities[0] == identities[1] != identities[2]
 
 
 class TestParts:
@@ -311,7 +311,7 @@ class TestParts:
         spec = read_record({**MINIMAL, "queries": 10, "every": 4})
         assert spec.counts == (0, 4, 8, 10)
 
-    def test_items_travel_without_files_and_once_for_settings_that_share_them(self):
+    def test_workers_get_items_without_files_and_once_for_settings_that_share_them(self):
         items = ps.Items([[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]], ids=["a", "b", "c"], appeal=[0.0, 1.0, 0.0])
         settings = (
             Setting("one", items, scaled=False),
@@ -320,10 +320,10 @@ class TestParts:
         )
         spec = Specification("travel", settings, (Contender(ps.Random()),))
         loaded = load_items(spec)
-        parcel = SimulationWork.of(spec, loaded)
-        assert len(parcel.contents) == 2
-        assert parcel.items() == loaded
-        assert parcel.items()[2] == ps.Space((-1.0, -1.0), (1.0, 1.0))
+        work = SimulationWork.of(spec, loaded)
+        assert len(work.contents) == 2
+        assert work.items() == loaded
+        assert work.items()[2] == ps.Space((-1.0, -1.0), (1.0, 1.0))
 
     def test_the_papers_specifications_are_the_papers_numbers(self):
         spec = SPECIFICATIONS["figure2"]("paper")
@@ -361,7 +361,7 @@ class TestParts:
         assert {setting.data for setting in spec.settings} == {"synthetic"}
         assert with_data(SPECIFICATIONS["bounds"]("quick"), "synthetic") == SPECIFICATIONS["bounds"]("quick")
 
-    def test_an_answering_fills_in_the_published_constant(self):
+    def test_a_response_spec_fills_in_the_published_constant(self):
         assert ResponseSpec("probit", "best", "published").response(3) == ps.Probit(0.25, "constant")
         assert ResponseSpec("logistic", "decaying", 2).response(None) == ps.Logistic(2.0, "decaying")
 
@@ -391,14 +391,14 @@ class TestDocs:
 
 
 def documented_values():
-    """Each value that the table of fields in the guide shows for a field, as TOML has it."""
+    """The values in the guide's table of fields, read as TOML."""
     table = (DOCS / "how-to" / "experiments.md").read_text()
     for field, cells in re.findall(r"^\| `(\w+)`(?:, `\w+`)? \| (.*) \|$", table, re.MULTILINE):
         for code in re.findall(r"`([^`]+)`", cells):
             try:
                 yield field, tomllib.loads(f"value = {code}")["value"]
             except tomllib.TOMLDecodeError:
-                continue  # a name of a field, not a value
+                continue  # the name of a field, not a value
 
 
 @pytest.mark.parametrize(("field", "value"), list(documented_values()), ids=str)
@@ -407,14 +407,14 @@ def test_every_value_of_the_guide_is_accepted(field, value):
     data = {"data": "food10k", "dimension": 4}
     assert read_record({**MINIMAL, **data, field: given})
     if field in ("rate", "posterior"):
-        # The guide says that a strategy may have its own.
+        # A strategy may have its own, says the guide.
         assert read_record({**MINIMAL, **data, "strategies": [{"name": "infogain", field: given}]})
 
 
-def test_the_default_rate_of_a_search_can_be_said_wherever_a_rate_can():
+def test_any_rate_can_be_the_default_of_a_search():
     text = {**MINIMAL, "strategies": [{"name": "infogain", "rate": "default"}, {"name": "random"}]}
     mixed = read_record(text)
-    assert [one.rate for one in mixed.strategies] == ["default", None]
+    assert [contender.rate for contender in mixed.strategies] == ["default", None]
     assert read_record(mixed.record()) == mixed
     by_name, by_none = (replace(mixed, rate=rate) for rate in ("default", None))
     assert by_name == by_none
@@ -423,5 +423,5 @@ def test_the_default_rate_of_a_search_can_be_said_wherever_a_rate_can():
     search, sampled = (_search(mixed, Task(0, arm, 0), items[0], 1) for arm in (0, 1))
     assert search.candidates == ps.Search(items[0], response=search.response, prior=search.prior).candidates
     assert sampled.candidates == ps.SampledPairs(rate=1e-3)
-    with pytest.raises(InvalidParameter, match=r"rate is 'usual': give a share of all pairs, .* or 'default'"):
+    with pytest.raises(InvalidParameter, match=r"rate is 'usual': give a fraction of all pairs, .* or 'default'"):
         replace(mixed, rate="usual")

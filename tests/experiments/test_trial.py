@@ -1,4 +1,4 @@
-"""Trials: pure functions of specification and number, with the same users for all strategies; and their results."""
+"""Trials as pure functions of specification and task, with the same users for all strategies; and their results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def results():
 
 @dataclass(frozen=True)
 class Watched:
-    """A procedure that always asks the first two items, and remembers what it heard."""
+    """A procedure that always asks the first two items, and remembers the answers."""
 
     name: ClassVar[str] = "watched"
     heard: ClassVar[list] = []
@@ -66,10 +66,10 @@ class Watched:
 
 class TestRepeats:
     @pytest.mark.parametrize("arm", [0, 2, 3])
-    def test_without_a_posterior_procedures_ask_and_estimate_the_same(self, arm):
+    def test_procedures_ask_and_estimate_the_same_without_a_posterior(self, arm):
         task = Task(0, arm, 0)
         spec = replace(SPEC, procedure_posterior=False)
-        before, after = (np.array(run_trial(one, task, ITEMS[0]).values) for one in (SPEC, spec))
+        before, after = (np.array(run_trial(each, task, ITEMS[0]).values) for each in (SPEC, spec))
         own, of_posterior = [0, 1], [2, 3, 4]
         np.testing.assert_array_equal(after[:, own], before[:, own])
         if SPEC.labels[arm] == "InfoGain":
@@ -78,8 +78,8 @@ class TestRepeats:
             assert np.all(np.isnan(after[:, of_posterior]))
 
     @pytest.mark.parametrize("repeats", [False, True])
-    def test_a_pair_is_asked_again_only_where_that_is_allowed(self, monkeypatch, repeats):
-        """With three items and no answer that tells anything, one pair is the best again and again."""
+    def test_a_pair_repeats_only_where_that_is_allowed(self, monkeypatch, repeats):
+        """With three items and uninformative answers, the same pair is always the best."""
         items = ps.Items([[0.0], [1.0], [10.0]])
         setting = Setting(data=items, scaled=False, prior=ps.GaussianPrior([0.5], [[0.01]]), response=ps.Logistic(0.1))
         spec = Specification("few", (setting,), (Contender(ps.InfoGain()),), rate=1.0, queries=3, repeats=repeats)
@@ -91,7 +91,7 @@ class TestRepeats:
         run_trial(spec, Task(0, 0, 0), items)
         assert [pair == asked[0] for pair in asked] == [True, repeats, repeats]
 
-    def test_procedures_have_rules_of_their_own(self):
+    def test_procedures_ignore_the_rule_of_repeats(self):
         spec = read_record({**RECORD, "strategies": ["actrank", {"name": "gausscloud", "stages": 2}]})
         for arm in (0, 1):
             task = Task(0, arm, 0)
@@ -100,16 +100,16 @@ class TestRepeats:
 
 
 class TestTrials:
-    def test_all_are_there_those_of_the_first_user_first(self):
+    def test_tasks_are_complete_and_ordered_by_user(self):
         found = tasks(SPEC)
         assert len(found) == len(set(found)) == 3 * 4
         assert [task.unit for task in found] == sorted(task.unit for task in found)
 
-    def test_the_same_trial_has_the_same_bits_alone_again_and_after_travelling(self):
+    def test_a_trial_has_the_same_bits_alone_again_and_in_a_worker(self):
         task = Task(0, 1, 2)
         first = run_trial(SPEC, task, ITEMS[0])
-        travelled = SimulationWork.of(SPEC, ITEMS)
-        assert run_trial(travelled.specification, task, travelled.items()[0]).values == first.values
+        sent = SimulationWork.of(SPEC, ITEMS)
+        assert run_trial(sent.specification, task, sent.items()[0]).values == first.values
         more = replace(SPEC, trials=50, strategies=SPEC.strategies[:2])
         assert run_trial(more, task, ITEMS[0]).values == first.values
         assert run_trial(SPEC, Task(0, 1, 1), ITEMS[0]).values != first.values
@@ -132,7 +132,7 @@ class TestTrials:
         assert np.abs(points).max() <= 1
 
     def test_the_n_th_answer_to_the_same_two_is_the_same_for_all_and_votes_are_independent(self):
-        # k = 0: every answer is a coin, so equal sequences are no accident and constant ones are none either
+        # With k = 0 every answer is a coin toss, so neither equal nor constant sequences arise by chance.
         spec = replace(
             SPEC,
             queries=24,
@@ -147,7 +147,7 @@ class TestTrials:
             heard.append(Watched.heard[-1])
         assert heard[0] == heard[1]
         assert len(heard[0]) == 24
-        # 24 fair coins all alike: 2^-23
+        # 24 fair coins agree with probability 2^-23.
         assert len(set(heard[0])) == 2
 
     def test_a_procedure_that_has_finished_keeps_its_estimate_to_the_end(self):
@@ -164,7 +164,7 @@ class TestTrials:
         run_trial(spec, Task(0, 0, 0), ITEMS[0])
         assert len(set(Watched.heard[-1])) == 1
 
-    def test_a_mismatched_truth_answers_otherwise_than_the_search_believes(self, monkeypatch):
+    def test_users_answer_by_the_truth_and_not_by_the_model_of_the_search(self, monkeypatch):
         seen = []
         user = ps.SimulatedUser
         monkeypatch.setattr(
@@ -206,23 +206,23 @@ class TestTrials:
             metrics=("squared_error", "posterior_volume", "kendall_tau"),
         )
         values = np.array(run_trial(spec, Task(0, 0, 0), load_items(spec)[0]).values)
-        # reliable answers: six of them take about six bits, that is a factor of 2^-6 on the volume, off 1/3
+        # Six reliable answers are worth about six bits: they reduce the volume, 1/3 at first, by about 2^6.
         assert values[-1, 1] < values[0, 1] / 16
         assert np.isnan(values[:, 2]).all()
 
-    def test_measures_are_what_they_say(self, results):
+    def test_measures_before_the_first_answer_are_those_of_the_prior(self, results):
         first = {name: results.trials("simulation", "InfoGain", name)[:, 0] for name in MEASURES}
-        # before the first answer the estimate is the centre of [-1, 1]^2 with variance 1/3 along each coordinate
+        # The estimate is the centre of [-1, 1]^2, with variance 1/3 in each coordinate.
         assert first["posterior_trace"] == pytest.approx(2 / 3, rel=1e-6)
         assert first["posterior_volume"] == pytest.approx(1 / 3, rel=1e-3)
-        # π r² less four caps is 95 % of the square at r = 1.198; 300 samples know that quantile to 0.022
+        # π r² less four caps is 95 % of the square at r = 1.198; 300 samples estimate that quantile to 0.022.
         assert first["credible_radius"] == pytest.approx(1.198, abs=0.07)
-        # over the same users, whatever the strategy
+        # All strategies have the same users.
         for strategy in ("Random", "ActRank-3", "GaussCloud-2"):
             others = results.trials("simulation", strategy, "squared_error")[:, 0]
             assert others == pytest.approx(first["squared_error"], abs=1e-3)
 
-    def test_time_is_spent(self, results):
+    def test_cumulative_time_increases(self, results):
         seconds = results.seconds
         assert np.all(np.diff(seconds, axis=-1) > 0)
         assert results.time("simulation", "Random").shape == (7,)
@@ -269,8 +269,8 @@ class TestResults:
         table = pyarrow.parquet.read_table(tmp_path / "table.parquet").to_pydict()
         assert table == results.columns()
 
-    def test_wrong_names_and_counts_are_told(self, results):
-        with pytest.raises(InvalidParameter, match=r"strategy is 'Randon'.*did you mean 'Random'"):
+    def test_wrong_names_and_counts_are_refused(self, results):
+        with pytest.raises(InvalidParameter, match="strategy is 'Randon'"):
             results.curve("simulation", "Randon", "squared_error")
         with pytest.raises(InvalidParameter, match="metric is 'mse'"):
             results.curve("simulation", "Random", "mse")

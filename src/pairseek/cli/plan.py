@@ -113,7 +113,7 @@ def _show(console: Console, found: StudyPlan) -> None:
         columns.add_row(
             need.strategy,
             _count(need.half, questions),
-            _count(need.most, questions),
+            _count(need.nine_in_ten, questions),
             f"{need.radius[-1]:.3g}",
             f"{need.error[-1]:.3g}",
         )
@@ -128,14 +128,14 @@ def _count(value: int | None, questions: int) -> str:
 def _words(need: RequiredAnswers) -> str:
     reached = f"{need.reached:.0%} of the users came below the target"
     half = "not within the questions simulated" if need.half is None else f"half of them after {need.half} questions"
-    most = "" if need.most is None else f", nine in ten after {need.most}"
+    most = "" if need.nine_in_ten is None else f", nine in ten after {need.nine_in_ten}"
     return f"{need.strategy}: {reached}, {half}{most}."
 
 
 def _bounds(found: StudyPlan) -> list[str]:
-    lines = [f"No strategy needs fewer than {found.fewest} questions on average (an answer has at most one bit)."]
-    if found.enough is not None:
-        enough = f"{found.enough:,.0f}" if found.enough < _FAR else f"{found.enough:.1e}"
-        word = "" if found.enough < _FAR else ", which is not informative at this noise"
+    lines = [f"No strategy needs fewer than {found.lower_bound} questions on average (an answer has at most one bit)."]
+    if found.upper_bound is not None:
+        enough = f"{found.upper_bound:,.0f}" if found.upper_bound < _FAR else f"{found.upper_bound:.1e}"
+        word = "" if found.upper_bound < _FAR else ", which is not informative at this noise"
         lines.append(f"With a free choice of pairs, EPMV provably needs at most {enough} on average{word}.")
     return lines

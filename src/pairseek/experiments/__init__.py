@@ -24,7 +24,7 @@ if _TYPE_CHECKING:
     from pairseek.experiments.specification_files import read_record, read_specification, to_toml
     from pairseek.experiments.trial import run_trial
 
-# Loaded when they are first named: the service and quizzes use the runs, and none of the rest.
+# Loaded on first use: the service and quizzes need only the runs.
 _MEMBERS = _LazyMembers[_Any](
     {
         "ResponseSpec": "pairseek.experiments.specification:ResponseSpec",
@@ -46,7 +46,7 @@ _MEMBERS = _LazyMembers[_Any](
         "run": "pairseek.experiments.simulation:run",
         "run_trial": "pairseek.experiments.trial:run_trial",
         "to_toml": "pairseek.experiments.specification_files:to_toml",
-        # Names until version 0.2.
+        # Deprecated names, used until version 0.2.
         "Answering": "pairseek.experiments.specification:ResponseSpec",
         "Wishes": "pairseek.experiments.reproduction:ReproductionOptions",
     }

@@ -1,7 +1,7 @@
-"""Trials that two experiments have in common, so that they are run once.
+"""Trials shared by two experiments, which need to run only once.
 
-A trial is a pure function of its setting, strategy and user. The first answers of a trial do not depend on how many
-follow, so a longer one contains the shorter one.
+A trial is a pure function of its setting, strategy and user. Its first answers do not depend on how many follow, so a
+longer trial contains the shorter ones.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from pairseek.experiments.data import load_items
 from pairseek.experiments.runs.journal import JOURNAL, RUN, read_journal
 from pairseek.experiments.runs.plan import Outcome, Task
 from pairseek.experiments.specification import Specification
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
+from pairseek.model.spaces import Space
 from pairseek.pairs.strategies.base import Procedure
 
 
 def trial_keys(specification: Specification, items: tuple[Items | Space, ...]) -> dict[tuple[int, int], str]:
-    """Return a hash for each (setting, strategy): of everything that their trials depend on, except user and length."""
+    """Return a hash, for each (setting, strategy), of everything its trials depend on except user and length."""
     record = specification.record()
-    whole = {"model": MODEL_VERSION, **{name: record[name] for name in ("samples", "every", "seed")}}
-    whole["posterior"] = record.get("posterior")
+    shared = {"model": MODEL_VERSION, **{name: record[name] for name in ("samples", "every", "seed")}}
+    shared["posterior"] = record.get("posterior")
     keys = {}
     for group, (setting, content) in enumerate(zip(record["settings"], items, strict=True)):
         for arm, (contender, part) in enumerate(zip(specification.strategies, record["strategies"], strict=True)):
             own: JSON = {
-                **whole,
+                **shared,
                 "setting": {**setting, "data": content._fingerprint, "label": ""},
                 "strategy": {**part, "label": ""},
             }
@@ -45,20 +46,20 @@ def trial_keys(specification: Specification, items: tuple[Items | Space, ...]) -
 
 
 def common(specification: Specification, other: Specification) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return each (setting, strategy) that another experiment has too, with its place there."""
-    measured = set(specification.metrics) <= set(other.metrics)
-    if not measured or specification.queries > other.queries or specification.every != other.every:
+    """Map each (setting, strategy) that another experiment shares to its indices there."""
+    includes_metrics = set(specification.metrics) <= set(other.metrics)
+    if not includes_metrics or specification.queries > other.queries or specification.every != other.every:
         return {}
     if specification.queries not in other.counts:
         return {}
-    there = {key: place for place, key in trial_keys(other, load_items(other)).items()}
-    here = trial_keys(specification, load_items(specification))
-    return {place: there[key] for place, key in here.items() if key in there}
+    other_place_of = {key: place for place, key in trial_keys(other, load_items(other)).items()}
+    keys = trial_keys(specification, load_items(specification))
+    return {place: other_place_of[key] for place, key in keys.items() if key in other_place_of}
 
 
 def finished_elsewhere(specification: Specification, other: Specification, folder: Path) -> dict[Task, Outcome]:
-    """Return the outcomes of trials in the folder of another experiment that this one has too."""
-    places = common(specification, other) if _is_of(other, folder) else {}
+    """Return the outcomes in another experiment's folder for the trials that both experiments share."""
+    places = common(specification, other) if _holds_results_of(other, folder) else {}
     if not places:
         return {}
     outcomes = read_journal(folder / JOURNAL)
@@ -75,18 +76,18 @@ def _shared(
     columns = [other.metrics.index(name) for name in specification.metrics]
     for (group, arm), place in places.items():
         for unit in range(specification.trials):
-            found = outcomes.get(Task(*place, unit))
-            if found is not None:
-                values = tuple(tuple(row[column] for column in columns) for row in found.values[:rows])
+            outcome = outcomes.get(Task(*place, unit))
+            if outcome is not None:
+                values = tuple(tuple(row[column] for column in columns) for row in outcome.values[:rows])
                 task = Task(group, arm, unit)
-                yield task, Outcome(task, values, found.seconds[:rows], min(found.asked, specification.queries))
+                yield task, Outcome(task, values, outcome.seconds[:rows], min(outcome.asked, specification.queries))
 
 
-def _is_of(specification: Specification, folder: Path) -> bool:
-    """Return whether a folder holds results of this experiment by this version."""
+def _holds_results_of(specification: Specification, folder: Path) -> bool:
+    """Return whether a folder holds results of this experiment from this version of pairseek."""
     try:
         run = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        found = run["identity"], run["pairseek"]
+        identity, version = run["identity"], run["pairseek"]
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return bool(found == (specification.identity(load_items(specification)), __version__))
+    return bool(version == __version__ and identity == specification.identity(load_items(specification)))

@@ -1,4 +1,4 @@
-"""Items of a setting, and their transfer to worker processes."""
+"""Items of settings, and their transfer to worker processes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pairseek.errors import InvalidParameter
 from pairseek.experiments.runs.plan import Outcome, Task
 from pairseek.experiments.specification import Setting, Specification
 from pairseek.experiments.trial import run_trial
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
+from pairseek.model.spaces import Space
 
-_WARM_UP = 6
+_WARM_UP_QUERIES = 6
 """Number of answers after which the particles have moved at least once."""
 
 
@@ -32,11 +33,13 @@ def _items(setting: Setting) -> Items | Space:
     items = _named(setting.data, setting.dimension)
     if setting.dimension is not None and items.d != setting.dimension:
         raise InvalidParameter(
-            f"dimension of setting {setting.label!r} is {setting.dimension}, {setting.data} has {items.d}: leave it out"
+            f"dimension of setting {setting.label!r} is {setting.dimension}, but {setting.data} has {items.d}: leave "
+            f"it out"
         )
     if setting.subsample is not None and setting.subsample > items.n:
         raise InvalidParameter(
-            f"subsample of setting {setting.label!r} is {setting.subsample}, there are {items.n} items: give fewer"
+            f"subsample of setting {setting.label!r} is {setting.subsample}, but there are only {items.n} items: give "
+            f"a smaller number"
         )
     return _scaled(items) if setting.scaled else items
 
@@ -50,7 +53,7 @@ def _named(data: str, dimension: int | None) -> Items:
     if data == "colours":
         return colours()
     if data.startswith("items:"):
-        raise InvalidParameter(f"data is {data!r}: these items were passed by a program; run that program again")
+        raise InvalidParameter(f"data is {data!r}: the items came from a Python program; run that program again")
     return Items._of_file(data, media=True)._warned()
 
 
@@ -61,21 +64,21 @@ def _scaled(items: Items | Space) -> Items | Space:
 
 def _space(setting: Setting) -> Space:
     if not isinstance(setting.prior, UniformBox) or setting.dimension is None:
-        raise InvalidParameter(f"data of setting {setting.label!r} is 'space': it needs a uniform_box as prior")
+        raise InvalidParameter(f"data of setting {setting.label!r} is 'space': give a uniform_box as its prior")
     low, high = setting.prior.box(setting.dimension)
     return Space(tuple(low.tolist()), tuple(high.tolist()))
 
 
 @dataclass(frozen=True, eq=False)
 class SimulationWork:
-    """A specification with its items: everything that a worker needs, without files.
+    """A specification with its items: everything a worker needs, without reading files.
 
     Attributes
     ----------
     specification
-        The specification, without items.
+        The specification, with items replaced by their keys.
     contents
-        Each distinct set of items or space, once.
+        The distinct items and spaces.
     which
         Index into ``contents`` for each setting.
     """
@@ -87,21 +90,21 @@ class SimulationWork:
     @classmethod
     def of(cls, specification: Specification, items: tuple[Items | Space, ...]) -> SimulationWork:
         """Pack a specification and the items of its settings."""
-        different = tuple(dict.fromkeys(items))
-        # Items inside the specification would be sent twice.
-        return cls(_without_items(specification), different, tuple(different.index(part) for part in items))
+        distinct = tuple(dict.fromkeys(items))
+        # Items left in the specification would be sent twice.
+        return cls(_without_items(specification), distinct, tuple(distinct.index(part) for part in items))
 
     def items(self) -> tuple[Items | Space, ...]:
         """Return the items of each setting."""
         return tuple(self.contents[index] for index in self.which)
 
     def begin(self) -> Callable[[Task], Outcome]:
-        """Unpack, and run a short trial of each strategy so that no trial is timed while kernels are loaded."""
+        """Unpack, and run a short trial of each strategy so that no timed trial includes loading kernels."""
         specification, items = self.specification, self.items()
-        queries = min(_WARM_UP, specification.queries)
+        queries = min(_WARM_UP_QUERIES, specification.queries)
         short = replace(specification, queries=queries, every=queries)
         for strategy in range(len(short.strategies)):
-            # An exception here occurs in the trial as well, and is reported there with the name of the trial.
+            # The same exception will occur in a trial, where it is reported with the name of the trial.
             with contextlib.suppress(Exception):
                 run_trial(short, Task(0, strategy, 0), items[0])
         return lambda task: run_trial(specification, task, items[task.group])

@@ -1,7 +1,8 @@
-"""Style of all figures: one colour and dash pattern for each strategy, layout and file output.
+"""Style, layout and file output of all figures.
 
-The colours are those of Okabe and Ito, which readers with common colour deficiencies can distinguish. Variants of a
-strategy, such as ActRank-1 and ActRank-3, share a colour and differ in the dash pattern.
+Each strategy has one colour and dash pattern. The colours are mostly Okabe and Ito's, which readers with common colour
+deficiencies can distinguish. Variants of a strategy, such as ActRank-1 and ActRank-3, share a colour and differ in the
+dash pattern.
 """
 
 from __future__ import annotations
@@ -78,13 +79,14 @@ class Line:
 
 
 def line_of(label: str, labels: Sequence[str]) -> Line:
-    """Return the line style of a strategy among all that are shown."""
+    """Return the line style of a strategy, given all labels in the figure."""
     family, number = _family(label), label.rpartition("-")[2]
     if family in COLOURS:
         numbers = sorted({_number(other) for other in labels if _family(other) == family})
         place = numbers.index(_number(label)) if number.isdigit() else 0
         return Line(COLOURS[family], _DASHES[place % len(_DASHES)], _MARKERS.get(family, "X"))
-    # Other labels, such as one strategy at several rates, get the colour of the first word and a dash by position.
+    # Other labels, such as a strategy at several rates, take their colour from the first word and their dash from the
+    # position.
     root = label.partition(" ")[0]
     kin = [other for other in labels if other.partition(" ")[0] == root]
     others = list(dict.fromkeys(other.partition(" ")[0] for other in labels if other.partition(" ")[0] not in COLOURS))
@@ -114,7 +116,7 @@ def drawing() -> Iterator[None]:
 
 
 def require_drawing() -> None:
-    """Raise `MissingExtra` now rather than after the last run if figures cannot be drawn."""
+    """Raise `MissingExtra` before the first run rather than after the last if figures cannot be drawn."""
     with drawing():
         pass
 
@@ -141,21 +143,21 @@ def save(drawings: Sequence[NamedFigure], folder: Path) -> list[SavedFigure]:
     """Write each figure as PNG and SVG."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [SavedFigure(one.name, one.caption, tuple(_write(one, folder))) for one in drawings]
+        return [SavedFigure(drawn.name, drawn.caption, tuple(_write(drawn, folder))) for drawn in drawings]
     except OSError as error:
         raise InvalidFile(f"cannot write figures to {folder}: {error.strerror or error}; the table is kept") from error
 
 
-def _write(one: NamedFigure, folder: Path) -> Iterator[Path]:
+def _write(drawn: NamedFigure, folder: Path) -> Iterator[Path]:
     for ending in ("png", "svg"):
-        path = folder / f"{one.name}.{ending}"
+        path = folder / f"{drawn.name}.{ending}"
         metadata: dict[str, Any] = {"Date": None} if ending == "svg" else {}
-        one.figure.savefig(path, dpi=160, metadata=metadata)
+        drawn.figure.savefig(path, dpi=160, metadata=metadata)
         yield path
 
 
 def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its axes, row by row, with a layout that avoids overlaps."""
+    """Return a figure and its axes, row by row, laid out without overlaps."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -164,11 +166,11 @@ def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **optio
 
 
 def legend_outside(figure: Figure, *axes: Axes, over: str = "") -> None:
-    """Add one legend for these axes to the right of the figure.
+    """Add a legend for these axes to the right of the figure.
 
-    `over` names those whose mean the lines and whose standard error the bands show, such as ``"users"``.
+    `over` says what lines and bands average over, such as ``"users"``; empty leaves the explanation out.
     """
-    handles = [handle for one in axes for handle in one.get_legend_handles_labels()[0]]
+    handles = [handle for panel in axes for handle in panel.get_legend_handles_labels()[0]]
     title = f"line: mean over {over}\nband: ± 1 standard error\n" if over else None
     figure.legend(handles=handles, loc="outside right center", handlelength=3.2, title=title)
 
@@ -182,12 +184,12 @@ _STEPS: tuple[tuple[float, ...], ...] = (
     tuple(1 + 0.2 * i for i in range(45)),
 )
 
-# Least distance of two ticks, as a share of the axis.
-_APART = 0.06
+_MIN_TICK_SPACING = 0.06
+"""Smallest distance between two ticks, as a fraction of the axis."""
 
 
 def plain_log(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:
-    """Set a logarithmic axis over these values with at least four ticks in decimal notation."""
+    """Make an axis logarithmic over these values, with at least four ticks in decimal notation."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     getattr(axes, f"set_{axis}scale")("log")
@@ -199,13 +201,13 @@ def plain_log(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:
         ticks = [m * 10.0**e for e in range(-12, 13) for m in steps if low <= m * 10.0**e <= high * (1 + 1e-9)]
         if len(ticks) >= 4:
             break
-    # Below a power of ten the finest steps are closer together than their labels are high.
+    # Just below a power of ten, the finest steps are closer together than the height of their labels.
     spaced: list[float] = []
     for tick in reversed(ticks):
-        if not spaced or math.log(spaced[-1] / tick) > _APART * math.log(high / low):
+        if not spaced or math.log(spaced[-1] / tick) > _MIN_TICK_SPACING * math.log(high / low):
             spaced.append(tick)
-    one = getattr(axes, f"{axis}axis")
-    one.set_major_locator(FixedLocator(spaced))
-    one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
-    one.set_minor_locator(NullLocator())
+    ruler = getattr(axes, f"{axis}axis")
+    ruler.set_major_locator(FixedLocator(spaced))
+    ruler.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    ruler.set_minor_locator(NullLocator())
     getattr(axes, f"set_{axis}lim")(low, high)

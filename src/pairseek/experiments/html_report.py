@@ -22,18 +22,18 @@ img { max-width: 100%; height: auto; } table { border-collapse: collapse; }
 
 
 def write_html(path: Path, title: str, body: Sequence[str], *, subtitle: str = "", style: str = "") -> Path:
-    """Write a page that needs no other file.
+    """Write a self-contained page.
 
     Parameters
     ----------
     path
-        The file; it is replaced atomically.
+        Path of the file, which is replaced atomically.
     title
-        Title of the document and its heading; plain text.
+        Title of the document and text of its heading; plain text.
     body
         HTML elements below the heading.
     subtitle
-        Plain text after the version of pairseek, in the line below the heading.
+        Plain text that follows the version of pairseek below the heading.
     style
         CSS rules in addition to the base style.
     """
@@ -53,6 +53,6 @@ def write_html(path: Path, title: str, body: Sequence[str], *, subtitle: str = "
 
 
 def image(data: bytes, suffix: str, alt: str) -> str:
-    """Return an ``img`` element with the image embedded; ``suffix`` is that of its file, such as ``.svg``."""
+    """Return an ``img`` element with the image embedded; ``suffix`` is its file suffix, such as ``.svg``."""
     encoded = base64.b64encode(data).decode()
     return f'<img alt="{html.escape(alt)}" src="data:{_MEDIA_TYPES[suffix]};base64,{encoded}">'

@@ -1,4 +1,4 @@
-"""Measures of a search after an answer, and their titles in figures."""
+"""Measures of a simulated search after each answer, with their titles in figures."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 from pairseek.core.types import FloatArray
 from pairseek.errors import Unsupported
 from pairseek.model import metrics
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
+from pairseek.model.spaces import Space
 from pairseek.search.estimates import Estimate
 
 
 @dataclass(frozen=True, eq=False)
 class MeasurementContext:
-    """The state of a simulated search after an answer, with the true user point.
+    """The state of a simulated search after an answer, and the true user point.
 
     Attributes
     ----------
@@ -27,7 +28,7 @@ class MeasurementContext:
     point
         (d,) true user point.
     seed
-        Seed of random measures; the same after every answer and for every strategy of a trial.
+        Seed of measures that draw random numbers; constant over the answers and strategies of a trial.
     """
 
     items: Items | Space
@@ -38,18 +39,18 @@ class MeasurementContext:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that is computed after an answer.
+    """A number computed after an answer.
 
     Attributes
     ----------
     title, axis
         Title in reports, and axis label.
     of
-        Function that computes it.
+        Function that computes the number.
     log
         Whether figures use a logarithmic scale.
     of_posterior
-        Whether it is a measure of the Bayesian posterior rather than of the estimate.
+        Whether it measures the Bayesian posterior rather than the estimate.
     """
 
     title: str
@@ -60,7 +61,7 @@ class Measure:
 
 
 BATCH, BATCHES = 15, 1000
-"""Items in a batch and batches in a trial, for the Kendall tau distance (section 4 of the paper)."""
+"""Items per batch and batches per trial for the Kendall tau distance (section 4 of the paper)."""
 
 
 def _squared_error(context: MeasurementContext) -> float:

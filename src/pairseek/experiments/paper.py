@@ -1,9 +1,9 @@
 """Experiments of the paper as named specifications.
 
-Items are Food-10k, centred and scaled by the paper's rule; users are uniform on [-1, 1]^d, which is also the prior;
-a thousandth of the pairs as candidates, drawn anew for each query, also of those that were asked before (algorithm 1);
-constants as published. The paper names no Q but says "several": 1, 2 and 4 stages for GaussCloud, 1, 3 and 5 votes for
-ActRank, which the authors' program offers.
+Items are Food-10k, centred and scaled by the paper's rule. Users are uniform on [-1, 1]^d, which is also the prior.
+Candidates are a thousandth of all pairs, drawn anew for each query and including pairs asked before (algorithm 1).
+Constants are as published. The paper gives no values of Q, only "several"; here GaussCloud has 1, 2 and 4 stages, and
+ActRank the 1, 3 and 5 votes that the authors' program offers.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ DIMENSIONS = {"quick": (2, 4, 7, 12), "paper": (2, 3, 4, 5, 6, 7, 9, 12)}
 SUPPLEMENT = (3, 5, 7, 9, 12)
 SPEED = (4, 7, 12)
 SAMPLES = 4000
-"""Posterior samples of the authors' program."""
+"""Number of posterior samples in the authors' program."""
 FITTED_LOGISTIC = {7: 0.09808, 12: 0.03209}
 FITTED_GAUSSIAN_3 = 0.27583
-"""Constants by `fit_noise` from triplets that follow the likeliest published model: benchmarks/constants.py."""
+"""Noise constants that `fit_noise` estimates from triplets simulated with the likeliest published model; see
+benchmarks/constants.py."""
 RATES = {"1e-3": 1e-3, "1e-3.5": 10**-3.5, "1e-4": 1e-4}
 
 OURS = (Contender(InfoGain()), Contender(EPMV()), Contender(MCMV()), Contender(Random()))
@@ -49,7 +50,7 @@ GAUSSIAN_BEST = ResponseSpec("probit", "best", "published")
 
 
 def figure2(preset: Preset) -> Specification:
-    """Return figure 2: d = 4, matched normalized noise; decaying model with Gaussian normalized noise."""
+    """Return figure 2: d = 4, normalized noise with a matched model, and Gaussian with a decaying logistic model."""
     return Specification(
         name="figure2",
         title="Figure 2: estimation error and ranking, d = 4",
@@ -66,7 +67,7 @@ def figure2(preset: Preset) -> Specification:
 
 
 def dimensions(preset: Preset) -> Specification:
-    """Return the supplement's MSE against dimension at 20 and 60 answers, three noises."""
+    """Return the supplement's figure of MSE against dimension at 20 and 60 answers, for three noises."""
     return Specification(
         name="dimensions",
         title="MSE against dimension",
@@ -82,7 +83,7 @@ def dimensions(preset: Preset) -> Specification:
 
 
 def speed(preset: Preset) -> Specification:
-    """Return the supplement's MSE against compute time, three dimensions, three candidate rates and all pairs."""
+    """Return the supplement's figure of MSE against compute time, for three dimensions, three rates and all pairs."""
     return Specification(
         name="speed",
         title="MSE against compute time",
@@ -101,7 +102,7 @@ def speed(preset: Preset) -> Specification:
 
 
 def supplement(preset: Preset) -> Specification:
-    """Return the supplement's MSE in five dimensions, three noises, matched and with the likeliest Gaussian noise."""
+    """Return the supplement's figures of MSE: five dimensions, three noises, matched or likeliest Gaussian noise."""
     truths: tuple[tuple[str, Truth], ...] = (("matched", "matched"), ("mismatched", GAUSSIAN_BEST))
     return Specification(
         name="supplement",
@@ -120,7 +121,7 @@ def supplement(preset: Preset) -> Specification:
 
 
 def bounds(preset: Preset) -> Specification:
-    """Return a test of the paper's theorems: EPMV in a continuous space with little noise."""
+    """Return a test of the paper's bounds: EPMV in a continuous space with little noise."""
     return Specification(
         name="bounds",
         title="Simulation against the bounds",
@@ -139,12 +140,12 @@ def bounds(preset: Preset) -> Specification:
 
 
 def rivals(preset: Preset) -> Specification:
-    """Return a comparison with the rules that the paper rejects as too costly, and with GaussSearch."""
-    # The best approximation of the logistic f(kh) by Φ(h/σ) has σ = 1.702/k.
+    """Return a comparison with the strategies that the paper rejects as too costly, and with GaussSearch."""
+    # The logistic f(kh) is best approximated by Φ(h/σ) with σ = 1.702/k.
     noise = 1.702 / 1.5636842555329606
     return Specification(
         name="rivals",
-        title="GreedyMSE, GreedyVolume and GaussSearch beside the paper's strategies, d = 4",
+        title="GreedyMSE, GreedyVolume and GaussSearch against the paper's strategies, d = 4",
         settings=(_setting("matched", 4, "normalized"),),
         strategies=(
             *OURS,
@@ -159,14 +160,14 @@ def rivals(preset: Preset) -> Specification:
 
 
 def particles(preset: Preset) -> Specification:
-    """Return panel (a) of figure 2 with 4000 particles in place of `EP`, beside it, for the same users."""
+    """Return panel (a) of figure 2 with `EP` and with 4000 particles, for the same users."""
     return Specification(
         name="particles",
         title="EP and particles, d = 4",
         settings=(_setting("matched", 4, "normalized"),),
         strategies=(
             *OURS,
-            *(Contender(one.strategy, f"{one.label} particles", posterior=Particles(SAMPLES)) for one in OURS),
+            *(Contender(ours.strategy, f"{ours.label} particles", posterior=Particles(SAMPLES)) for ours in OURS),
         ),
         trials=50 if preset == "paper" else 6,
         repeats=True,
@@ -174,10 +175,10 @@ def particles(preset: Preset) -> Specification:
 
 
 def epmv_samples(preset: Preset) -> Specification:
-    """Return EPMV by table and by samples in the mismatched setting of figure 2, for the same users."""
+    """Return tabulated and sampled EPMV in the mismatched setting of figure 2, for the same users."""
     return Specification(
         name="epmv-samples",
-        title="EPMV by table and by samples, mismatched, d = 4",
+        title="Tabulated and sampled EPMV, mismatched, d = 4",
         settings=(figure2(preset).settings[1],),
         strategies=(
             Contender(EPMV(), "EPMV"),
@@ -190,7 +191,7 @@ def epmv_samples(preset: Preset) -> Specification:
 
 
 def fitted(preset: Preset) -> Specification:
-    """Return the supplement's panels whose published constant never left its starting point, with a fitted one."""
+    """Return the supplement's panels whose published constant never left its starting point, with a fitted constant."""
     settings = [
         replace(
             _setting(f"d = {d}, constant, matched", d, "constant"), response=ResponseSpec("logistic", "constant", k)
@@ -236,7 +237,7 @@ Examples
 
 
 def with_data(specification: Specification, data: str) -> Specification:
-    """Return the specification with other data of the same shape in place of Food-10k."""
+    """Replace Food-10k with other data of the same shape."""
     settings = tuple(
         replace(setting, data=data) if setting.data == "food10k" else setting for setting in specification.settings
     )

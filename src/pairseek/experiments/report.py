@@ -37,11 +37,11 @@ class Section:
     Attributes
     ----------
     title
-        Heading.
+        Heading of the section.
     pictures
-        Figures on disk; they are embedded in the page.
+        Figures on disk, which the page embeds.
     results
-        Results, if trials were simulated.
+        Results; None if no trials were simulated.
     notes
         Paragraphs of plain text.
     folder
@@ -56,12 +56,12 @@ class Section:
 
 
 def write_report(path: Path, title: str, sections: Sequence[Section], *, lag: int = 0) -> Path:
-    """Write the report of these sections; ``lag`` is that of the figures."""
+    """Write the report; ``lag`` is the lag of the figures, and applies to the numbers too."""
     body = []
     if lag:
         body.append(
-            f"<p>Shown with a lag of {lag}: the estimate beside n answers is the one after n - {lag}, as the authors' "
-            f"program reports it. The table holds the estimate after the newest answer.</p>"
+            f"<p>Shown with a lag of {lag}: the value at n answers is the estimate after n - {lag}, as in the authors' "
+            f"program. The table on disk has no lag.</p>"
         )
     for section in sections:
         body += _section(section, lag)
@@ -110,8 +110,8 @@ def _differences(results: Results, lag: int) -> Iterator[str]:
     marks = results.marks(MARKS)
     yield (
         f"<h3>Paired differences: each strategy minus {html.escape(base)}, over the same users</h3>"
-        f'<p class="note">Negative is better than {html.escape(base)}. Bold where the difference exceeds two standard '
-        f"errors.</p>"
+        f'<p class="note">Negative values are better than {html.escape(base)}. Differences beyond two standard '
+        f"errors are bold.</p>"
     )
     for setting in results.specification.settings:
         for metric in results.specification.metrics:
@@ -120,10 +120,10 @@ def _differences(results: Results, lag: int) -> Iterator[str]:
             for label in labels:
                 if label == base:
                     continue
-                found = [results.paired(setting.label, (label, base), metric, mark, lag=lag) for mark in marks]
-                if all(np.isnan(p.difference) for p in found):
+                pairs = [results.paired(setting.label, (label, base), metric, mark, lag=lag) for mark in marks]
+                if all(np.isnan(paired.difference) for paired in pairs):
                     continue
-                rows.append([label, *(_difference(p.difference, p.standard_error) for p in found)])
+                rows.append([label, *(_difference(paired.difference, paired.standard_error) for paired in pairs)])
             yield _table(head, rows)
 
 
@@ -172,14 +172,14 @@ def _what_was_run(results: Results, folder: Path | None) -> Iterator[str]:
         rows.append(
             [label, f"{seconds.mean():.2f} s", f"{1e3 * float(np.mean(seconds / asked)):.1f} ms", f"{asked.mean():.1f}"]
         )
-    yield _table(["strategy", "compute a trial", "compute a question", "questions asked"], rows)
+    yield _table(["strategy", "compute per trial", "compute per question", "questions asked"], rows)
     yield (
-        '<p class="note">Compute time is the processor time of asking and estimating on one thread, without simulating '
-        "the user and measuring. For strategies that bring their own estimate it "
+        '<p class="note">Compute time is the processor time of asking and estimating on one thread; simulating the '
+        "user and measuring are not counted. For strategies with their own estimate it "
         f"{'includes' if specification.procedure_posterior else 'does not include'} the Bayesian posterior, which a "
-        "search always keeps.</p>"
+        "search always maintains.</p>"
     )
-    where = "" if folder is None else f" Table and figures are in {html.escape(str(folder))}."
+    where = "" if folder is None else f" The table and figures are in {html.escape(str(folder))}."
     yield f"<p>Specification {html.escape(str(results.run.get('identity', ''))[:16])}.{where}</p>"
     yield f"<details><summary>The specification</summary><pre>{html.escape(to_toml(specification))}</pre></details>"
 

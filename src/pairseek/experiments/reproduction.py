@@ -1,4 +1,4 @@
-"""Reproduction of the paper's figures by name: the simulations that each needs, and its drawing."""
+"""Reproduction of the paper's figures by name: their simulations and drawings."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class ReproductionOptions:
     preset
         ``"quick"`` or ``"paper"``.
     data
-        ``"food10k"``, or ``"synthetic"`` for a substitute of the same shape.
+        ``"food10k"``, or ``"synthetic"`` for a stand-in of the same shape.
     trials, seed, strategies
-        Values that replace those of the preset; strategies by label.
+        Replacements for the values of the preset; strategies are given by label.
     lag
-        Number of answers by which estimates are shifted in figures; the authors' program has a lag of 1.
+        Number of answers by which figures shift the estimates; the authors' program has a lag of 1.
     triplets
-        A CSV file of triplets (anchor, near, far; rows of the items from 0), for the triplet error.
+        CSV file of triplets (anchor, near, far; item rows counted from 0), for the triplet error.
     jobs, scheduler, table
         As in `run`.
     finished
-        Whether to draw what is finished in the folder and to run nothing.
+        Whether to run nothing, and draw what is finished in the folder.
 
     Examples
     --------
@@ -82,9 +82,9 @@ class Reproduction:
     Attributes
     ----------
     title
-        Title of the section.
+        Title of its section in the report.
     draw
-        Function that draws results with a lag; None if no trials are simulated.
+        Function that draws results with a lag; None if the figure needs no trials.
     notes
         Paragraphs of the report.
     """
@@ -109,7 +109,7 @@ def _figure2(results: Results, lag: int) -> list[NamedFigure]:
         results,
         panels,
         name="figure2",
-        caption=f"Figure 2: {results.counts[-1]} answers, d = 4, {trials} users a strategy, with one standard error.",
+        caption=f"Figure 2: {results.counts[-1]} answers, d = 4, {trials} users per strategy, with one standard error.",
         lag=lag,
     )
     trace = draw_panels(
@@ -117,8 +117,8 @@ def _figure2(results: Results, lag: int) -> list[NamedFigure]:
         [Panel(setting, "posterior_trace", f"posterior trace: {words}") for setting, words in titles.items()],
         name="figure2-trace",
         caption=(
-            "Trace of the posterior covariance. Where the model is matched it is the expected squared error of the "
-            "posterior mean, with far less scatter than the error itself. GaussCloud and ActRank have no posterior."
+            "Trace of the posterior covariance. With a matched model it is the expected squared error of the "
+            "posterior mean, and scatters far less than the error itself. GaussCloud and ActRank have no posterior."
         ),
         lag=lag,
     )
@@ -130,7 +130,7 @@ def _supplement(results: Results, lag: int) -> list[NamedFigure]:
     for d in dict.fromkeys(setting.dimension for setting in results.specification.settings):
         settings = [setting for setting in results.specification.settings if setting.dimension == d]
         panels = [Panel(s.label, "squared_error", s.label.partition(", ")[2]) for s in settings]
-        caption = f"Mean squared error, d = {d}, {results.specification.trials} users a strategy, one standard error."
+        caption = f"Mean squared error, d = {d}, {results.specification.trials} users per strategy, one standard error."
         out.append(draw_panels(results, panels, name=f"supplement-d{d}", caption=caption, columns=3, lag=lag))
     return out
 
@@ -141,8 +141,8 @@ def _rivals(results: Results, lag: int) -> list[NamedFigure]:
         Panel("matched", "posterior_trace", "posterior trace"),
     ]
     caption = (
-        "The rules that the paper sets aside as too costly, and GaussSearch (Chumbalov and others, 2020), beside the "
-        "paper's strategies: d = 4, matched normalized noise."
+        "The strategies that the paper rejects as too costly, and GaussSearch (Chumbalov and others, 2020), against "
+        "the paper's strategies: d = 4, matched normalized noise."
     )
     return [draw_panels(results, panels, name="rivals", caption=caption, lag=lag)]
 
@@ -165,7 +165,7 @@ def _epmv_samples(results: Results, lag: int) -> list[NamedFigure]:
         Panel("mismatched", "posterior_trace", "posterior trace"),
     ]
     caption = (
-        f"EPMV with its probability from a table, and averaged over {paper.SAMPLES} posterior samples at every "
+        f"EPMV with probabilities from a table, and averaged over {paper.SAMPLES} posterior samples for every "
         f"candidate as in the authors' program; the same {results.specification.trials} users, mismatched noise, d = 4."
     )
     return [draw_panels(results, panels, name="epmv-samples", caption=caption, lag=lag)]
@@ -174,21 +174,21 @@ def _epmv_samples(results: Results, lag: int) -> list[NamedFigure]:
 def _fitted(results: Results, lag: int) -> list[NamedFigure]:
     panels = [Panel(s.label, "squared_error", s.label) for s in results.specification.settings]
     caption = (
-        f"Panels of the supplement whose published constant never left its starting point, with a fitted one; "
-        f"{results.specification.trials} users a strategy, one standard error."
+        f"Panels of the supplement whose published constant never left its starting point, with a fitted constant; "
+        f"{results.specification.trials} users per strategy, one standard error."
     )
     return [draw_panels(results, panels, name="fitted", caption=caption, columns=3, lag=lag)]
 
 
 _AUTHORS = (
-    "For scale: the authors' program needs about 10 s for one InfoGain query, so about 11 hours for one InfoGain curve "
-    "of 50 trials of 80, and its ActRank-1 needs up to 97 s for one query (24,792 ambiguity tests of three linear "
-    "programmes each)."
+    "For scale: the authors' program needs about 10 s for one InfoGain query, so about 11 hours for an InfoGain curve "
+    "over 50 trials of 80 queries. Its ActRank-1 needs up to 97 s for one query (24,792 ambiguity tests of three "
+    "linear programs each)."
 )
 
 _AUTHORS_SPEED = (
     "The authors' program, measured on a machine with two cores at d = 4, rate 1e-3, 4000 samples and 60 answers: "
-    "9.96 s a query for InfoGain, 4.76 s for EPMV and 1.69 s for MCMV."
+    "9.96 s per query for InfoGain, 4.76 s for EPMV and 1.69 s for MCMV."
 )
 
 REPRODUCTIONS: dict[str, Reproduction] = {
@@ -196,7 +196,7 @@ REPRODUCTIONS: dict[str, Reproduction] = {
     "figure2": Reproduction(
         "Figure 2: MSE and Kendall tau distance, matched and mismatched, d = 4", _figure2, (_AUTHORS,)
     ),
-    # Before the figures that have trials in common with it.
+    # Comes before the figures that share trials with it.
     "supplement": Reproduction("MSE for d = 3, 5, 7, 9, 12, three noises, matched and mismatched", _supplement),
     "dimensions": Reproduction(
         "MSE against dimension at 20 and 60 answers, three noises",
@@ -216,9 +216,9 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         "Simulation against the bounds: EPMV's stopping time, least MSE",
         lambda results, lag: [bounds.draw_bounds(results, lag=lag)],
     ),
-    "rivals": Reproduction("GreedyMSE, GreedyVolume and GaussSearch beside the paper's strategies", _rivals),
+    "rivals": Reproduction("GreedyMSE, GreedyVolume and GaussSearch against the paper's strategies", _rivals),
     "particles": Reproduction("EP and 4000 particles: panel (a) of Figure 2 with both posteriors", _particles),
-    "epmv-samples": Reproduction("EPMV by table and by 4000 samples, mismatched", _epmv_samples),
+    "epmv-samples": Reproduction("EPMV with a table and with 4000 samples, mismatched", _epmv_samples),
     "fitted": Reproduction("Panels of the supplement with a fitted noise constant", _fitted),
 }
 """The figures of the paper that `reproduce` draws, by name.
@@ -234,7 +234,7 @@ Examples
 
 
 def chosen(names: list[str]) -> list[str]:
-    """Return the requested figures in order; ``all`` stands for every figure."""
+    """Return the requested figures in the order of `REPRODUCTIONS`; ``all`` selects every figure."""
     for name in names:
         one_of(name, "figure", (*REPRODUCTIONS, "all"))
     wanted = set(REPRODUCTIONS) if "all" in names else set(names)
@@ -256,7 +256,7 @@ def specification_of(name: str, options: ReproductionOptions) -> Specification |
 
 
 def require_data(names: Sequence[str], options: ReproductionOptions) -> None:
-    """Load the items of these figures, so that missing data are reported before anything is compiled or simulated."""
+    """Load the items of these figures, to report missing data before anything is compiled or simulated."""
     for name in names:
         specification = specification_of(name, options)
         if specification is not None and not options.finished:
@@ -271,7 +271,7 @@ def require_data(names: Sequence[str], options: ReproductionOptions) -> None:
 def reproduce(
     name: str, folder: Path, options: ReproductionOptions, *, progress: Callable[[RunStatus], None] | None = None
 ) -> Section:
-    """Run the trials of a figure, draw it into the folder, and return its section of the report.
+    """Run the trials of a figure, draw it, and return its section of the report.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def reproduce(
             return Section(reproduction.title, (), None, (f"Not run yet: {error}.",), folder)
         if results.specification.trials < specification.trials:
             users = f"{results.specification.trials} of {specification.trials} users"
-            notes = (*notes, f"Not finished: the figures and numbers below are those of {users}.")
+            notes = (*notes, f"Not finished: figures and numbers are for {users}.")
     else:
         results = run(
             specification,
@@ -323,7 +323,7 @@ def reproduce(
     if options.data == "synthetic":
         notes = (
             *notes,
-            "On synthetic items of Food-10k's shape, as requested: the figures are not those of the paper.",
+            "With synthetic items of Food-10k's shape, as requested: these are not the paper's figures.",
         )
     assert reproduction.draw is not None
     with drawing():
@@ -332,17 +332,17 @@ def reproduce(
 
 
 def _known(name: str, specification: Specification, folder: Path, options: ReproductionOptions) -> dict[Task, Outcome]:
-    """Return the trials of a figure that the folders of other figures hold."""
-    found: dict[Task, Outcome] = {}
+    """Return the outcomes of a figure's trials that are in the folders of other figures."""
+    outcomes: dict[Task, Outcome] = {}
     for other in SPECIFICATIONS:
-        theirs = specification_of(other, replace(options, strategies=())) if other != name else None
-        if theirs is not None and (folder / other / JOURNAL).exists():
-            found |= finished_elsewhere(specification, theirs, folder / other)
-    return found
+        other_specification = specification_of(other, replace(options, strategies=())) if other != name else None
+        if other_specification is not None and (folder / other / JOURNAL).exists():
+            outcomes |= finished_elsewhere(specification, other_specification, folder / other)
+    return outcomes
 
 
 def draw_any(results: Results, folder: Path, *, lag: int = 0) -> list[SavedFigure]:
-    """Draw the figures of any specification."""
+    """Draw a figure for each setting of any specification."""
     with drawing():
         return save(curves.draw_all(results, lag=lag), folder / "figures")
 
@@ -364,7 +364,7 @@ def _measured(path: Path) -> dict[int, float]:
         rows = np.loadtxt(path, delimiter=",", dtype=np.int64, comments="#", ndmin=2)
     except (OSError, ValueError) as error:
         raise InvalidParameter(
-            f"the triplets in {path} cannot be read ({error}): give three whole numbers a line, anchor,near,far, the "
-            f"rows of the items from 0"
+            f"the triplets in {path} cannot be read ({error}): give three whole numbers per line, anchor,near,far, "
+            f"with item rows counted from 0"
         ) from None
     return {d: triplet_error(food10k(d), rows) for d in food10k_dimensions()}

@@ -1,4 +1,4 @@
-"""Results of a simulation as arrays: means with standard errors, paired differences, and tables."""
+"""Results of a simulation: means with standard errors, paired differences, and tables."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ TableFormat: TypeAlias = Literal["csv", "parquet"]
 
 @dataclass(frozen=True)
 class Paired:
-    """Mean paired difference between two strategies over the same users.
+    """Mean paired difference between two strategies, over the same users.
 
     Attributes
     ----------
     difference
-        Mean of the first strategy less that of the second.
+        Mean of the first strategy minus the second.
     standard_error
         Standard error of the mean difference.
     trials
@@ -63,13 +63,13 @@ class Results:
     specification
         The experiment.
     values
-        (settings, strategies, trials, counts, metrics).
+        (settings, strategies, trials, counts, metrics) metrics after each answer count.
     seconds
-        (settings, strategies, trials, counts): cumulative time spent in the search.
+        (settings, strategies, trials, counts) cumulative time spent in the search.
     asked
-        (settings, strategies, trials): number of questions asked.
+        (settings, strategies, trials) number of questions asked.
     run
-        Record of the run: version, machine and sessions.
+        Record of the run, with version, machine and sessions.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Results:
 
     @classmethod
     def of(cls, specification: Specification, outcomes: Mapping[Task, Outcome], run: JSON) -> Results:
-        """Build the arrays from the outcomes of all trials."""
+        """Arrange the outcomes of all trials in arrays."""
         shape = (len(specification.settings), len(specification.strategies), specification.trials)
         counts, metrics = len(specification.counts), len(specification.metrics)
         values, seconds = np.full((*shape, counts, metrics), np.nan), np.full((*shape, counts), np.nan)
@@ -117,7 +117,7 @@ class Results:
             values[index], seconds[index], asked[index] = outcome.values, outcome.seconds, outcome.asked
         if missing:
             raise InvalidFile(
-                f"{missing} of {np.prod(shape)} trials are missing: run the same command again to complete them"
+                f"{missing} of {np.prod(shape)} trials are missing: run the same command again to finish them"
             )
         return cls(specification, values, seconds, asked, run)
 
@@ -130,8 +130,8 @@ class Results:
         folder
             The folder.
         finished
-            Whether to accept a run that is not complete, and to read its first users, as far as all their trials are
-            finished.
+            Whether to accept an incomplete run, and read only the first users, up to the first one with an unfinished
+            trial.
         """
         folder = Path(folder)
         try:
@@ -139,24 +139,24 @@ class Results:
         except (OSError, ValueError) as error:
             raise InvalidFile(f"{folder} does not hold readable results: {error}") from None
         specification, outcomes = read_specification(folder / SPECIFICATION), read_journal(folder / JOURNAL)
-        return cls.of(_finished(specification, outcomes) if finished else specification, outcomes, run)
+        return cls.of(_truncated_to_finished(specification, outcomes) if finished else specification, outcomes, run)
 
     def _repr_html_(self) -> str:
         metric = self.specification.metrics[0]
         last, parts = int(self.counts[-1]), []
-        for setting in (one.label for one in self.specification.settings[:4]):
-            found = {name: self.curve(setting, name, metric) for name in self.specification.labels}
-            series = {name: (self.counts.tolist(), mean.tolist()) for name, (mean, _) in found.items()}
-            rows = [(name, f"{mean[-1]:.3g} ± {error[-1]:.1g}") for name, (mean, error) in found.items()]
+        for setting in (shown.label for shown in self.specification.settings[:4]):
+            by_strategy = {name: self.curve(setting, name, metric) for name in self.specification.labels}
+            series = {name: (self.counts.tolist(), mean.tolist()) for name, (mean, _) in by_strategy.items()}
+            rows = [(name, f"{mean[-1]:.3g} ± {error[-1]:.1g}") for name, (mean, error) in by_strategy.items()]
             values = notebook.table([setting or "strategy", f"{metric} after {last} answers"], rows)
             parts += [notebook.Html(notebook.curves(series, across="answers", up=metric) + values)]
         users = plural(self.specification.trials, "simulated user")
-        note = "± is the standard error over users. results.draw(FOLDER) writes the figures."
+        note = "± is one standard error over users. results.draw(FOLDER) writes the figures."
         return notebook.panel(f"Results of {users}", *parts, note=note)
 
     @cached_property
     def counts(self) -> IntArray:
-        """(counts,) answer counts at which measures were computed."""
+        """(counts,) answer counts at which metrics were computed."""
         return np.array(self.specification.counts)
 
     def trials(self, setting: str, strategy: str, metric: str) -> FloatArray:
@@ -164,14 +164,14 @@ class Results:
         return np.asarray(self.values[self._place(setting, strategy)][..., self._metric(metric)])
 
     def curve(self, setting: str, strategy: str, metric: str, *, lag: int = 0) -> tuple[FloatArray, FloatArray]:
-        """Return the (counts,) mean and standard error over trials.
+        """Return the (counts,) mean and the standard error over trials.
 
         Parameters
         ----------
         setting, strategy, metric
-            Labels of setting and strategy, name of the metric.
+            Labels of the setting and the strategy, and name of the metric.
         lag
-            Number of answers by which each estimate is shifted; the authors' program reports with a lag of 1.
+            Number of answers by which estimates are shifted; the authors' program has a lag of 1.
         """
         values = self._lagged(self.trials(setting, strategy, metric), lag)
         return values.mean(axis=0), standard_error(values)
@@ -181,20 +181,20 @@ class Results:
         return np.asarray(self.seconds[self._place(setting, strategy)].mean(axis=0))
 
     def paired(self, setting: str, pair: tuple[str, str], metric: str, answers: int, *, lag: int = 0) -> Paired:
-        """Compare the first strategy with the second over the same users after a number of answers."""
+        """Compare the first strategy with the second, user by user, after a number of answers."""
         first, second = (self._lagged(self.trials(setting, name, metric), lag) for name in pair)
         differences = (first - second)[:, self.column(answers)]
         return Paired(float(differences.mean()), float(standard_error(differences)), len(differences))
 
     def column(self, answers: int) -> int:
         """Return the index of an answer count."""
-        found = np.flatnonzero(self.counts == answers)
-        if not len(found):
+        columns = np.flatnonzero(self.counts == answers)
+        if not len(columns):
             raise InvalidParameter(f"nothing was measured after {answers} answers: use one of {self.counts.tolist()}")
-        return int(found[0])
+        return int(columns[0])
 
     def marks(self, wanted: tuple[int, ...] = (20, 40, 60, 80)) -> list[int]:
-        """Return the wanted answer counts that were measured, or the last count if none was."""
+        """Return the wanted answer counts that were measured, or the last measured count if there are none."""
         return [count for count in wanted if count in self.counts] or [int(self.counts[-1])]
 
     def _lagged(self, values: FloatArray, lag: int) -> FloatArray:
@@ -218,41 +218,41 @@ class Results:
         return self.specification.metrics.index(one_of(metric, "metric", self.specification.metrics))
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return the table by columns: one row for each trial and count."""
+        """Return the columns of the table, which has a row for each trial and answer count."""
         return self._table({name: self.values[..., i] for i, name in enumerate(self.specification.metrics)})
 
     def to_frame(self, backend: Backend | None = None) -> Any:
-        """Return the table as a data frame of pandas, polars or pyarrow: the first that is installed, or `backend`."""
+        """Return the table as a data frame of `backend`, or of pandas, polars or pyarrow, whichever is found first."""
         return frame_of(self.columns(), backend)
 
     def durations(self) -> dict[str, list[Any]]:
-        """Return the same rows with cumulative times, which differ from run to run."""
+        """Return the columns of a table of cumulative times, which differ from run to run."""
         return self._table({"seconds": self.seconds})
 
     def _table(self, numbers: dict[str, FloatArray]) -> dict[str, list[Any]]:
         settings = np.array([setting.label for setting in self.specification.settings], dtype=object)
         strategies = np.array(self.specification.labels, dtype=object)
         shape = self.seconds.shape
-        where = np.indices(shape).reshape(4, -1)
+        indices = np.indices(shape).reshape(4, -1)
         return {
-            "setting": settings[where[0]].tolist(),
-            "strategy": strategies[where[1]].tolist(),
-            "trial": where[2].tolist(),
-            "answers": self.counts[where[3]].tolist(),
+            "setting": settings[indices[0]].tolist(),
+            "strategy": strategies[indices[1]].tolist(),
+            "trial": indices[2].tolist(),
+            "answers": self.counts[indices[3]].tolist(),
             **{name: values.reshape(-1).tolist() for name, values in numbers.items()},
         }
 
     def draw(self, folder: str | Path, *, lag: int = 0) -> list[Path]:
         """Write a figure for each setting as PNG and SVG, and return their paths.
 
-        Lines are means over users, and bands one standard error. It needs the extra ``plots``.
+        Lines are means over users, and bands one standard error. Requires the extra ``plots``.
         """
         from pairseek.experiments.reproduction import draw_any
 
         return [path for picture in draw_any(self, Path(folder), lag=lag) for path in picture.paths]
 
     def write(self, folder: Path, table: TableFormat = "csv") -> list[Path]:
-        """Write the table and the durations; return their paths."""
+        """Write the tables of metrics and durations, and return their paths."""
         paths = []
         for name, columns in (("table", self.columns()), ("durations", self.durations())):
             path = folder / f"{name}.{table}"
@@ -261,13 +261,13 @@ class Results:
         return paths
 
 
-def _finished(specification: Specification, outcomes: Mapping[Task, Outcome]) -> Specification:
-    """Return the specification of the first users of whom every trial is finished."""
+def _truncated_to_finished(specification: Specification, outcomes: Mapping[Task, Outcome]) -> Specification:
+    """Return the specification with only the first users, up to the first one with an unfinished trial."""
     done = Counter(task.unit for task in outcomes)
-    each = len(specification.settings) * len(specification.strategies)
-    users = next((unit for unit in range(specification.trials) if done[unit] < each), specification.trials)
+    per_user = len(specification.settings) * len(specification.strategies)
+    users = next((unit for unit in range(specification.trials) if done[unit] < per_user), specification.trials)
     if users == 0:
-        raise InvalidFile(f"{len(outcomes)} of {each} trials of the first user are finished: wait until all are")
+        raise InvalidFile(f"{done[0]} of {per_user} trials of the first user are finished: wait until all are")
     return replace(specification, trials=users)
 
 
@@ -281,13 +281,13 @@ def _csv(columns: dict[str, list[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    # csv writes floats with repr, the shortest text that reads back as the same number.
+    # csv writes floats with repr, the shortest string that parses to the same number.
     writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()
 
 
 def require_parquet() -> None:
-    """Raise `MissingExtra` now rather than after the last trial if Parquet cannot be written."""
+    """Raise `MissingExtra` before the first trial rather than after the last if Parquet cannot be written."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""EPMV as the authors' program computes it: the probability of each candidate averaged over posterior samples."""
+"""EPMV as in the authors' program, with the probability of each candidate averaged over posterior samples."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from pairseek.core.types import Belief, FloatArray, IntArray
 from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.strategies import EPMV
 
-_FIRST = 512
-"""Candidates of the highest utility by table, averaged first: the best of them excludes most of the others."""
-_BLOCK = 4096
+_FIRST_CANDIDATES = 512
+"""Candidates with the highest tabulated utility, averaged first: the best of them excludes most others."""
+_BLOCK_SIZE = 4096
 
 
 @dataclass(frozen=True)
 class SampledEPMV(EPMV):
-    """EPMV whose E f(z) is an average over the samples of the belief, at every candidate that could be the best.
+    """EPMV with E f(z) averaged over the samples of the belief, for every candidate that could be the best.
 
-    The utility k_pq sqrt(a'Σa) - λ |E f(z) - 1/2| does not exceed its first term. Candidates whose first term is below
-    the best utility found cannot be the best; they are not averaged and score -inf, which leaves the choice unchanged.
+    The utility k_pq sqrt(a'Σa) - λ |E f(z) - 1/2| never exceeds its first term. A candidate whose first term is below
+    the best utility so far cannot be the best; it is not averaged and scores -inf, which leaves the choice unchanged.
     """
 
     name: ClassVar[str] = "sampled_epmv"
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return the (m,) utilities by samples; -inf where a candidate cannot be the best."""
-        found = np.full(len(candidates), -np.inf)
-        by_table = super().score(candidates, belief)
-        # Coincident items have no plane; they must not be averaged first.
+        """Return the (m,) sampled utilities; -inf for candidates that cannot be the best."""
+        utilities = np.full(len(candidates), -np.inf)
+        tabulated = super().score(candidates, belief)
+        # Coincident items define no plane, so they must not be averaged first.
         usable = np.flatnonzero(candidates.distinct)
-        first = usable[np.argsort(-by_table[usable], kind="stable")[:_FIRST]]
-        self._average(found, candidates, belief, first)
+        first = usable[np.argsort(-tabulated[usable], kind="stable")[:_FIRST_CANDIDATES]]
+        self._average(utilities, candidates, belief, first)
         limit = candidates.logit_deviation
         rest = usable[np.argsort(-limit[usable], kind="stable")]
-        for start in range(0, len(rest), _BLOCK):
-            block = rest[start : start + _BLOCK]
-            block = block[(limit[block] >= found.max(initial=-np.inf)) & (found[block] == -np.inf)]
-            self._average(found, candidates, belief, block)
-        return found
+        for start in range(0, len(rest), _BLOCK_SIZE):
+            block = rest[start : start + _BLOCK_SIZE]
+            block = block[(limit[block] >= utilities.max(initial=-np.inf)) & (utilities[block] == -np.inf)]
+            self._average(utilities, candidates, belief, block)
+        return utilities
 
-    def _average(self, found: FloatArray, candidates: PairFeatures, belief: Belief, rows: IntArray) -> None:
+    def _average(self, utilities: FloatArray, candidates: PairFeatures, belief: Belief, rows: IntArray) -> None:
         if len(rows):
-            found[rows] = self.exact(candidates.take(rows), belief)
+            utilities[rows] = self.exact(candidates.take(rows), belief)

@@ -23,28 +23,28 @@ def run(
     progress: Callable[[RunStatus], None] | None = None,
     known: Mapping[Task, Outcome] | None = None,
 ) -> Results:
-    """Run the trials that are missing in the folder, and write the table. `Results.draw` writes the figures.
+    """Run the trials that the folder lacks, and write the table. `Results.draw` writes the figures.
 
     Parameters
     ----------
     specification
         The experiment.
     folder
-        Folder of results. A folder of the same specification is continued; any other is refused.
+        Folder of results. A folder of the same specification is resumed; any other is refused.
     jobs
         Number of worker processes on this machine, each with one thread.
     scheduler
-        Address of a dask scheduler to use instead, such as ``tcp://10.0.0.1:8786``.
+        Address of a dask scheduler to use instead of local processes, such as ``tcp://10.0.0.1:8786``.
     table
         ``"csv"`` or ``"parquet"``.
     progress
         Called at the start and after every trial.
     known
-        Outcomes of trials that another experiment has in common with this one, see `common_trials`.
+        Outcomes of trials shared with another experiment; see `common_trials`.
 
     Examples
     --------
-    Worker processes import the script that calls `run`: in a script, put the call below ``if __name__ == "__main__":``.
+    Worker processes import the script that calls `run`. In a script, put the call below ``if __name__ == "__main__":``.
 
     >>> import numpy as np
     >>> import pairseek as ps

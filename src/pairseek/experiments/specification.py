@@ -1,7 +1,7 @@
 """Specification of a simulation experiment as immutable data, validated at construction.
 
-A *setting* holds the items, the response model of the search and the true response model. A *contender* is a strategy
-with a label. Every contender is run in every setting with every simulated user.
+A *setting* holds the items, the response model of the search and that of the simulated users. A *contender* is a
+strategy with a label. Every contender runs in every setting with every simulated user.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from pairseek.errors import InvalidParameter
 from pairseek.experiments.measures import MEASURES
 from pairseek.experiments.runs.part_records import default_label, part_record, strategy_record
 from pairseek.experiments.runs.plan import RunPlan
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.noise import NOISES, Noise
 from pairseek.model.priors import Prior, UniformBox
 from pairseek.model.responses import RESPONSES, Response
+from pairseek.model.spaces import Space
 from pairseek.pairs.strategies.base import Procedure, Utility
 from pairseek.posteriors.base import Posterior
 
 NAMED_DATA = ("food10k", "synthetic", "colours", "space")
-"""Names of built-in data; any other text is a file of items."""
+"""Names of built-in data; any other string is the path of an items file."""
 _PUBLISHED_FOR = ("food10k", "synthetic")
 _PRIOR_METHODS = ("box", "quadratic", "moments", "entropy_bits", "sample")
 
@@ -42,10 +43,11 @@ class ResponseSpec:
     name
         ``"logistic"``, or ``"probit"``: the paper's Gaussian noise.
     noise
-        ``"constant"``, ``"normalized"``, ``"decaying"``, or ``"best"``: the published one of highest likelihood.
+        ``"constant"``, ``"normalized"``, ``"decaying"``, or ``"best"`` for the published noise with the highest
+        likelihood.
     k
-        A number; ``"published"``: the constant that the authors fitted in this dimension (Food-10k and its synthetic
-        stand-in only); None: one that suits the prior's scale, as a search chooses it.
+        A number; ``"published"`` for the constant that the authors fitted in this dimension (Food-10k and its synthetic
+        stand-in only); or None for the default of a search, which suits the scale of the prior.
 
     Examples
     --------
@@ -67,7 +69,7 @@ class ResponseSpec:
             raise InvalidParameter(f"response.k is {self.k!r}: give a number, or 'published'")
         if self.noise == "best" and self.k != "published":
             raise InvalidParameter(
-                f"response.noise is 'best' and k is {self.k!r}: the best noise needs k = 'published'"
+                f"response.noise is 'best' and k is {self.k!r}: give k = 'published', or name the noise"
             )
         if self.k != "published":
             self.response(None)
@@ -86,28 +88,28 @@ Truth: TypeAlias = ResponseSpec | Response | Literal["matched", "noiseless"]
 
 @dataclass(frozen=True)
 class Setting:
-    """Items, prior, response model of the search, and response model of the simulated users.
+    """Items and prior, with the response models of the search and of the simulated users.
 
     Parameters
     ----------
     label
         Label in tables and figures; unique in a specification.
     data
-        ``"food10k"``, ``"synthetic"`` (a stand-in of its shape), ``"colours"``, ``"space"`` (the prior's box as a
-        continuous space), a file that `Items.from_file` reads, or `Items` or a `Space` themselves.
+        ``"food10k"``, ``"synthetic"`` (a stand-in with the shape of Food-10k), ``"colours"``, ``"space"`` (the prior's
+        box as a continuous space), a file that `Items.from_file` reads, or an `Items` or `Space` object.
     dimension
         Number of dimensions; required for ``"food10k"``, ``"synthetic"`` and ``"space"``, otherwise None.
     subsample
-        Number of items that are drawn at random for each user. None: all items.
+        Number of items drawn at random for each user. None: all items.
     scaled
         Whether to centre and scale the items by the paper's rule.
     prior
         Distribution of the users and prior of the search. None: the default prior of the items.
     response
-        Response model of the search: an `ResponseSpec`, or a response such as ``ps.Probit(1.0, lapse=0.1)``.
+        Response model of the search: a `ResponseSpec`, or a response such as ``ps.Probit(1.0, lapse=0.1)``.
     truth
-        Response model of the users: ``"matched"``, that of the search; ``"noiseless"``; an `ResponseSpec`; or any
-        response with known k and lapse, including one of another package.
+        Response model of the users: ``"matched"`` for the search's own, ``"noiseless"``, a `ResponseSpec`, or any
+        response with known k and lapse, including one from another package.
 
     Examples
     --------
@@ -161,7 +163,7 @@ class Setting:
     def _check_response(self) -> None:
         if not isinstance(self.response, ResponseSpec | Response):
             raise InvalidParameter(
-                f"response is {self.response!r}: give an ResponseSpec, or a response such as Logistic(1.5)"
+                f"response is {self.response!r}: give a ResponseSpec, or a response such as Logistic(1.5)"
             )
         if isinstance(self.response, Response):
             # The posteriors of a simulation evaluate compiled links, which exist for some responses only.
@@ -179,10 +181,10 @@ class Setting:
             _ = self.truth.constant, self.truth.lapse_rate
         elif not isinstance(self.truth, ResponseSpec):
             raise InvalidParameter(
-                f"truth is {self.truth!r}: give 'matched', 'noiseless', an ResponseSpec, or a response with a known k"
+                f"truth is {self.truth!r}: give 'matched', 'noiseless', a ResponseSpec, or a response with a known k"
             )
         elif self.truth.k is None:
-            raise InvalidParameter("truth.k is missing: a truth of its own needs a number, or 'published'")
+            raise InvalidParameter("truth.k is missing: give a number, or 'published'")
         for name in ("response", "truth"):
             part = getattr(self, name)
             if isinstance(part, ResponseSpec) and part.k == "published":
@@ -201,14 +203,14 @@ class Contender:
     Parameters
     ----------
     strategy
-        A strategy of pairseek or of another package; it must be a dataclass.
+        A strategy from pairseek or another package; it must be a dataclass.
     label
         Label in tables and figures. Empty: the name of the strategy.
     rate
-        Share of the pairs that are candidates, or ``"default"`` for the default of a search. None: that of the
+        Fraction of all pairs that are candidates, or ``"default"`` for the default of a search. None: the rate of the
         specification.
     posterior
-        Posterior of its search. None: that of the specification.
+        Posterior of the search. None: the posterior of the specification.
 
     Examples
     --------
@@ -243,20 +245,21 @@ class Specification:
     name, title
         Name in files, and title in reports.
     settings, strategies
-        Every strategy is run in every setting.
+        Settings and strategies; every strategy runs in every setting.
     rate
-        Share of the pairs that are candidates of a query, the paper's β. ``"default"`` or None: the default source of a
-        search.
+        Fraction of all pairs that are candidates for a query, the paper's β. ``"default"`` or None: the default source
+        of a search.
     samples
-        Number of `Particles` of the posterior. None: `EP`, unless ``posterior`` is given.
+        Number of `Particles` in the posterior. None: `EP`, unless ``posterior`` is given.
     repeats
         Whether a pair may be asked again at once, as in algorithm 1 of the paper. False: as late as possible, the
-        default of a search. It does not concern procedures, which have rules of their own.
+        default of a search. Procedures ignore it: they choose their own pairs.
     procedure_posterior
-        Whether the Bayesian posterior is inferred for procedures as well, which do not use it. False: measures of the
-        posterior are NaN for them, and their trials take a fraction of the time.
+        Whether to infer the Bayesian posterior for procedures too, although they do not use it. False: their measures
+        of the posterior are NaN, and their trials take a fraction of the time.
     posterior
-        Posterior of the search in place of ``samples``, one of another package as well; it must be a dataclass.
+        Posterior of the search, as an alternative to ``samples``; it must be a dataclass, and may come from another
+        package.
     queries
         Number of answers in a trial.
     trials
@@ -264,9 +267,9 @@ class Specification:
     metrics
         Names among `MEASURES`.
     every
-        Interval between measurements, in answers; the first and the last state are always measured.
+        Number of answers between two measurements; the first and last states are always measured.
     seed
-        Seed; all random numbers are derived from it and from the index of the trial.
+        Seed; all random numbers derive from it and the index of the trial.
 
     Examples
     --------
@@ -296,11 +299,9 @@ class Specification:
 
     def __post_init__(self) -> None:
         one_line(self.name, "name")
-        least_values = {"queries": 1, "trials": 1, "every": 1, "seed": 0} | (
-            {} if self.samples is None else {"samples": 2}
-        )
-        for name, least in least_values.items():
-            object.__setattr__(self, name, whole(getattr(self, name), name, least))
+        minimums = {"queries": 1, "trials": 1, "every": 1, "seed": 0} | ({} if self.samples is None else {"samples": 2})
+        for name, minimum in minimums.items():
+            object.__setattr__(self, name, whole(getattr(self, name), name, minimum))
         for name in ("repeats", "procedure_posterior"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidParameter(f"{name} is {getattr(self, name)!r}: give true or false")
@@ -317,14 +318,14 @@ class Specification:
             one_of(metric, "metrics", MEASURES)
         for name in ("settings", "strategies"):
             labels = [part.label for part in getattr(self, name)]
-            twice = next((label for label in labels if labels.count(label) > 1), None)
-            if twice is not None:
-                raise InvalidParameter(f"{name} has the label {twice!r} twice: use unique labels")
+            duplicate = next((label for label in labels if labels.count(label) > 1), None)
+            if duplicate is not None:
+                raise InvalidParameter(f"{name} has the label {duplicate!r} twice: use unique labels")
 
     def _check_posterior(self) -> None:
         if self.posterior is not None and self.samples is not None:
             raise InvalidParameter(
-                f"samples is {self.samples} and posterior is {self.posterior!r}: give one of the two"
+                f"samples is {self.samples} and posterior is {self.posterior!r}: give only one of them"
             )
         _check_posterior(self.posterior, "posterior")
 
@@ -352,14 +353,14 @@ class Specification:
         }
 
     def plan(self, items: tuple[Items | Space, ...]) -> RunPlan:
-        """Return the plan of all trials with these items, those of `load_items`."""
+        """Return the plan of all trials, given the items from `load_items`."""
         groups = tuple(setting.label for setting in self.settings)
         return RunPlan(groups, self.labels, self.trials, self.record(), self.identity(items))
 
     def identity(self, items: tuple[Items | Space, ...]) -> str:
-        """Return the SHA-256 of everything that a trial depends on, including the content of the items.
+        """Return the SHA-256 hash of everything that a trial depends on, including the content of the items.
 
-        The number of trials is excluded: trial i does not depend on it.
+        The number of trials is left out, because trial i does not depend on it.
         """
         record = {"model": MODEL_VERSION, **self.record()}
         for name in ("name", "title", "trials"):
@@ -374,7 +375,9 @@ def _rate(value: object, name: str) -> float | Literal["default"]:
     if value == "default":
         return "default"
     if not is_number(value) or not 0 < float(value) <= 1:  # type: ignore[arg-type]
-        raise InvalidParameter(f"{name} is {value!r}: give a share of all pairs, above 0 and up to 1, or 'default'")
+        raise InvalidParameter(
+            f"{name} is {value!r}: give a fraction of all pairs, above 0 and at most 1, or 'default'"
+        )
     return float(value)  # type: ignore[arg-type]
 
 
@@ -387,7 +390,7 @@ def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _answering_record(part: Truth) -> Any:
+def _response_record(part: Truth) -> Any:
     if isinstance(part, str):
         return part
     if isinstance(part, Response):
@@ -405,7 +408,7 @@ def _setting_record(setting: Setting) -> JSON:
             record[name] = getattr(setting, name)
     record["scaled"] = setting.scaled
     record["prior"] = "items" if setting.prior is None else part_record("prior", setting.prior)
-    record["response"], record["truth"] = _answering_record(setting.response), _answering_record(setting.truth)
+    record["response"], record["truth"] = _response_record(setting.response), _response_record(setting.truth)
     return record
 
 

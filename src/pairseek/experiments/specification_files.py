@@ -1,4 +1,4 @@
-"""Conversion of specifications from TOML and plain data, and to TOML."""
+"""Specifications as TOML files and plain data."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _FILES = (*TEXT_ENDINGS, ".parquet", ".npy", ".npz", ".mat")
 
 
 def read_specification(path: str | Path) -> Specification:
-    r"""Read a specification from a TOML file; data files and modules beside it are found.
+    r"""Read a specification from a TOML file; paths and modules in it are relative to its folder.
 
     Parameters
     ----------
     path
-        The file. Its stem is the name of the specification if the file has none.
+        The file. Its stem names the specification if the file gives no name.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def read_specification(path: str | Path) -> Specification:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidParameter(f"{path} cannot be read as TOML: {error}") from None
     record.setdefault("name", path.stem)
-    # Worker processes get the search path for modules too. The folder comes last, so it hides no installed module.
+    # Worker processes inherit `sys.path`. The folder goes last, so it hides no installed module.
     if (folder := str(path.parent.resolve())) not in sys.path:
         sys.path.append(folder)
     try:
@@ -60,14 +60,14 @@ def read_specification(path: str | Path) -> Specification:
 def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Specification:
     """Build a specification from plain data.
 
-    Fields of a setting at the top level are defaults for all settings; without ``settings`` they define the only one.
+    Setting fields at the top level are defaults for all settings; without ``settings``, they define a single setting.
 
     Parameters
     ----------
     record
-        The fields of the specification, as a TOML file has them.
+        The fields of the specification, as in a TOML file.
     folder
-        Folder of data files. None: the working directory.
+        Folder that paths of data files are relative to. None: the working directory.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
 
 def _tables(field: str, value: object) -> list[Mapping[str, Any]]:
     if not isinstance(value, list):
-        raise InvalidParameter(f"{field} is {value!r}: give a list, [[{field}]] in TOML")
+        raise InvalidParameter(f"{field} is {value!r}: give a list, written [[{field}]] in TOML")
     return [
         {"name": entry} if field == "strategies" and isinstance(entry, str) else table(entry, f"{field}[{i}]")
         for i, entry in enumerate(value)
@@ -138,20 +138,20 @@ def _data(value: object, folder: Path | None) -> str:
         return value
     if Path(value).suffix.lower() not in _FILES:
         raise InvalidParameter(
-            f"data is {value!r}: use {', '.join(NAMED_DATA)}, or a file that ends in {', '.join(_FILES)}"
+            f"data is {value!r}: use {', '.join(NAMED_DATA)}, or a file ending in {', '.join(_FILES)}"
             f"{suggestion(value, NAMED_DATA)}"
         )
     return value if folder is None or Path(value).is_absolute() else str(folder / value)
 
 
-# Settings that only a response has, not an `ResponseSpec`.
-_OF_RESPONSE = {"lapse", "reliability", "tie_width", "curvature"}
+# Fields of a `Response` that a `ResponseSpec` lacks.
+_RESPONSE_FIELDS = {"lapse", "reliability", "tie_width", "curvature"}
 
 
 def _response_spec(field: str, value: object) -> ResponseSpec | Response:
     record = table(value, field)
     own = set(record) - {f.name for f in fields(ResponseSpec)}
-    if ":" in str(record.get("name")) or own & _OF_RESPONSE or isinstance(record.get("k"), Mapping):
+    if ":" in str(record.get("name")) or own & _RESPONSE_FIELDS or isinstance(record.get("k"), Mapping):
         return part_from("response", {"name": "logistic", **record})  # type: ignore[no-any-return]
     known_fields(record, field, [f.name for f in fields(ResponseSpec)])
     try:
@@ -172,7 +172,7 @@ def _contender(record: Mapping[str, Any], where: str, queries: int) -> Contender
 
 
 def to_toml(specification: Specification) -> str:
-    """Return the specification as TOML, which `read_specification` reads back.
+    """Return the specification as TOML, in the form that `read_specification` reads.
 
     Examples
     --------

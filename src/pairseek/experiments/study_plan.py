@@ -1,4 +1,4 @@
-"""Number of questions that a study needs, from simulated users on the items of the study."""
+"""The number of questions a study needs, estimated with simulated users on its items."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ STRATEGIES = ("infogain", "epmv", "mcmv", "random")
 
 @dataclass(frozen=True)
 class RequiredAnswers:
-    """Number of questions that one strategy needs.
+    """The number of questions that a strategy needs.
 
     Attributes
     ----------
     strategy
         Label of the strategy.
-    half, most
+    half, nine_in_ten
         Number of questions after which the credible radius is below the target for half, and for nine in ten, of the
-        users; None if more questions than were simulated are needed.
+        users; None if that takes more questions than were simulated.
     reached
-        Share of the users who reached the target.
+        Fraction of the users who reached the target.
     radius
         (counts,) mean credible radius.
     error
@@ -49,7 +49,7 @@ class RequiredAnswers:
 
     strategy: str
     half: int | None
-    most: int | None
+    nine_in_ten: int | None
     reached: float
     radius: FloatArray
     error: FloatArray
@@ -57,7 +57,7 @@ class RequiredAnswers:
 
 @dataclass(frozen=True, eq=False)
 class StudyPlan:
-    """Result of a planning simulation.
+    """The result of a planning simulation.
 
     Attributes
     ----------
@@ -70,13 +70,13 @@ class StudyPlan:
     results
         Results of all trials.
     needs
-        One `RequiredAnswers` for each strategy.
-    fewest
-        Lower bound for any strategy on the number of answers to a mean squared error that matches the target
+        Required answers of each strategy.
+    lower_bound
+        Lower bound, for any strategy, on the number of answers until the mean squared error matches the target
         (Theorem 3.2).
-    enough
-        Upper bound on the mean number of answers of EPMV with free choice of the plane (Theorem 3.4); it is very large
-        unless answers have little noise. None where the theorem does not apply.
+    upper_bound
+        Upper bound on the mean number of answers that EPMV needs when it can choose any plane (Theorem 3.4). It is very
+        large unless the answers have little noise. None where the theorem does not apply.
     """
 
     items: Items
@@ -84,8 +84,8 @@ class StudyPlan:
     target: float
     results: Results
     needs: tuple[RequiredAnswers, ...]
-    fewest: int
-    enough: float | None
+    lower_bound: int
+    upper_bound: float | None
 
     def record(self) -> JSON:
         """Return the plan as plain data."""
@@ -98,12 +98,12 @@ class StudyPlan:
             "users": self.results.specification.trials,
             "questions": self.results.specification.queries,
             "seed": self.results.specification.seed,
-            "bounds": {"fewest": self.fewest, "enough": self.enough},
+            "bounds": {"fewest": self.lower_bound, "enough": self.upper_bound},
             "strategies": [
                 {
                     "strategy": need.strategy,
                     "half": need.half,
-                    "nine_in_ten": need.most,
+                    "nine_in_ten": need.nine_in_ten,
                     "reached": need.reached,
                     "answers": counts,
                     "mean_radius": need.radius.tolist(),
@@ -116,18 +116,18 @@ class StudyPlan:
 
 @dataclass(frozen=True)
 class PlanningInputs:
-    """Inputs of a planning simulation.
+    """The inputs of a planning simulation.
 
     Parameters
     ----------
     k, noise
-        Logistic response model of the users. None for k: the default of a search for these items.
+        Logistic response model of the users. None for k: the default of a search over these items.
     target
-        Target of the 95 % credible radius, in units of the items. None: half of the radius before the first answer.
+        Target of the 95 % credible radius, in units of the items. None: half the radius before the first answer.
     strategies
         Names of strategies.
     questions, users
-        Number of questions for each user, and number of users.
+        Number of questions per user, and number of users.
     scaled
         Whether to centre and scale the items by the paper's rule, with a uniform prior on [-1, 1]^d.
     seed
@@ -169,7 +169,7 @@ class PlanningInputs:
 
 def plan(
     items: Items,
-    question: PlanningInputs,
+    inputs: PlanningInputs,
     folder: Path,
     *,
     jobs: int = 1,
@@ -177,25 +177,25 @@ def plan(
     table: TableFormat = "csv",
     progress: Callable[[RunStatus], None] | None = None,
 ) -> StudyPlan:
-    """Simulate users, and count the questions that each strategy needs."""
-    specification = question.specification(items)
+    """Estimate the number of questions that each strategy needs, with simulated users."""
+    specification = inputs.specification(items)
     results = run(specification, folder, jobs=jobs, scheduler=scheduler, table=table, progress=progress)
-    shown = items.scaled() if question.scaled else items
+    shown = items.scaled() if inputs.scaled else items
     setting = specification.settings[0]
     prior = default_prior(shown) if setting.prior is None else setting.prior
     _, covariance = prior.moments(shown.d)
     response = setting.response_model(shown.d).for_spread(float(np.sqrt(np.trace(covariance) / shown.d)))
     start = float(results.trials("plan", specification.labels[0], "credible_radius")[:, 0].mean())
-    target = start / 2 if question.target is None else question.target
+    target = start / 2 if inputs.target is None else inputs.target
     needs = tuple(_need(results, label, target) for label in specification.labels)
-    # The variance in each direction of an isotropic normal belief with this 95 % radius.
+    # Variance per coordinate of an isotropic normal belief with this 95 % radius.
     variance = target**2 / float(scipy.stats.chi2.ppf(LEVEL, shown.d))
-    least = (i for i in range(100_000) if mse_lower_bound(i, prior, shown.d) <= shown.d * variance)
-    enough = None
-    # The bound holds only for a uniform prior.
+    answer_counts = (i for i in range(100_000) if mse_lower_bound(i, prior, shown.d) <= shown.d * variance)
+    upper = None
+    # Theorem 3.4 assumes a uniform prior.
     if isinstance(prior, UniformBox) and shown.d >= 2 and response.noise == "normalized" and response.constant > 0:
-        enough = stopping_time_bounds(variance, response.constant, prior, shown.d).upper
-    return StudyPlan(shown, response, target, results, needs, next(least), enough)
+        upper = stopping_time_bounds(variance, response.constant, prior, shown.d).upper
+    return StudyPlan(shown, response, target, results, needs, next(answer_counts), upper)
 
 
 def _need(results: Results, label: str, target: float) -> RequiredAnswers:
@@ -203,10 +203,12 @@ def _need(results: Results, label: str, target: float) -> RequiredAnswers:
     below = radius < target
     first = np.where(below.any(axis=1), results.counts[below.argmax(axis=1)], np.inf)
 
-    def share(part: float) -> int | None:
-        # The smallest count at which this share of the users had reached the target.
-        value = float(np.sort(first)[math.ceil(part * len(first)) - 1])
+    def count_for(fraction: float) -> int | None:
+        """Return the smallest count at which this fraction of the users had reached the target."""
+        value = float(np.sort(first)[math.ceil(fraction * len(first)) - 1])
         return int(value) if math.isfinite(value) else None
 
     error = np.sqrt(results.trials("plan", label, "squared_error").mean(axis=0))
-    return RequiredAnswers(label, share(0.5), share(0.9), float(np.isfinite(first).mean()), radius.mean(axis=0), error)
+    return RequiredAnswers(
+        label, count_for(0.5), count_for(0.9), float(np.isfinite(first).mean()), radius.mean(axis=0), error
+    )

@@ -1,7 +1,7 @@
-"""One trial: the search for one simulated user by one strategy, a pure function of specification and task.
+"""A trial: a strategy's search for one simulated user, as a pure function of specification and task.
 
-All strategies of a trial face the same user: the same point, and the same n-th answer when the same two items are asked
-for the n-th time. Settings with equal priors share their users.
+All strategies face the same users. A user has the same point for each of them, and gives the same n-th answer when the
+same two items are asked for the n-th time. Settings with equal priors share their users.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from pairseek.errors import Unsupported
 from pairseek.experiments.measures import MEASURES, Measure, MeasurementContext
 from pairseek.experiments.runs.plan import Outcome, Task
 from pairseek.experiments.specification import ResponseSpec, Setting, Specification
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.pairs.sources import Rest, SampledPairs
 from pairseek.pairs.strategies.base import Procedure, Utility
 from pairseek.posteriors import EP, Particles, Posterior
@@ -38,7 +39,7 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
     specification
         The experiment.
     task
-        Indices of setting (group), strategy (arm) and user (unit).
+        Indices of the setting (group), strategy (arm) and user (unit).
     items
         Items of the task's setting, from `load_items`.
 
@@ -62,9 +63,9 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
     items = _subsampled(items, setting.subsample, (*seeds, _SUBSAMPLE))
     search = _search(specification, task, items, _seed(*seeds, _SEARCH))
     inferred = not isinstance(search.posterior, _NotInferred)
-    place = search.prior.sample(1, items.d, np.random.default_rng(np.random.SeedSequence([*seeds, _POINT])))[0]
-    user = _PairedUser(SimulatedUser(place, _truth(setting, search.response), rng=_seed(*seeds, _ANSWERS)), items)
-    wanted = set(specification.counts)
+    point = search.prior.sample(1, items.d, np.random.default_rng(np.random.SeedSequence([*seeds, _POINT])))[0]
+    user = _PairedUser(SimulatedUser(point, _truth(setting, search.response), rng=_seed(*seeds, _ANSWERS)), items)
+    measured_counts = set(specification.counts)
     values: list[tuple[float, ...]] = []
     seconds: list[float] = []
     spent = 0.0
@@ -78,22 +79,20 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
         began = time.process_time()
         estimate = search.estimate()
         spent += time.process_time() - began
-        if answers in wanted:
+        if answers in measured_counts:
             context = MeasurementContext(items, estimate, user.user.point, (*seeds, _BATCHES))
-            values.append(
-                tuple(_measured(MEASURES[name], context, inferred=inferred) for name in specification.metrics)
-            )
+            values.append(tuple(_value(MEASURES[name], context, inferred=inferred) for name in specification.metrics))
             seconds.append(spent)
     return Outcome(task, tuple(values), tuple(seconds), search.answers)
 
 
-def _measured(measure: Measure, context: MeasurementContext, *, inferred: bool) -> float:
+def _value(measure: Measure, context: MeasurementContext, *, inferred: bool) -> float:
     return measure.of(context) if inferred or not measure.of_posterior else float("nan")
 
 
 @dataclass(frozen=True)
 class _NotInferred(BasePosterior):
-    """The prior in place of the posterior, for procedures, which neither ask nor estimate by it."""
+    """The prior in place of the posterior, for procedures, which ask and estimate without it."""
 
     name: ClassVar[str] = "not_inferred"
     infers_reliability: ClassVar[bool] = True
@@ -102,13 +101,13 @@ class _NotInferred(BasePosterior):
     uses_kernels: ClassVar[bool] = True
 
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
-        """Return the belief without any answer."""
+        """Return the belief before any answer."""
         nothing = Evidence(evidence.slopes[:0], evidence.offsets[:0], evidence.decided[:0])
         return EP().infer(nothing, prior, response)
 
 
 class _PairedUser:
-    """A simulated user who counts how often each pair was asked."""
+    """A simulated user with a count of how often each pair was asked."""
 
     def __init__(self, user: SimulatedUser, items: Items | Space) -> None:
         self.user = user
@@ -161,7 +160,7 @@ def _truth(setting: Setting, matched: Response) -> Response | None:
 def _subsampled(items: Items | Space, count: int | None, key: tuple[int, ...]) -> Items | Space:
     if count is None or count >= len(items.coordinates):
         return items
-    known = items._catalogue(Unsupported("a continuous Space has no items"))
-    rows = np.sort(np.random.default_rng(np.random.SeedSequence(key)).choice(known.n, size=count, replace=False))
-    ids = [known.ids[row] for row in rows]
-    return Items._unwarned(known.coordinates[rows], ids, appeal=known.appeal[rows])
+    catalogue = items._catalogue(Unsupported("a continuous Space has no items"))
+    rows = np.sort(np.random.default_rng(np.random.SeedSequence(key)).choice(catalogue.n, size=count, replace=False))
+    ids = [catalogue.ids[row] for row in rows]
+    return Items._unwarned(catalogue.coordinates[rows], ids, appeal=catalogue.appeal[rows])

@@ -1,1 +1,1 @@
-"""Figures of results with matplotlib, which is imported only when a figure is drawn."""
+"""Figures of results, drawn with matplotlib, which is imported on first use."""

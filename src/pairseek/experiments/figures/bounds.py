@@ -1,4 +1,4 @@
-"""Figure of simulations and the paper's bounds: stopping time of EPMV (Theorem 3.4), least MSE (Theorem 3.2)."""
+"""Figure of simulations with the paper's bounds on EPMV's stopping time (Theorem 3.4) and on MSE (Theorem 3.2)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
 from pairseek.model.priors import UniformBox
 
 EPMV = "EPMV"
-CEILING = 1e4
+MAX_DRAWN_BOUND = 1e4
 """Upper bounds above this number of answers are uninformative and not drawn."""
 
 
 def stopping_times(results: Results, setting: str, volumes: FloatArray) -> FloatArray:
-    """Return the (volumes, trials) first count with a smaller posterior volume; NaN where none was reached."""
+    """Return the (volumes, trials) first count with a smaller posterior volume; NaN where there is none."""
     volume = results.trials(setting, EPMV, "posterior_volume")
     below = volume[None] < volumes[:, None, None]
     first = np.where(below.any(axis=2), results.counts[below.argmax(axis=2)], np.nan)
@@ -25,14 +25,14 @@ def stopping_times(results: Results, setting: str, volumes: FloatArray) -> Float
 
 
 def thresholds(results: Results, setting: str) -> FloatArray:
-    """Return decreasing posterior volumes, from that of the prior to the last that every trial reached."""
+    """Return decreasing posterior volumes, from just below the prior's to the smallest that every trial reached."""
     volume = results.trials(setting, EPMV, "posterior_volume")
     start, end = float(volume[:, 0].mean()), float(volume.min(axis=1).max())
     return np.asarray(np.geomspace(0.9 * start, 1.05 * end, 40))
 
 
 def draw_bounds(results: Results, *, lag: int = 0) -> NamedFigure:
-    """Draw the stopping time with its bounds (top) and MSE with its lower bound (bottom), a column per setting."""
+    """Draw the stopping time with its bounds (top) and MSE with its lower bound (bottom), a column for each setting."""
     settings = results.specification.settings
     figure, axes = canvas(3.5 * len(settings) + 2.2, 6.2, 2, len(settings))
     for column, setting in enumerate(settings):
@@ -42,10 +42,10 @@ def draw_bounds(results: Results, *, lag: int = 0) -> NamedFigure:
     axes[len(settings)].set_ylabel("MSE")
     legend_outside(figure, axes[0], axes[len(settings)], over="users")
     caption = (
-        "Above: answers that EPMV needs until the posterior volume is below ε (mean with one standard error), between "
-        "the lower bound, which holds for any strategy, and the upper bound for EPMV, in a continuous space with "
-        f"little noise. Upper bounds above {CEILING:,.0f} answers are left out. Below: mean squared error, and the "
-        "least that any strategy can have."
+        "Above: answers that EPMV needs until the posterior volume is below ε (mean with one standard error), with "
+        "the lower bound for any strategy and the upper bound for EPMV, in a continuous space with little noise. Upper "
+        f"bounds above {MAX_DRAWN_BOUND:,.0f} answers are left out. Below: mean squared error, with the lower bound "
+        "for any strategy."
     )
     return NamedFigure("bounds", caption, figure)
 
@@ -67,7 +67,7 @@ def _stopping(axes: object, results: Results, setting: Setting) -> None:
     k = setting.response_model(d).constant
     bounds = [stopping_time_bounds(float(v), k, _box(setting), d) for v in volumes]
     lower, upper = np.array([b.lower for b in bounds]), np.array([b.upper for b in bounds])
-    upper[upper > CEILING] = np.nan
+    upper[upper > MAX_DRAWN_BOUND] = np.nan
     axes.plot(volumes, upper, color=INK, linestyle=(0, (5, 1.6)), linewidth=1.2, label="upper bound for EPMV")
     axes.plot(volumes, mean, color=COLOURS[EPMV], linewidth=1.6, label="EPMV, simulated")
     axes.fill_between(volumes, mean - error, mean + error, color=COLOURS[EPMV], alpha=0.2, linewidth=0)
@@ -100,10 +100,10 @@ def _error(axes: object, results: Results, setting: Setting, lag: int) -> None:
         name = "_" if label == EPMV else f"{label}, simulated"
         axes.plot(counts, mean, color=line.colour, linestyle=line.dash, linewidth=1.5, label=name)
         axes.fill_between(counts, mean - error, mean + error, color=line.colour, alpha=0.18, linewidth=0)
-    least = [mse_lower_bound(max(int(count) - lag, 0), _box(setting), d) for count in counts]
-    axes.plot(counts, least, color=INK, linestyle=(0, (1.2, 1.4)), linewidth=1.4)
-    axes.fill_between(counts, least, np.min(least) / 3, color=FAINT, alpha=0.12, linewidth=0)
+    bound = [mse_lower_bound(max(int(count) - lag, 0), _box(setting), d) for count in counts]
+    axes.plot(counts, bound, color=INK, linestyle=(0, (1.2, 1.4)), linewidth=1.4)
+    axes.fill_between(counts, bound, np.min(bound) / 3, color=FAINT, alpha=0.12, linewidth=0)
     axes.set_yscale("log")
     axes.set_xlim(0, int(counts[-1]))
-    axes.set_ylim(bottom=float(np.min(least)) / 3)
+    axes.set_ylim(bottom=float(np.min(bound)) / 3)
     axes.set_xlabel("answers")

@@ -1,4 +1,4 @@
-"""Figures of metrics against the number of answers: mean and standard error, one panel for each setting."""
+"""Figures of metrics against the number of answers, with mean and standard error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel that shows one metric in one setting."""
+    """A panel with one metric in one setting."""
 
     setting: str
     metric: str
@@ -28,7 +28,7 @@ class Panel:
 def draw_panels(
     results: Results, panels: Sequence[Panel], *, name: str, caption: str, columns: int = 2, lag: int = 0
 ) -> NamedFigure:
-    """Draw panels in rows with one legend; panels with the same metric share their scale."""
+    """Draw panels in rows with one legend; panels of the same metric share their scale."""
     rows = -(-len(panels) // columns)
     figure, axes = canvas(4.1 * columns + 1.5, 3.1 * rows + 0.2, rows, columns)
     for axis, panel in zip(axes, panels, strict=False):
@@ -63,7 +63,7 @@ def _panel(axes: Axes, results: Results, panel: Panel, lag: int) -> None:
             label=label,
         )
         axes.fill_between(counts, mean - error, mean + error, color=line.colour, alpha=0.16, linewidth=0)
-        # A band that reaches towards 0, as with few users, must not stretch a logarithmic scale.
+        # With few users a band can reach towards 0, which must not stretch a logarithmic scale.
         lowest = min(lowest, float(np.maximum(mean - error, 0.7 * mean).min()))
         highest = max(highest, float((mean + error).max()))
     axes.set_title(panel.title)
@@ -88,7 +88,7 @@ def _same_limits(axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
 
 
 def draw_all(results: Results, *, lag: int = 0) -> list[NamedFigure]:
-    """Draw a figure for each setting with a panel for each metric."""
+    """Draw a figure for each setting, with a panel for each metric."""
     drawings = []
     for index, setting in enumerate(results.specification.settings):
         panels = [Panel(setting.label, metric, MEASURES[metric].title) for metric in results.specification.metrics]

@@ -1,4 +1,4 @@
-"""Figures of MSE and of the triplet error of embeddings against the number of dimensions."""
+"""Figures of MSE and of triplet error against the number of dimensions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def draw_dimensions(
     results: Results, *, noises: tuple[str, ...], answers: tuple[int, ...], lag: int = 0
 ) -> NamedFigure:
-    """Draw MSE against dimension: a row for each number of answers, a column for each noise, with error bars."""
+    """Draw MSE with error bars against dimension: a row for each number of answers, a column for each noise."""
     figure, axes = canvas(3.3 * len(noises) + 1.5, 2.9 * len(answers), len(answers), len(noises))
     for row, count in enumerate(answers):
         for column, noise in enumerate(noises):
@@ -63,7 +63,7 @@ def _panel(panel: Axes, results: Results, noise: str, count: int, lag: int) -> N
 
 
 def draw_triplet_error(measured: Mapping[int, float] | None = None) -> NamedFigure:
-    """Draw the share of triplets that an embedding violates: as published, and as measured on given triplets."""
+    """Draw the triplet error of the embeddings, as published and, if given, as measured."""
     figure, (axes,) = canvas(6.6, 3.4)
     dimensions = food10k_dimensions()
     published = [food10k_facts(d).triplet_error for d in dimensions]
@@ -84,5 +84,5 @@ def draw_triplet_error(measured: Mapping[int, float] | None = None) -> NamedFigu
     axes.set_xticks(dimensions)
     axes.set_ylim(bottom=0)
     legend_outside(figure, axes)
-    caption = "Triplet error of the Food-10k embeddings: the share of training triplets that they get wrong."
+    caption = "Triplet error of the Food-10k embeddings: the fraction of training triplets that they violate."
     return NamedFigure("triplet-error", caption, figure)

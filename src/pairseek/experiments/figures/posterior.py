@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 ANSWERS = 12
 K = 8.0
-"""Noise constant at which the posterior shows the cell of the answers with blurred borders."""
-_POINT = (0.35, -0.3)
-_SIDE = 241
+"""Noise constant for which the posterior looks like the cell of the answers with blurred edges."""
+_USER_POINT = (0.35, -0.3)
+_GRID_SIDE = 241
 _FRAMES_PER_SECOND = 1.5
-_SHADE = "#0072B2"
-_WRONG = "#D55E00"
+_POSTERIOR_COLOUR = "#0072B2"
+_WRONG_COLOUR = "#D55E00"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +43,9 @@ class Example:
     normals, thresholds
         (m, 2) and (m,) planes, oriented towards the winner.
     estimates
-        (m + 1, 2) estimates after 0, 1, ... answers.
+        (m + 1, 2) estimates after 0, 1, ..., m answers.
     log_density
-        (m + 1, side, side) log density of the posterior, up to a constant, by rows of the second coordinate.
+        (m + 1, side, side) log density of the posterior up to a constant; rows run along the second coordinate.
     """
 
     point: FloatArray
@@ -55,18 +55,18 @@ class Example:
     log_density: FloatArray
 
     @property
-    def right(self) -> FloatArray:
-        """(m,) whether each answer equals the noiseless one."""
+    def correct(self) -> FloatArray:
+        """(m,) whether each answer agrees with the noiseless answer."""
         return np.asarray(self.normals @ self.point >= self.thresholds)
 
 
 def _grid() -> FloatArray:
-    axis = np.linspace(-1, 1, _SIDE)
+    axis = np.linspace(-1, 1, _GRID_SIDE)
     return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 
 
 def example(items: Items, *, answers: int = ANSWERS, seed: int = 5) -> Example:
-    """Simulate a search by InfoGain for a fixed point, with normalized noise."""
+    """Simulate an InfoGain search for a fixed user point, with normalized noise."""
     response = Logistic(K, "normalized")
     search = Search(
         items,
@@ -76,7 +76,7 @@ def example(items: Items, *, answers: int = ANSWERS, seed: int = 5) -> Example:
         candidates=SampledPairs(count=20_000),
         rng=seed,
     )
-    user = SimulatedUser(_POINT, response, rng=seed)
+    user = SimulatedUser(_USER_POINT, response, rng=seed)
     grid = _grid()
     logs, estimates, planes = [np.zeros(len(grid))], [search.estimate().point], []
     for _ in range(answers):
@@ -84,19 +84,18 @@ def example(items: Items, *, answers: int = ANSWERS, seed: int = 5) -> Example:
         winner = user.answer(items, query)
         search.tell(query, winner=winner)
         loser = query.right if winner == query.left else query.left
-        ends = (items.coordinates[[items.index(side)]] for side in (winner, loser))
-        first, second = ends
+        first, second = (items.coordinates[[items.index(side)]] for side in (winner, loser))
         planes.append(hyperplanes(first, second))
         slopes, offsets = response.planes(first, second)
         logs.append(logs[-1] + response.log_probability(grid @ slopes[0] + offsets[0]))
         estimates.append(search.estimate().point)
     normals, thresholds = (np.concatenate(parts) for parts in zip(*planes, strict=True))
-    density = np.array(logs).reshape(answers + 1, _SIDE, _SIDE)
+    density = np.array(logs).reshape(answers + 1, _GRID_SIDE, _GRID_SIDE)
     return Example(user.point, normals, thresholds, np.array(estimates), density)
 
 
 def draw_posterior(shown: Example) -> NamedFigure:
-    """Draw the cell of noiseless answers (left), and noisy answers with their posterior (right)."""
+    """Draw the cell of the noiseless answers (left), and the noisy answers with their posterior (right)."""
     figure, (left, right) = canvas(8.4, 4.5, 1, 2)
     count = len(shown.normals)
     _cell(left, shown)
@@ -105,7 +104,7 @@ def draw_posterior(shown: Example) -> NamedFigure:
     _density(right, shown.log_density[-1])
     _planes(right, shown, count, wrong=True)
     _mark(right, shown.estimates[-1], "+", INK, 110, 2.0)
-    errors = int(np.sum(~np.asarray(shown.right, dtype=bool)))
+    errors = int(np.sum(~np.asarray(shown.correct, dtype=bool)))
     right.set_title(f"noisy answers: a posterior ({errors} of {count} wrong)")
     for axes in (left, right):
         _frame(axes, shown.point)
@@ -119,22 +118,24 @@ def draw_posterior(shown: Example) -> NamedFigure:
 def _cell(axes: Axes, shown: Example) -> None:
     from matplotlib.colors import ListedColormap
 
-    sides = np.where(np.asarray(shown.right, dtype=bool), 1.0, -1.0)
-    inside = np.all((_grid() @ shown.normals.T - shown.thresholds) * sides >= 0, axis=1).reshape(_SIDE, _SIDE)
-    axes.contourf(*_axes(), inside.astype(float), levels=[0.5, 1.5], cmap=ListedColormap([_SHADE]), alpha=0.45)
+    sides = np.where(np.asarray(shown.correct, dtype=bool), 1.0, -1.0)
+    inside = np.all((_grid() @ shown.normals.T - shown.thresholds) * sides >= 0, axis=1).reshape(_GRID_SIDE, _GRID_SIDE)
+    axes.contourf(
+        *_axes(), inside.astype(float), levels=[0.5, 1.5], cmap=ListedColormap([_POSTERIOR_COLOUR]), alpha=0.45
+    )
 
 
 def _density(axes: Axes, log_density: FloatArray) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    shades = LinearSegmentedColormap.from_list("posterior", ["#ffffff", "#9cc6e3", _SHADE, "#08306b"])
+    shades = LinearSegmentedColormap.from_list("posterior", ["#ffffff", "#9cc6e3", _POSTERIOR_COLOUR, "#08306b"])
     weights = np.exp(log_density - log_density.max())
     top = 1.0 if np.ptp(weights) > 0 else 3.0
     axes.imshow(weights, origin="lower", extent=(-1, 1, -1, 1), cmap=shades, vmin=0, vmax=top, interpolation="bilinear")
 
 
 def _axes() -> tuple[FloatArray, FloatArray]:
-    axis = np.linspace(-1, 1, _SIDE)
+    axis = np.linspace(-1, 1, _GRID_SIDE)
     return axis, axis
 
 
@@ -144,10 +145,10 @@ def _planes(axes: Axes, shown: Example, count: int, *, wrong: bool) -> None:
         foot = normal * threshold / (normal @ normal)
         along = 4.0 * np.array([-normal[1], normal[0]]) / np.linalg.norm(normal)
         ends = np.stack([foot - along, foot + along])
-        mistaken = wrong and not shown.right[index]
+        mistaken = wrong and not shown.correct[index]
         axes.plot(
             *ends.T,
-            color=_WRONG if mistaken else INK,
+            color=_WRONG_COLOUR if mistaken else INK,
             linewidth=1.3 if mistaken else 0.8,
             linestyle="--" if mistaken else "-",
             alpha=0.9 if mistaken else 0.55,
@@ -191,4 +192,4 @@ def animate(shown: Example, folder: Path) -> SavedFigure:
                 writer.grab_frame()
     except OSError as error:
         raise InvalidFile(f"cannot write {path}: {error.strerror or error}") from error
-    return SavedFigure("figure1-animation", "The same, answer by answer.", (path,))
+    return SavedFigure("figure1-animation", "Figure 1, answer by answer.", (path,))

@@ -9,7 +9,7 @@ from pairseek.experiments.results import Results
 
 
 def draw_speed(results: Results, *, lag: int = 0) -> NamedFigure:
-    """Draw a panel for each setting; each curve runs over the answers, from the first one."""
+    """Draw a panel for each setting; each curve begins at the first answer."""
     specification = results.specification
     settings = specification.settings
     figure, axes = canvas(3.5 * len(settings) + 2.0, 3.3, 1, len(settings))
@@ -43,6 +43,6 @@ def draw_speed(results: Results, *, lag: int = 0) -> NamedFigure:
     total = max(float(np.max(results.time(s.label, label))) for s in settings for label in specification.labels)
     caption = (
         f"Mean squared error against cumulative processor time, {specification.queries} answers, one thread; the "
-        f"slowest curve ends at {total:.1f} s. Marks at every 20 answers. Error bars are omitted, as in the paper."
+        f"slowest curve ends at {total:.1f} s. Markers every 20 answers. Error bars are omitted, as in the paper."
     )
     return NamedFigure("speed", caption, figure)

@@ -1,1 +1,1 @@
-"""Batches of runs: plan, runner, journal, worker processes, figure style and HTML report."""
+"""Batches of runs: plan, runner, journal, worker processes and cluster."""

@@ -16,15 +16,15 @@ WORKER_SECONDS = 30
 
 
 def on_cluster(work: Work, pending: list[Task], take: Callable[[Outcome], None], *, address: str) -> None:
-    """Run the tasks on the cluster of this scheduler and pass each outcome to ``take`` as it arrives.
+    """Run the tasks on the cluster of a scheduler, and pass each outcome to ``take`` as it arrives.
 
-    The scheduler reruns a task whose worker is lost; each outcome is passed on once.
+    The scheduler reruns tasks of lost workers; each outcome is still passed on only once.
     """
     client = _client(address)
     try:
         _await_workers(client, address)
         name = secrets.token_hex(8)
-        # Submitted as a task, so that the scheduler restores it when the worker that held it is lost.
+        # The work is itself a task, so the scheduler restores it when the worker that held it is lost.
         shared = client.submit(_identity, work, key=f"pairseek-work-{name}")
         futures = {
             client.submit(prepare_and_perform, shared, task, name, key=f"pairseek-{name}-{i}"): task
@@ -48,7 +48,7 @@ def _collect(client: Any, work: Work, futures: dict[Any, Task], take: Callable[[
                 f"{work.describe(task)} lost its worker several times, possibly because memory ran out: run the "
                 f"same command again; finished trials are kept"
             ) from None
-        except Exception as error:  # any exception of a task is reported with the name of the task
+        except Exception as error:  # report any exception with the name of its task
             raise PairseekError(describe_failure(work, task, error)) from error
         take(outcome)
         future.release()
@@ -59,7 +59,7 @@ def _client(address: str) -> Any:
         import distributed
     except ModuleNotFoundError:
         raise MissingExtra("a scheduler", "cluster") from None
-    # This module reports lost connections and workers itself.
+    # Lost connections and workers are reported here.
     logging.getLogger("distributed").setLevel(logging.ERROR)
     try:
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

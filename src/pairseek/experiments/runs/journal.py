@@ -1,9 +1,9 @@
 """Crash-safe folder of results.
 
-``trials.jsonl`` is the journal: one line with a checksum for each finished task, flushed to disk before the next one is
-accepted. A truncated line is dropped and its task run again. Tables are written from the journal when all tasks are
-done, in the order of the plan and not in that of completion, so that they do not depend on interruptions or on the
-machines that were used. Durations are stored in a separate file.
+The journal, ``trials.jsonl``, has a line with a checksum for each finished task, flushed to disk before the next task
+is accepted. A truncated line is dropped and its task runs again. When all tasks are done, tables are written from the
+journal in the order of the plan rather than of completion, so they do not depend on interruptions or on the machines
+used. Durations go to a separate file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pairseek.experiments.runs.toml import to_toml
 
 try:
     import fcntl
-except ImportError:  # not a Unix system: two runs in one folder are not detected
+except ImportError:  # not a Unix system: concurrent runs in a folder are not detected
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = "pairseek results"
@@ -37,7 +37,7 @@ JOURNAL, RUN, SPECIFICATION = "trials.jsonl", "run.json", "specification.toml"
 
 
 def write_result(path: Path, content: str | bytes) -> None:
-    """Write a file of results atomically; a failure says that finished runs are not lost."""
+    """Write a file of results atomically; an error message says that finished runs are kept."""
     try:
         write_atomically(path, content)
     except OSError as error:
@@ -48,7 +48,7 @@ _KEPT = "finished trials are kept: run the same command again to resume"
 
 
 class ResultsFolder:
-    """The journal of a run, open for writing; create it with `opened`."""
+    """The journal of a run, open for writing; use `opened` to create it."""
 
     def __init__(self, path: Path, plan: RunPlan, run: JSON, journal: BinaryIO) -> None:
         self.path = path
@@ -60,7 +60,7 @@ class ResultsFolder:
     @classmethod
     @contextlib.contextmanager
     def opened(cls, path: Path, plan: RunPlan) -> Iterator[ResultsFolder]:
-        """Create a folder or continue one; a folder of another specification is refused."""
+        """Create a folder or resume an existing one; refuse a folder of another specification."""
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -73,7 +73,7 @@ class ResultsFolder:
             yield folder
 
     def add(self, outcome: Outcome) -> None:
-        """Append the outcome of a task; it is on disk when this returns."""
+        """Append the outcome of a task, and return once it is on disk."""
         try:
             self._journal.write(_line(outcome))
             self._journal.flush()
@@ -120,14 +120,12 @@ class ResultsFolder:
 
 
 def _run_record(path: Path, plan: RunPlan) -> JSON:
-    """Return the content of `run.json`, or a new record for an empty folder; refuse other folders."""
+    """Return the content of `run.json`, or a new record for an empty folder; refuse any other folder."""
     file = path / RUN
     if not file.exists():
         others = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
         if others:
-            raise InvalidParameter(
-                f"the folder {path} holds {others[0]!r} and no results: name an empty or a new folder"
-            )
+            raise InvalidParameter(f"the folder {path} holds {others[0]!r} and no results: name an empty or new folder")
         return {"format": FORMAT, "pairseek": __version__, "identity": plan.identity, "sessions": []}
     try:
         run: JSON = json.loads(file.read_text(encoding="utf-8"))
@@ -141,13 +139,13 @@ def _run_record(path: Path, plan: RunPlan) -> JSON:
         )
     if version != __version__:
         raise InvalidParameter(
-            f"the folder {path} was created by pairseek {version}, this is {__version__}: name another folder, so "
-            f"that results of two versions do not mix"
+            f"the folder {path} was created by pairseek {version}, this is {__version__}: name another folder, to keep "
+            f"the results of two versions apart"
         )
     if before > plan.units:
         raise InvalidParameter(
-            f"the folder {path} is for {before} trials, {plan.units} were requested: request at least as many, "
-            f"or name another folder"
+            f"the folder {path} is for {before} trials, {plan.units} were requested: request at least {before}, or "
+            f"name another folder"
         )
     return run
 
@@ -178,7 +176,7 @@ def _line(outcome: Outcome) -> bytes:
 
 
 def _outcome(line: bytes) -> Outcome | None:
-    """Parse a line of the journal; None if the line is damaged or truncated."""
+    """Parse a line of the journal; return None if it is damaged or truncated."""
     checksum, _, text = line.removesuffix(b"\n").partition(b" ")
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
         return None
@@ -187,13 +185,13 @@ def _outcome(line: bytes) -> Outcome | None:
 
 
 def read_journal(path: Path) -> dict[Task, Outcome]:
-    """Return the finished tasks of a journal."""
+    """Return the outcomes of the finished tasks in a journal."""
     try:
         lines = path.read_bytes().splitlines(keepends=True)
     except OSError as error:
         raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from None
-    found = (_outcome(line) for line in lines)
-    return {outcome.task: outcome for outcome in found if outcome is not None}
+    outcomes = map(_outcome, lines)
+    return {outcome.task: outcome for outcome in outcomes if outcome is not None}
 
 
 def _processor() -> str:

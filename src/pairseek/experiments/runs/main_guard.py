@@ -1,4 +1,4 @@
-"""Check that a script which starts worker processes has a main guard."""
+"""Check for a main guard in scripts that start worker processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def require_main_guard() -> None:
     """Raise an error if worker processes would run the calling script again.
 
     A worker imports the script that started it. Without ``if __name__ == "__main__":`` it would reach the call that
-    starts the workers. Scripts that cannot be read, and interactive sessions, which workers do not import, pass.
+    starts workers. Unreadable scripts pass, as do interactive sessions, which workers do not import.
     """
     module = sys.modules.get("__main__")
     path = getattr(module, "__file__", None)
@@ -34,7 +34,7 @@ def require_main_guard() -> None:
 
 
 def _line_of(path: str) -> int | None:
-    """Return the line of the script that is being executed, or None if the call does not come from it."""
+    """Return the line of the script that is being executed; None if the call does not come from the script."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         code = frame.f_code
@@ -45,7 +45,7 @@ def _line_of(path: str) -> int | None:
 
 
 def _is_guarded(path: Path, line: int) -> bool:
-    """Return whether a condition on the name of the module stands at or before the line."""
+    """Return whether the script tests the name of the module at or before the line."""
     try:
         script = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""Names and records of parts: pairseek's own by name, and those of other modules as ``module:Class``."""
+"""Names and records of parts: pairseek's own by name, parts of other modules as ``module:Class``."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from pairseek.search import serialization
 
 
 def default_label(strategy: Utility | Procedure) -> str:
-    """Return the label as the paper writes it: InfoGain, GaussCloud-4, ActRank-3."""
+    """Return the label in the paper's notation: InfoGain, GaussCloud-4, ActRank-3."""
     number, name = strategy_of(strategy).label_number, type(strategy).__name__
     return name if number is None else f"{name}-{number}"
 
 
 def strategy_record(strategy: Utility | Procedure) -> JSON:
-    """Return name and parameters of a strategy as plain data."""
+    """Return the name and parameters of a strategy as plain data."""
     return part_record("strategy", strategy)
 
 
 def part_record(kind: str, part: object) -> JSON:
-    """Return name and parameters of a part as plain data, for a kind of `serialization.parts_by_name`."""
+    """Return the name and parameters of a part as plain data; the kinds are those of `serialization.parts_by_name`."""
     record = {key: value for key, value in serialization.encode(part).items() if value is not None}
-    made = type(part)
-    if serialization.parts_by_name(kind).get(record["name"]) is not made:
-        record["name"] = f"{made.__module__}:{made.__qualname__}"
+    cls = type(part)
+    if serialization.parts_by_name(kind).get(record["name"]) is not cls:
+        record["name"] = f"{cls.__module__}:{cls.__qualname__}"
     return record
 
 
 def part_from(kind: str, record: Mapping[str, Any]) -> Any:
-    """Build the part of a record of `part_record`."""
+    """Build the part from a record by `part_record`."""
     name = str(record.get("name"))
     if ":" not in name:
         return serialization.decode(kind, record)
@@ -44,7 +44,7 @@ def part_from(kind: str, record: Mapping[str, Any]) -> Any:
 
 
 def strategy_from(record: Mapping[str, Any], queries: int) -> Utility | Procedure:
-    """Build the strategy of a record; ``queries`` is the number of answers for strategies that need it."""
+    """Build a strategy from its record; ``queries`` is the number of answers for strategies that plan ahead."""
     if record.get("name") == "gausscloud":
         record = {"answers": queries, **record}
     strategy: Utility | Procedure = part_from("strategy", record)
@@ -57,6 +57,6 @@ def _imported(kind: str, name: str) -> Any:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidParameter(
-            f"the {kind} {name!r} cannot be imported ({error}): give module:Class of a module that is installed, or "
-            f"that is in the folder of the specification"
+            f"the {kind} {name!r} cannot be imported ({error}): give module:Class, where the module is installed or "
+            f"in the folder of the specification"
         ) from None

@@ -17,14 +17,13 @@ _ERRORS = (pickle.PicklingError, AttributeError, TypeError, ValueError)
 def pickled(work: WorkOf[object]) -> bytes:
     """Return the pickled work.
 
-    Workers import classes by name. Classes of a notebook or an interactive session (module ``__main__`` without a
-    file) and classes defined inside functions cannot be imported; they are pickled by value if cloudpickle is
-    installed.
+    Workers import classes by name. That is impossible for classes defined inside functions, in a notebook or in an
+    interactive session (module ``__main__`` without a file); these are pickled by value if cloudpickle is installed.
 
     Raises
     ------
     InvalidParameter
-        If the work cannot be pickled; the message names the reason.
+        If the work cannot be pickled; the message says why.
     """
     try:
         data = pickle.dumps(work)
@@ -35,19 +34,19 @@ def pickled(work: WorkOf[object]) -> bytes:
 
 
 def _interactive_names(data: bytes) -> list[str]:
-    """Return the names that the pickle refers to in a ``__main__`` module that workers cannot import."""
+    """Return the names in the pickle from a ``__main__`` module that workers cannot import."""
     main = sys.modules["__main__"]
     if getattr(main, "__file__", None) is not None or getattr(main, "__spec__", None) is not None:
         return []
     reader = _NameReader(io.BytesIO(data))
-    # A pickle that cannot be read here fails in the worker as well, which reports it with the name of the task.
+    # An unreadable pickle fails in the worker too, which reports it with the name of the task.
     with contextlib.suppress(Exception):
         reader.load()
     return reader.names
 
 
 class _NameReader(pickle.Unpickler):
-    """Unpickler that collects the names of the ``__main__`` module."""
+    """Unpickler that collects names from the ``__main__`` module."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)

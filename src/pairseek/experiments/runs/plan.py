@@ -1,7 +1,7 @@
-"""Plan of a batch of runs: groups, arms and units, and the tasks and outcomes that they give.
+"""Plan of a batch of runs: groups, arms and units, with their tasks and outcomes.
 
-Every arm is run on every unit of every group. In a simulation a group is a setting, an arm is a strategy and a unit is
-a simulated user; in an evaluation they are a split, a way to ask and predict, and a person.
+Every arm runs on every unit of every group. In a simulation, a group is a setting, an arm is a strategy and a unit is a
+simulated user. In an evaluation, they are a split, a way to ask and predict, and a person.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class RunPlan:
     Attributes
     ----------
     groups, arms
-        Labels.
+        Labels of the groups and arms.
     units
         Number of units in each group.
     record
-        The specification as plain data; it is stored beside the results.
+        The specification as plain data; it is stored next to the results.
     identity
         Hash of everything that an outcome depends on, except the number of units.
     """
@@ -36,7 +36,7 @@ class RunPlan:
     identity: str
 
     def tasks(self) -> list[Task]:
-        """Return all tasks, those of the first unit first."""
+        """Return all tasks, ordered by unit."""
         return [
             Task(group, arm, unit)
             for unit in range(self.units)
@@ -52,11 +52,11 @@ class Task:
     Attributes
     ----------
     group
-        Index of the setting or the split.
+        Index of the setting or split.
     arm
-        Index of the strategy or the way.
+        Index of the strategy or arm.
     unit
-        Index of the simulated user or the person.
+        Index of the simulated user or person.
 
     Examples
     --------
@@ -72,19 +72,19 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one task.
+    """The result of a task.
 
     Attributes
     ----------
     task
         The task.
     values
-        One row for each number of answers at which the plan measures, one column for each measure.
+        (counts, measures): a row for each answer count at which the plan measures.
     seconds
-        Cumulative time spent on asking and estimating, at each of these numbers of answers.
+        Cumulative time spent on asking and estimating, at each of these answer counts.
     asked
-        Number of questions asked; fewer than planned if a procedure had nothing more to ask. Its last estimate is then
-        repeated in the remaining rows.
+        Number of questions asked; fewer than planned if a procedure ran out of questions. The remaining rows then
+        repeat its last estimate.
 
     Examples
     --------
@@ -105,7 +105,7 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class WorkOf(Protocol[Result_co]):
-    """Everything that a worker needs to perform tasks; it is pickled and sent once to each worker."""
+    """Everything a worker needs to perform tasks; it is pickled and sent to each worker once."""
 
     def begin(self) -> Callable[[Task], Result_co]:
         """Unpack and warm up in the worker; return the function that performs one task."""
@@ -135,7 +135,7 @@ class RunStatus:
 
     Examples
     --------
-    A function of this kind is the ``progress`` of `pairseek.experiments.run` and of `pairseek.evaluate.evaluate`.
+    Pass such a function as ``progress`` to `pairseek.experiments.run` or `pairseek.evaluate.evaluate`.
 
     >>> from pairseek.experiments import Progress
     >>> def show(progress):

@@ -1,4 +1,4 @@
-"""Execution of tasks in processes of this machine, each with one thread."""
+"""Execution of tasks in single-threaded processes on this machine."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ ONE_THREAD = (
     "VECLIB_MAXIMUM_THREADS",
     "PAIRSEEK_THREADS",
 )
-_BROKEN_POOLS = 3
-"""Number of process pools that may break, as when memory runs out, before the run fails."""
+_MAX_BROKEN_POOLS = 3
+"""Number of process pools that may break, for instance when memory runs out, before the run fails."""
 
 
 def on_processes(
     work: WorkOf[Result], pending: list[Task], take: Callable[[Result], None], *, jobs: int, kept: str = KEPT
 ) -> None:
-    """Run the tasks and pass each outcome to ``take`` as it arrives.
+    """Run the tasks, and pass each outcome to ``take`` as it arrives.
 
-    A worker that dies is replaced and its task run again. An exception in a task ends the run; outcomes that arrived
-    before have been passed on. An error message ends with ``kept``, which says what happens to them.
+    A worker that dies is replaced, and its task runs again. An exception in a task ends the run; earlier outcomes have
+    been passed on by then. Error messages end with ``kept``, which says what happens to those outcomes.
     """
     require_main_guard()
     data = pickled(work)
@@ -52,7 +52,7 @@ def on_processes(
             _with_pool(work, data, remaining, take, jobs, kept)
         except BrokenProcessPool:
             broken += 1
-            if broken > _BROKEN_POOLS:
+            if broken > _MAX_BROKEN_POOLS:
                 raise PairseekError(
                     f"worker processes died {broken} times: if memory ran out, run the same command again with fewer "
                     f"jobs; {kept}"
@@ -68,8 +68,8 @@ def _with_pool(
     kept: str,
 ) -> None:
     context = multiprocessing.get_context("spawn")
-    # A pool that breaks while it starts a worker loses track of that worker. This end of the pipe closes with the
-    # pool, and every remaining worker then exits.
+    # A pool that breaks while starting a worker loses track of that worker. This end of the pipe closes with the pool,
+    # and then every remaining worker exits.
     life, held = context.Pipe(duplex=False)
     with (
         contextlib.closing(life),
@@ -85,18 +85,18 @@ def _with_pool(
                 running[pool.submit(perform, task)] = task
 
         try:
-            # The queue is short, so that an interruption waits only for the tasks that are running.
+            # The queue is short, so an interruption waits only for running tasks.
             submit(2 * jobs)
             while running:
                 done = wait(running, return_when=FIRST_COMPLETED).done
-                # Outcomes before errors: what arrived together with an error is kept.
+                # Take outcomes before errors, to keep those that arrive together with an error.
                 for future in sorted(done, key=lambda future: future.exception() is not None):
                     task = running.pop(future)
                     try:
                         outcome = future.result()
                     except BrokenProcessPool:
                         raise
-                    except Exception as error:  # any exception of a task is reported with the name of the task
+                    except Exception as error:  # report any exception with the name of its task
                         raise PairseekError(describe_failure(work, task, error, kept)) from error
                     take(outcome)
                     del remaining[task]
@@ -108,7 +108,7 @@ def _with_pool(
 
 @contextlib.contextmanager
 def _environment() -> Iterator[None]:
-    """Set the thread variables for child processes, which read them when they import numpy."""
+    """Set thread counts for child processes, which read them when they import numpy."""
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:
@@ -122,14 +122,14 @@ def _environment() -> Iterator[None]:
 
 
 def _start(data: bytes, life: Connection) -> None:
-    # Ctrl-C reaches the whole process group; the parent handles it.
+    # Ctrl-C reaches the whole process group, but the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_pool, args=(life,), daemon=True).start()
     prepare_pickled(data)
 
 
 def _end_with_pool(life: Connection) -> None:
-    """Exit when the pool ends; otherwise the workers of a parent that was killed would wait for ever."""
-    # Nothing is ever sent, so the pipe becomes readable only when its other end closes.
+    """Exit when the pool ends; otherwise workers would outlive a parent that was killed."""
+    # Nothing is ever sent: the pipe becomes readable only when its other end closes.
     life.poll(None)
     os._exit(1)

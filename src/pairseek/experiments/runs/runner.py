@@ -1,4 +1,4 @@
-"""Runner of a plan: performs the tasks that are missing in a folder, in processes or on a dask cluster."""
+"""Runner of a plan's unfinished tasks, in processes or on a dask cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task, Wo
 from pairseek.experiments.runs.processes import on_processes
 
 _NOTE_INTERVAL = 5.0
-"""Seconds between two updates of the elapsed time on disk."""
+"""Seconds between updates of the elapsed time on disk."""
 
 
 def run_plan(
@@ -31,38 +31,38 @@ def run_plan(
     progress: Callable[[RunStatus], None] | None = None,
     known: Mapping[Task, Outcome] | None = None,
 ) -> tuple[dict[Task, Outcome], JSON]:
-    """Perform the tasks that the folder does not hold yet; return all outcomes and the record of the run.
+    """Perform the tasks that the folder lacks, and return all outcomes and the record of the run.
 
     Parameters
     ----------
     plan
         The tasks.
     make_work
-        Build what performs a task. It is called after the folder is locked, and only if tasks are pending.
+        Function that builds the work. It is called once the folder is locked, and only if tasks are pending.
     folder
-        Folder of results. A folder of the same plan is continued; one with another identity is refused.
+        Folder of results. A folder of the same plan is resumed; one with another identity is refused.
     jobs
         Number of worker processes on this machine, each with one thread.
     scheduler
-        Address of a dask scheduler to use instead, such as ``tcp://10.0.0.1:8786``.
+        Address of a dask scheduler to use instead of local processes, such as ``tcp://10.0.0.1:8786``.
     progress
         Called at the start and after every task.
     known
-        Outcomes of tasks that are known from elsewhere; they are stored in the folder, and not computed.
+        Outcomes of tasks that need not run; they are stored in the folder.
     """
     whole(jobs, "jobs")
     if scheduler is not None and jobs != 1:
         raise InvalidParameter(
-            f"jobs is {jobs} and a scheduler is given: the cluster has its own workers; leave jobs out"
+            f"jobs is {jobs} and a scheduler is given: leave jobs out, because the cluster has its own workers"
         )
     if scheduler is None:
-        require_main_guard()  # before the folder is made
+        require_main_guard()  # before the folder is created
     with ResultsFolder.opened(Path(folder), plan) as results:
         began = noted = time.perf_counter()
-        elsewhere = known or {}
+        known = known or {}
         for task in plan.tasks():
-            if task in elsewhere and task not in results.outcomes:
-                results.add(elsewhere[task])
+            if task in known and task not in results.outcomes:
+                results.add(known[task])
         pending = [task for task in plan.tasks() if task not in results.outcomes]
         done = Counter(task.arm for task in results.outcomes)
 
@@ -77,7 +77,7 @@ def run_plan(
             done[outcome.task.arm] += 1
             report()
             if time.perf_counter() - noted > _NOTE_INTERVAL:
-                # The time of a session that is killed later still counts.
+                # Saved now, so that the time counts even if the session is killed.
                 noted = time.perf_counter()
                 results.note(seconds=round(noted - began, 3), jobs=jobs, scheduler=scheduler)
 

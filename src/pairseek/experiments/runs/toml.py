@@ -10,7 +10,7 @@ from pairseek.core.types import JSON
 def to_toml(record: JSON) -> str:
     """Return the record as TOML: plain values first, then each list of mappings as an array of tables.
 
-    Values that are None are left out, since TOML cannot express them.
+    TOML has no null: keys whose value is None are left out.
     """
     arrays = {name: value for name, value in record.items() if _is_array_of_tables(value)}
     lines = [f"{name} = {_value(value)}" for name, value in record.items() if value is not None and name not in arrays]
@@ -32,5 +32,5 @@ def _value(value: object) -> str:
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, float):
         return repr(value)
-    # JSON and TOML share the syntax of strings, integers and booleans.
+    # Strings, integers and booleans have the same syntax in JSON and TOML.
     return json.dumps(value, ensure_ascii=False)

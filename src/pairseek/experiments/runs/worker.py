@@ -1,4 +1,4 @@
-"""Worker side of a batch of runs: prepare the work once, then perform tasks."""
+"""Worker side of a batch of runs: work is prepared once, then performs tasks."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pairseek.experiments.runs.plan import Outcome, Task, Work, WorkOf
 from pairseek.numerics.parallel import set_thread_count
 
 KEPT = "finished trials are kept"
-"""What the error message of a failed run says about its results."""
+"""The end of a failed run's error message, about its results."""
 _prepared: dict[str, Callable[[Task], Any]] = {}
 
 
 def prepare(work: WorkOf[object], name: str = "") -> None:
-    """Unpack the work and limit this process to one thread."""
+    """Unpack the work, and limit this process to one thread."""
     set_thread_count(1)
     _prepared[name] = work.begin()
 
 
 def prepare_pickled(data: bytes) -> None:
-    """Unpack pickled work; an exception is raised by the first task, which can report it to the parent."""
+    """Unpack pickled work; defer any exception to the first task, which can report it to the parent."""
     try:
         prepare(pickle.loads(data))
-    except Exception as error:  # noqa: BLE001 - an exception in its initializer breaks a pool without any message
+    except Exception as error:  # noqa: BLE001 - an exception in its initializer would break the pool without a message
         failure = error
 
         def fail(_: Task) -> object:
@@ -34,12 +34,12 @@ def prepare_pickled(data: bytes) -> None:
 
 
 def perform(task: Task, name: str = "") -> Any:
-    """Perform a task of work that was prepared."""
+    """Perform a task of prepared work."""
     return _prepared[name](task)
 
 
 def prepare_and_perform(work: Work, task: Task, name: str) -> Outcome:
-    """Perform a task, after preparing the work if this process has not done so."""
+    """Perform a task, after preparing the work if needed."""
     if name not in _prepared:
         prepare(work, name)
     outcome: Outcome = perform(task, name)
