@@ -62,7 +62,7 @@ def test_the_first_ask_on_an_empty_kernel_cache_says_what_takes_so_long(tmp_path
     )
     _, first = run(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert "compiling numerical kernels" in first
-    assert f"happens once: they are kept in {tmp_path}" in first
+    assert f"happens once: they are stored in {tmp_path}" in first
 
 
 def test_a_thread_setting_that_is_none_is_named():

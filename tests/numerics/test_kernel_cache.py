@@ -1,4 +1,4 @@
-"""The cache of compiled kernels where little or nothing can be written, as other users see it: in real processes."""
+"""Cache of compiled kernels when few or no folders are writable, tested in real processes of other users."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import pytest
 from helpers.unprivileged import as_nobody, give, installed, protect
 from pairseek.numerics import kernel_cache
 
-# Two kernels; what was loaded from disk and what was compiled.
+# Uses two kernels; prints how many were loaded from disk and how many were compiled.
 PROGRAM = """
 import pairseek
 from pairseek.numerics import jit, kernel_cache
 jit.log_ndtr(0.5)
 jit.exp_minus(0.5)
 stats = jit.log_ndtr.stats, jit.exp_minus.stats
-hits, misses = (sum(sum(each[field].values()) for each in stats) for field in (1, 2))
-print(pairseek.__file__, hits, misses, kernel_cache.own_place().writable)
-print(kernel_cache.note())
+hits, misses = (sum(sum(kernel[field].values()) for kernel in stats) for field in (1, 2))
+print(pairseek.__file__, hits, misses, kernel_cache.own_cache_folders().writable)
+print(kernel_cache.notice())
 """
 SEARCH = """
 import numpy as np, pairseek as ps
@@ -31,7 +31,7 @@ search = ps.Search(ps.Items(np.random.default_rng(0).normal(size=(20, 2))), rng=
 search.observe(0, 1, winner=0)
 print(search.ask().left)
 """
-NOTE = "compiling numerical kernels;"
+NOTICE = "compiling numerical kernels;"
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def package():
 
 @pytest.fixture
 def world(package, tmp_path_factory):
-    """A package that cannot be written, no home, and a temporary folder like /tmp: ``run`` a program there."""
+    """A read-only package, no home folder, and a temporary folder like /tmp, in which to ``run`` programs."""
     return World(package)
 
 
@@ -80,49 +80,51 @@ class World:
         return out, errors
 
     def counts(self, **environment):
-        """Kernels loaded from disk, kernels compiled, the folder where they are kept, and the note."""
+        """Return the number of kernels loaded and compiled, the folder that stores them, and the notice."""
         out, _ = self.run("-c", PROGRAM, **environment)
-        first, note = out.splitlines()
-        place, hits, misses, kept = first.split(maxsplit=3)
-        assert place.startswith(str(self.folder)), "another package was imported"
-        return int(hits), int(misses), kept, note
+        first, notice = out.splitlines()
+        package, hits, misses, stored = first.split(maxsplit=3)
+        assert package.startswith(str(self.folder)), "another package was imported"
+        return int(hits), int(misses), stored, notice
 
 
-def test_where_only_a_temporary_folder_can_be_written_kernels_are_kept_there_privately(world):
-    hits, misses, kept, note = world.counts()
+def test_kernels_go_to_a_private_temporary_folder_if_nothing_else_is_writable(world):
+    hits, misses, kept, notice = world.counts()
     assert (hits, misses) == (0, 2)
     assert kept.startswith(f"{world.own}/numerics_")
-    assert note.startswith(f"{NOTE} this takes up to a minute, and again once {world.own} has been emptied: set NUMBA_")
+    assert notice.startswith(
+        f"{NOTICE} this takes up to a minute, and again once {world.own} has been emptied: set NUMBA_"
+    )
     for folder in (world.own, *world.own.iterdir()):
-        found = folder.stat()
-        assert stat.S_IMODE(found.st_mode) == 0o700
-        assert found.st_uid == (os.geteuid() or 65534)
+        status = folder.stat()
+        assert stat.S_IMODE(status.st_mode) == 0o700
+        assert status.st_uid == (os.geteuid() or 65534)
     assert world.counts()[:2] == (2, 0)
 
 
 def test_the_cache_of_the_user_comes_before_a_temporary_one(world):
     home = give(world.folder / "home")
-    hits, misses, kept, note = world.counts(HOME=home)
+    hits, misses, kept, notice = world.counts(HOME=home)
     assert (hits, misses) == (0, 2)
     assert kept.startswith(f"{home}/")
     assert not world.own.exists()
-    assert note == f"{NOTE} this takes up to a minute and happens once: they are kept in {kept}"
+    assert notice == f"{NOTICE} this takes up to a minute and happens once: they are stored in {kept}"
     assert world.counts(HOME=home)[:2] == (2, 0)
 
 
-def test_without_any_folder_kernels_are_compiled_and_the_note_does_not_say_once(world):
+def test_without_a_writable_folder_kernels_are_compiled_in_every_process(world):
     # The name is taken: by root, or by a file.
     world.own.write_text("")
-    hits, misses, kept, note = world.counts()
+    hits, misses, kept, notice = world.counts()
     assert (hits, misses, kept) == (0, 2, "None")
-    assert "in every process, because no folder can be written" in note
-    assert "once" not in note
+    assert "in every process, because no folder is writable" in notice
+    assert "once" not in notice
 
 
 def test_a_filled_cache_that_is_read_only_is_used_and_what_it_lacks_goes_elsewhere(world):
     filled = give(world.folder / "filled")
-    only_one = "from pairseek.numerics import jit; jit.log_ndtr(0.5)"
-    world.run("-c", only_one, NUMBA_CACHE_DIR=filled)
+    one_kernel = "from pairseek.numerics import jit; jit.log_ndtr(0.5)"
+    world.run("-c", one_kernel, NUMBA_CACHE_DIR=filled)
     protect(filled)
     if os.geteuid() == 0:
         for path in (filled, *filled.rglob("*")):
@@ -162,40 +164,40 @@ def test_a_folder_that_belongs_to_another_user_is_not_private(tmp_path, monkeypa
         assert not kernel_cache.is_private(tmp_path)
 
 
-def test_kernels_are_compiled_once_by_many_processes_and_one_of_them_says_so(world):
+def test_concurrent_processes_compile_each_kernel_once_and_show_one_notice(world):
     started = [world.start("-c", SEARCH, NUMBA_DEBUG_CACHE=1) for _ in range(4)]
     ended = [process.communicate(timeout=240) for process in started]
     assert [process.returncode for process in started] == [0] * 4, ended
     stored = re.findall(r"data saved to '([^']+)'", "".join(out for out, _ in ended))
     assert len(stored) > 10
     assert len(stored) == len(set(stored)), "a kernel was compiled twice"
-    assert sum(errors.count(NOTE) for _, errors in ended) == 1
+    assert sum(errors.count(NOTICE) for _, errors in ended) == 1
     assert len({out.splitlines()[-1] for out, _ in ended}) == 1
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kept", [True, False])
-def test_the_processes_of_a_simulation_say_it_once(world, kept):
+def test_the_processes_of_a_simulation_show_one_notice(world, kept):
     if not kept:
         world.own.write_text("")
     out = give(world.folder / f"{world.temporary.name}-out")
     (out / "items.csv").write_text("id,x,y\na,0,1\nb,1,0\nc,2,2\nd,-1,1\n")
     words = ["simulate", "--data", out / "items.csv", "--strategies", "infogain", "--queries", "2", "--trials", "3"]
     _, errors = world.run("-m", "pairseek", *words, "--jobs", "3", "--out", out / "results")
-    assert errors.count(NOTE) == 1
+    assert errors.count(NOTICE) == 1
     assert ("in every process" in errors) == (not kept)
 
 
-def test_a_kernel_without_a_file_is_compiled_and_not_kept(monkeypatch, tmp_path):
+def test_a_kernel_without_a_source_file_is_compiled_and_not_stored(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    made = {}
-    exec("from pairseek.numerics.jit import kernel\n@kernel\ndef halved(x):\n    return x / 2", made)
-    assert made["halved"](3.0) == 1.5
-    assert made["halved"].stats.cache_path is None
+    namespace = {}
+    exec("from pairseek.numerics.jit import kernel\n@kernel\ndef halved(x):\n    return x / 2", namespace)
+    assert namespace["halved"](3.0) == 1.5
+    assert namespace["halved"].stats.cache_path is None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_fills_up_is_told_once_and_the_search_goes_on(monkeypatch, caplog, tmp_path):
+def test_a_full_disk_is_logged_once_and_does_not_stop_the_search(monkeypatch, caplog, tmp_path):
     from pairseek.numerics import jit
 
     @jit.kernel
@@ -205,10 +207,10 @@ def test_a_disk_that_fills_up_is_told_once_and_the_search_goes_on(monkeypatch, c
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(doubled._cache, "place", kernel_cache.Place((tmp_path,), tmp_path))
+    monkeypatch.setattr(doubled._cache, "folders", kernel_cache.CacheFolders((tmp_path,), tmp_path))
     monkeypatch.setattr(kernel_cache.FunctionCache, "save_overload", full)
     assert doubled(2.0) == 4.0
     assert doubled(2) == 4.0
     assert [record.getMessage() for record in caplog.records] == [
-        f"compiled kernels could not be kept in {tmp_path}: [Errno 28] No space left on device"
+        f"compiled kernels could not be stored in {tmp_path}: [Errno 28] No space left on device"
     ]

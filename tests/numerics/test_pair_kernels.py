@@ -17,7 +17,7 @@ from scipy import integrate, special, stats
 
 from helpers.reference import naive_covariance, naive_log_answer, naive_mean
 from helpers.situations import LINKS
-from pairseek.numerics.balls import radius_of_share
+from pairseek.numerics.balls import quantile_radius
 from pairseek.numerics.jit import exp_minus, log_answer, log_ndtr, log_slope, log_tie, next_uniform
 from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.posteriors.mixture_kernels import likelihood_grid, mixture_densities
@@ -30,12 +30,12 @@ LAPSES = st.sampled_from([0.0, 1e-6, 0.2])
 
 
 def model_of(width, lapse):
-    """(floor, rest, width) as kernels take it."""
+    """Return (floor, rest, width), the model argument of the kernels."""
     return lapse / (3.0 if width > 0.0 else 2.0), 1.0 - lapse, width
 
 
 def naive_line(t, z, c, outcomes, link, width, lapse):
-    """The width of a tie is part of the logit of an answer already."""
+    """Add up the log-likelihoods along a line; logits of answers already have the tie width subtracted."""
     return sum(
         naive_log_answer(zj + t * cj + (width if outcome == "first" else 0.0), outcome, link, width, lapse)
         for zj, cj, outcome in zip(z, c, outcomes, strict=True)
@@ -43,7 +43,7 @@ def naive_line(t, z, c, outcomes, link, width, lapse):
 
 
 def splitmix(state):
-    """splitmix64 in whole numbers of Python (Steele, Lea, Flood 2014)."""
+    """Advance splitmix64 in Python integers (Steele, Lea, Flood 2014)."""
     state = (state + 0x9E3779B97F4A7C15) % 2**64
     z = state
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
@@ -51,15 +51,15 @@ def splitmix(state):
     return state, z ^ (z >> 31)
 
 
-def test_twin_runs_are_plain_python_only_where_that_was_asked_for():
+def test_twin_runs_are_plain_python_only_on_request():
     assert isinstance(exp_minus, types.FunctionType) == ("PAIRSEEK_TEST_PLAIN" in os.environ)
 
 
 class TestExpMinus:
     def test_keeps_eleven_digits_down_to_1e_15(self):
         x = np.concatenate([np.linspace(0.0, 34.5, 4001), [1e-300, 1e-12, 5e-324]])
-        found = np.array([exp_minus(value) for value in x])
-        assert np.max(np.abs(found / np.exp(-x) - 1)) < 1e-11
+        actual = np.array([exp_minus(value) for value in x])
+        assert np.max(np.abs(actual / np.exp(-x) - 1)) < 1e-11
 
     @pytest.mark.parametrize("x", [34.6, 36.0, 37.0, 700.0, 1e6, 1e300, math.inf])
     def test_is_nothing_beyond(self, x):
@@ -69,9 +69,9 @@ class TestExpMinus:
 class TestLogNdtr:
     def test_agrees_with_scipy_from_far_below_to_far_above(self):
         z = np.concatenate([np.linspace(-60, 8, 2001), -np.logspace(2, 8, 50), [-30.0, np.nextafter(-30.0, 0)]])
-        found = np.array([log_ndtr(value) for value in z])
+        actual = np.array([log_ndtr(value) for value in z])
         expected = special.log_ndtr(z)
-        assert np.all(np.abs(found - expected) <= 1e-9 * np.abs(expected) + 2e-16)
+        assert np.all(np.abs(actual - expected) <= 1e-9 * np.abs(expected) + 2e-16)
 
     def test_is_zero_where_the_probability_is_one(self):
         assert log_ndtr(40.0) == 0.0
@@ -81,19 +81,19 @@ class TestLogNdtr:
 class TestLogAnswer:
     @given(z=LOGITS | st.floats(-40, 40), outcome=OUTCOMES, link=st.sampled_from(sorted(LINKS)), width=WIDTHS)
     def test_agrees_with_its_twin(self, z, outcome, link, width):
-        found = log_answer(
+        actual = log_answer(
             z - (width if outcome == "first" else 0.0), float(outcome == "first"), LINKS[link], (0.0, 1.0, width)
         )
-        assert math.isfinite(found)
+        assert math.isfinite(actual)
         # z - width + width is z to within its rounding, which the slope of the logarithm multiplies.
         rounding = 1e-15 * abs(z) ** 2 if link == "probit" else 1e-15 * abs(z)
-        assert found == pytest.approx(naive_log_answer(z, outcome, link, width), rel=1e-9, abs=1e-13 + rounding)
+        assert actual == pytest.approx(naive_log_answer(z, outcome, link, width), rel=1e-9, abs=1e-13 + rounding)
 
     @given(z=st.floats(-1e3, 1e3), outcome=OUTCOMES, link=st.sampled_from(sorted(LINKS)), width=WIDTHS, lapse=LAPSES)
     def test_agrees_with_its_twin_with_lapses(self, z, outcome, link, width, lapse):
         logit = z - (width if outcome == "first" else 0.0)
-        found = log_answer(logit, float(outcome == "first"), LINKS[link], model_of(width, lapse))
-        assert found == pytest.approx(naive_log_answer(z, outcome, link, width, lapse), rel=1e-8, abs=1e-13)
+        actual = log_answer(logit, float(outcome == "first"), LINKS[link], model_of(width, lapse))
+        assert actual == pytest.approx(naive_log_answer(z, outcome, link, width, lapse), rel=1e-8, abs=1e-13)
 
     @pytest.mark.parametrize("link", LINKS)
     @pytest.mark.parametrize("width", [0.05, 0.7, 5.0])
@@ -114,8 +114,8 @@ class TestLogSlope:
         shift = width if outcome == "first" else 0.0
         up, down = (naive_log_answer(z + shift + side * step, outcome, link, width) for side in (1, -1))
         # Rounding of a logarithm of up to 300 over the step.
-        found = log_slope(z, float(outcome == "first"), LINKS[link], width)
-        assert found == pytest.approx((up - down) / (2 * step), abs=4e-7, rel=1e-6)
+        actual = log_slope(z, float(outcome == "first"), LINKS[link], width)
+        assert actual == pytest.approx((up - down) / (2 * step), abs=4e-7, rel=1e-6)
 
     @pytest.mark.parametrize("z", [-1e6, -1e3, 1e3, 1e6])
     @pytest.mark.parametrize("link", LINKS)
@@ -133,9 +133,9 @@ class TestNextUniform:
         state, plain = np.array([12345], dtype=np.uint64), 12345
         for _ in range(200):
             with np.errstate(over="ignore"):
-                found = next_uniform(state)
+                actual = next_uniform(state)
             plain, bits = splitmix(plain)
-            assert found == ((bits >> 11) + 0.5) / 2**53
+            assert actual == ((bits >> 11) + 0.5) / 2**53
 
     def test_is_uniform_and_streams_of_neighbouring_seeds_are_unrelated(self):
         draws = np.empty((2, 20_000))
@@ -167,9 +167,9 @@ class TestLogLine:
         kinds = ["first"] if link == "logistic" and lapse == 0.0 else ["first", "tie"]
         outcomes = rng.choice(kinds, size=m)
         t = rng.normal()
-        found = log_line(t, z, c, (outcomes == "first").astype(float), LINKS[link], model_of(width, lapse))
+        actual = log_line(t, z, c, (outcomes == "first").astype(float), LINKS[link], model_of(width, lapse))
         expected = naive_line(t, z.tolist(), c.tolist(), outcomes.tolist(), link, width, lapse)
-        assert found == pytest.approx(expected, rel=1e-8, abs=1e-10 * m)
+        assert actual == pytest.approx(expected, rel=1e-8, abs=1e-10 * m)
 
     @pytest.mark.parametrize("m", [512, 513, 514, 1100])
     def test_adds_up_over_blocks_without_overflow(self, m):
@@ -224,8 +224,8 @@ class TestLogLikelihoodGrid:
                     floor = lapse / (3 if width > 0 else 2)
                     floors = [0.0 if outcome == "tie" and width == 0 else floor for outcome in outcomes]
                     expected = sum(math.log(y + (1 - lapse) * x) for x, y in zip(p, floors, strict=True))
-                    found = math.log(out[row, u, q]) + scale[row]
-                    assert found == pytest.approx(expected, rel=1e-8, abs=1e-8 * m)
+                    actual = math.log(out[row, u, q]) + scale[row]
+                    assert actual == pytest.approx(expected, rel=1e-8, abs=1e-8 * m)
             assert out[row].max() == 1.0
         assert np.isnan(out[[0, 4]]).all()
         assert np.isnan(scale[[0, 4]]).all()
@@ -282,7 +282,7 @@ class TestSampleMoments:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_radius_of_a_share_equals_the_sorted_twin(seed):
+def test_quantile_radius_equals_the_sorted_twin(seed):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(1, 200)), int(rng.integers(1, 5))
     # Every other time on a grid, where many points are equally far; only the leading coordinates count.
@@ -292,13 +292,13 @@ def test_radius_of_a_share_equals_the_sorted_twin(seed):
     distances = np.linalg.norm(points[:, :d] - centre, axis=1)
     order = np.argsort(distances)
     mass = np.cumsum(weights[order])
-    for share in (0.001, 0.3, 0.5, 0.95, 0.9999):
-        wanted = distances[order[min(np.searchsorted(mass, share * mass[-1]), n - 1)]]
-        assert radius_of_share(points, weights, centre, share) == pytest.approx(wanted, rel=1e-12)
+    for level in (0.001, 0.3, 0.5, 0.95, 0.9999):
+        expected = distances[order[min(np.searchsorted(mass, level * mass[-1]), n - 1)]]
+        assert quantile_radius(points, weights, centre, level) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("n", [10, 1000, 4000])
-def test_radius_of_a_share_of_equal_weights_is_the_least_one(n):
+def test_quantile_radius_of_equal_weights_is_the_smallest_sufficient_one(n):
     points = np.random.default_rng(n).permutation(n)[:, None] + 1.0
-    for share in (0.1, 0.5, 0.9):
-        assert radius_of_share(points, np.full(n, 1.0 / n), np.zeros(1), share) == share * n
+    for level in (0.1, 0.5, 0.9):
+        assert quantile_radius(points, np.full(n, 1.0 / n), np.zeros(1), level) == level * n

@@ -1,8 +1,8 @@
-"""The threads that kernels run on."""
+"""Thread pool on which kernels run."""
 
 import numpy as np
 
-from pairseek.numerics import parallel as _parallel
+from pairseek.numerics import parallel
 
 
 def fill(start, stop, out):
@@ -14,9 +14,9 @@ def test_there_is_one_pool_however_many_pieces_there_are(on_threads):
         seen = []
         for n in (20, 30, 90, 20):
             out = np.full(n, -1)
-            _parallel.for_ranges(fill, n, 10, out)
+            parallel.for_ranges(fill, n, 10, out)
             assert out.tolist() == list(range(n))
-            seen.append(_parallel._pool[2])
+            seen.append(parallel._pool[2])
         return seen
 
     five = on_threads(5, pools)

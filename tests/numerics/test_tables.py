@@ -52,14 +52,14 @@ class TestMoments:
     @pytest.mark.parametrize("s", [0.01, 0.3, 0.999, 1.0, 2.5, 20.0])
     @pytest.mark.parametrize("m", [0.0, 0.4, 3.0])
     def test_agree_with_quadrature(self, m, s, link):
-        found = moments(np.array([m]), s, LINKS[link])[:, 0]
+        actual = moments(np.array([m]), s, LINKS[link])[:, 0]
         # The definitions cancel where the answer tells little; the module's own form does not.
-        assert found == pytest.approx(np.array(by_quadrature(m, s, link)), abs=2e-9, rel=1e-6)
+        assert actual == pytest.approx(np.array(by_quadrature(m, s, link)), abs=2e-9, rel=1e-6)
 
     @given(m=MS, s=SS)
     def test_of_the_probit_probability_have_a_closed_form(self, m, s):
-        found = moments(np.array([m]), s, PROBIT)[0, 0]
-        assert found == pytest.approx(norm.cdf(m / math.sqrt(1 + s * s)), abs=1e-9)
+        actual = moments(np.array([m]), s, PROBIT)[0, 0]
+        assert actual == pytest.approx(norm.cdf(m / math.sqrt(1 + s * s)), abs=1e-9)
 
     @pytest.mark.parametrize("link", LINKS.values())
     @pytest.mark.parametrize("r", [0.0, 0.5, 2.0])
@@ -110,18 +110,18 @@ class TestTables:
             exact = moments(m, float(deviation), link)
             for row, name in enumerate(NAMES):
                 table = getattr(tables(link), name)
-                found = np.array([interpolate(table, x, deviation) for x in m])
-                worst[row] = max(worst[row], np.max(np.abs(found - exact[row])))
+                actual = np.array([interpolate(table, x, deviation) for x in m])
+                worst[row] = max(worst[row], np.max(np.abs(actual - exact[row])))
         assert np.all(worst < [4e-4, 1e-3, 8e-4, 1e-3]), worst
 
     def test_grow_with_s_and_fall_with_m_exactly(self, link):
-        found = tables(link)
-        for table in (found.information, found.explained, -found.log_volume):
+        actual = tables(link)
+        for table in (actual.information, actual.explained, -actual.log_volume):
             assert np.all(np.diff(table, axis=0) >= 0)
             assert np.all(np.diff(table, axis=1) <= 0)
-        assert np.all(np.diff(found.probability, axis=1) >= -1e-15)
+        assert np.all(np.diff(actual.probability, axis=1) >= -1e-15)
 
-    def test_what_was_done_to_make_them_monotone_is_no_more_than_rounding(self, link):
+    def test_the_correction_that_makes_them_monotone_is_within_rounding(self, link):
         for row in (0, 100, 200, 320):
             s = float((1.0 + (row % 16) / 16) * 2.0 ** (row // 16) * S0 - S0)
             columns = np.arange(0, 272, 7)
@@ -131,12 +131,12 @@ class TestTables:
                 assert getattr(tables(link), name)[row, columns] == pytest.approx(exact[index], abs=2e-10)
 
     def test_stay_within_their_ranges(self, link):
-        found = tables(link)
-        assert np.all((found.probability >= 0.5 - 1e-14) & (found.probability <= 1.0 + 1e-14))
-        assert np.all((found.information >= 0.0) & (found.information <= 1.0))
+        actual = tables(link)
+        assert np.all((actual.probability >= 0.5 - 1e-14) & (actual.probability <= 1.0 + 1e-14))
+        assert np.all((actual.information >= 0.0) & (actual.information <= 1.0))
         # A step at the mean explains 2/π of the variance and leaves log(1 - 2/π).
-        assert np.all((found.explained >= 0.0) & (found.explained <= 2 / math.pi + 1e-9))
-        assert np.all((found.log_volume <= 0.0) & (found.log_volume >= math.log(1 - 2 / math.pi) - 1e-9))
+        assert np.all((actual.explained >= 0.0) & (actual.explained <= 2 / math.pi + 1e-9))
+        assert np.all((actual.log_volume <= 0.0) & (actual.log_volume >= math.log(1 - 2 / math.pi) - 1e-9))
 
     def test_cannot_be_changed(self, link):
         with pytest.raises(ValueError, match="read-only"):
@@ -144,7 +144,7 @@ class TestTables:
 
     @given(m=MS, s=SS, more=st.floats(0, 50), factor=st.floats(1, 1.2))
     def test_look_up_keeps_the_order(self, link, m, s, more, factor):
-        """Never the wrong way by more than the rounding of one interpolation."""
+        """Monotonicity may be violated only by the rounding of one interpolation."""
         for table, sign in ((tables(link).information, 1), (tables(link).explained, 1), (tables(link).log_volume, -1)):
             here = sign * interpolate(table, m, s)
             for further in (m + more, m * factor, math.nextafter(m, math.inf)):

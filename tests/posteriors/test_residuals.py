@@ -12,7 +12,7 @@ from scipy.stats import norm
 import pairseek as ps
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.numerics.jit import LOGISTIC
-from pairseek.numerics.mixtures import TWICE, table
+from pairseek.numerics.mixtures import WIDENED_TABLE_ERROR, table
 from pairseek.numerics.tables import interpolate
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.features import residual_unit, typical_response
@@ -176,8 +176,8 @@ def test_the_best_of_all_pairs_is_the_best_of_a_list(noise, answers):
     fresh = np.setdiff1d(np.arange(items.n), search.belief.residuals.rows)
     first, second = (fresh[rows] for rows in np.triu_indices(len(fresh), 1))
     best = context.scores(context.features(first, second)).max()
-    assert query.info.gap == pytest.approx(TWICE)
-    assert query.info.utility >= best * (1 - 2 * TWICE)
+    assert query.info.gap == pytest.approx(WIDENED_TABLE_ERROR)
+    assert query.info.utility >= best * (1 - 2 * WIDENED_TABLE_ERROR)
     assert ("not shown before" in query.info.candidates) == (answers > 0)
 
 
@@ -186,7 +186,7 @@ def test_a_table_with_a_variance_is_the_table_at_the_wider_deviation():
     values, wide = (table(LOGISTIC, "information", variance=variance) for variance in (0.0, 4.5))
     for m, s in zip(rng.uniform(0, 12, 400), rng.uniform(0, 20, 400), strict=True):
         exact = interpolate(values, m, np.sqrt(s * s + 4.5))
-        assert interpolate(wide, m, s) == pytest.approx(exact, rel=TWICE)
+        assert interpolate(wide, m, s) == pytest.approx(exact, rel=WIDENED_TABLE_ERROR)
     assert np.all(np.diff(wide, axis=0) >= 0)
     assert np.all(np.diff(wide, axis=1) <= 0)
 

@@ -18,7 +18,7 @@ from pairseek._version import __version__
 from pairseek.cli.options import DatabaseOption
 from pairseek.core.text import plural
 from pairseek.errors import PairseekError
-from pairseek.numerics.kernel_cache import ADVICE, own_place, place_of
+from pairseek.numerics.kernel_cache import ADVICE, cache_folders, own_cache_folders
 
 EXTRAS = {
     "cli": "commands",
@@ -108,10 +108,10 @@ def _compiled() -> Iterator[ReportLine]:
     folders = {
         str(folder)
         for name in _KERNELS
-        for folder in place_of(str(Path(str(import_module(name).__file__)).resolve().parent)).readable
+        for folder in cache_folders(str(Path(str(import_module(name).__file__)).resolve().parent)).readable
         if any(folder.glob(f"{name.rpartition('.')[2]}.*.nbi"))
     }
-    kept = own_place().writable
+    kept = own_cache_folders().writable
     if kept is None:
         text = f"compiled, in {sorted(folders)[0]}; others" if folders else "compiled by every process: they"
         yield ReportLine("kernels", f"{text} cannot be kept: {ADVICE}", None)

@@ -1,1 +1,1 @@
-"""Compiled kernels, tables and sums, with results that do not depend on the number of threads."""
+"""Compiled kernels, tables and sums whose results do not depend on the number of threads."""

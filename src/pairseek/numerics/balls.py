@@ -1,4 +1,4 @@
-"""Radius of a ball that holds a share of weighted points."""
+"""Weighted quantiles of distances: radii of credible balls."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ def _swap(squares: FloatArray, masses: FloatArray, i: int, j: int) -> None:
 
 
 @kernel
-def radius_of_share(points: FloatArray, weights: FloatArray, centre: FloatArray, share: float) -> float:
-    """Return the least distance from the centre within which points have this share of the weight.
+def quantile_radius(points: FloatArray, weights: FloatArray, centre: FloatArray, level: float) -> float:
+    """Return the radius of the smallest ball around the centre that contains this fraction of the weight.
 
-    Only the leading coordinates count, as many as the centre has. Hoare's selection, in O(n) on average: of the points
-    between two bounds, those on one side of a pivot are left out, until all that remain are equally far.
+    If the centre has fewer coordinates than the points, only the leading ones count. Hoare's selection takes O(n) on
+    average: it discards the points on one side of a pivot until all remaining points are equally far.
     """
     n, d = len(points), len(centre)
     squares, masses = np.zeros(n), weights.copy()
     for i in range(n):
         for h in range(d):
             squares[i] += (points[i, h] - centre[h]) * (points[i, h] - centre[h])
-    # Less rounding, so that a share that points of equal weight have is found.
-    wanted = share * np.sum(weights) * (1.0 - 1e-12)
+    # Allow for rounding, so that a level that equally weighted points reach exactly is recognized.
+    target = level * np.sum(weights) * (1.0 - 1e-12)
     low, high = 0, n
     while high - low > 1:
         first, middle, last = squares[low], squares[(low + high) // 2], squares[high - 1]
         pivot = max(min(first, middle), min(max(first, middle), last))
         # Nearer points move to the front, farther ones to the end.
-        nearer, place, farther, mass, level = low, low, high, 0.0, 0.0
+        nearer, place, farther, nearer_mass, pivot_mass = low, low, high, 0.0, 0.0
         while place < farther:
             if squares[place] < pivot:
-                mass += masses[place]
+                nearer_mass += masses[place]
                 _swap(squares, masses, nearer, place)
                 nearer += 1
                 place += 1
@@ -46,13 +46,13 @@ def radius_of_share(points: FloatArray, weights: FloatArray, centre: FloatArray,
                 farther -= 1
                 _swap(squares, masses, place, farther)
             else:
-                level += masses[place]
+                pivot_mass += masses[place]
                 place += 1
-        if mass >= wanted and nearer > low:
+        if nearer_mass >= target and nearer > low:
             high = nearer
-        elif mass + level >= wanted or farther == high:
+        elif nearer_mass + pivot_mass >= target or farther == high:
             return math.sqrt(pivot)
         else:
-            wanted -= mass + level
+            target -= nearer_mass + pivot_mass
             low = farther
     return math.sqrt(squares[low])

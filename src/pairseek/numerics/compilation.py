@@ -1,4 +1,4 @@
-"""Notification during the compilation of kernels, which takes seconds at first use."""
+"""Notice that kernels are being compiled, which can take a minute at first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _notified = False
 
 @contextmanager
 def first_use(seconds: float = 1.0) -> Iterator[None]:
-    """Log a message, once in a process and once for all that compile together, if compilation takes longer."""
+    """Log a notice if compilation takes longer: once per process, and once among processes that compile together."""
     watch = _Watch(seconds)
     try:
         with event.install_listener("numba:compile", watch):
@@ -29,11 +29,11 @@ def first_use(seconds: float = 1.0) -> Iterator[None]:
 
 
 class _Watch(event.Listener):
-    """A numba listener that measures compilation time, and pauses garbage collection meanwhile."""
+    """Listener that measures numba's compilation time, and pauses garbage collection meanwhile."""
 
     def __init__(self, seconds: float) -> None:
         self._remaining = seconds
-        self._depth = 0  # compilations are nested: a kernel compiles the functions that it calls
+        self._depth = 0  # compilations nest: a kernel compiles the functions it calls
         self._began = 0.0
         self._timer: threading.Timer | None = None
         self._collecting = False
@@ -43,7 +43,7 @@ class _Watch(event.Listener):
         self._depth += 1
         if self._depth > 1:
             return
-        # Compilation allocates millions of small objects, few of them garbage: without collection it is 10 % faster.
+        # Compilation allocates millions of small objects, few of them garbage; pausing collection makes it 10 % faster.
         if gc.isenabled():
             self._collecting = True
             gc.disable()
@@ -68,8 +68,8 @@ class _Watch(event.Listener):
 
 
 def announce() -> None:
-    """Log the message before processes are started that will each compile for themselves."""
-    if kernel_cache.own_place().writable is None:
+    """Log the notice before starting processes that will each compile for themselves."""
+    if kernel_cache.own_cache_folders().writable is None:
         _notify()
 
 
@@ -78,4 +78,4 @@ def _notify() -> None:
     if not _notified:
         _notified = True
         if kernel_cache.may_notify():
-            logger.warning(kernel_cache.note())
+            logger.warning(kernel_cache.notice())

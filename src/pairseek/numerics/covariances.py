@@ -1,8 +1,8 @@
 """Roots and principal axes of covariances.
 
-A root is L with LL' = covariance. `principal_root` is accurate in proportion to the largest variance, and exact where a
-variance is 0: it serves sums such as |L'a|². `square_root` is invertible, and accurate in proportion to the variance of
-each coordinate: it serves proposals, densities and steps of samplers, whose coordinates may have any unit.
+A root is L with LL' = covariance. `principal_root` has an error relative to the largest variance, and is exact where a
+variance is 0; use it for sums such as |L'a|². `square_root` is invertible, and has an error relative to each
+coordinate's own variance; use it for proposals, densities and sampler steps, whose coordinates may have any units.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import numpy.typing as npt
 
 from pairseek.core.types import FloatArray
 
-# Dimensions beyond which an eigendecomposition takes longer than all else.
-_MANY = 64
+# Beyond this many dimensions an eigendecomposition would dominate the cost of a question.
+_MAX_EIGEN_DIMENSIONS = 64
 _last: tuple[weakref.ref[FloatArray], FloatArray] | None = None
-# Rows that are converted to double precision at a time.
+# Rows converted to double precision at a time.
 CHUNK = 8192
 
 
 def principal_root(covariance: FloatArray) -> FloatArray:
     """Return the (d, d) root whose columns are the scaled eigenvectors; the covariance may be singular.
 
-    In more than 64 dimensions it is Cholesky's root, which is much faster, where there is one. The root of the last
-    read-only covariance is kept, because one question needs it several times.
+    Beyond 64 dimensions, use the much faster Cholesky root if the covariance is positive definite. The root of the
+    last read-only covariance is cached, because a question needs it several times.
     """
     global _last
-    kept = _last
-    if kept is not None and kept[0]() is covariance:
-        return kept[1]
-    root = _cholesky(covariance) if len(covariance) > _MANY else None
+    last = _last
+    if last is not None and last[0]() is covariance:
+        return last[1]
+    root = _cholesky(covariance) if len(covariance) > _MAX_EIGEN_DIMENSIONS else None
     if root is None:
         values, vectors = np.linalg.eigh(covariance)
         root = np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
@@ -51,15 +51,15 @@ def _cholesky(covariance: FloatArray) -> FloatArray | None:
 
 
 def square_root(covariance: FloatArray) -> FloatArray:
-    """Return an invertible root of each (..., d, d), by the eigenvectors of the correlations."""
+    """Return an invertible root of each (..., d, d) covariance, from the eigenvectors of its correlations."""
     deviations = np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 1e-300))[..., None]
     values, vectors = np.linalg.eigh(covariance / (deviations * np.swapaxes(deviations, -1, -2)))
-    # The floor keeps a positive step in every direction.
+    # The floor keeps the root invertible.
     return np.asarray(deviations * vectors * np.sqrt(np.maximum(values, 1e-20))[..., None, :])
 
 
 def chunks(array: npt.NDArray[Any]) -> Iterator[FloatArray]:
-    """Yield rows in double precision, some thousands at a time."""
+    """Yield rows in double precision, `CHUNK` at a time."""
     for start in range(0, len(array), CHUNK):
         yield np.asarray(array[start : start + CHUNK], dtype=np.float64)
 
@@ -67,10 +67,10 @@ def chunks(array: npt.NDArray[Any]) -> Iterator[FloatArray]:
 def principal_axes(array: npt.NDArray[Any], centre: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the variances of (n, D) vectors along their principal axes, in decreasing order, and the (D, axes) axes.
 
-    Columns are divided by their unit first. The largest entry of each axis is positive.
+    Columns are first divided by their unit. Each axis is oriented so that its largest entry is positive.
     """
     n, length = array.shape
-    # Both matrices of inner products have the same non-zero spectrum; the smaller one is decomposed.
+    # X'X and XX' have the same non-zero spectrum: decompose the smaller one.
     if length <= n:
         products = np.zeros((length, length))
         for rows in chunks(array):

@@ -1,4 +1,4 @@
-"""Squared distances of many points to one."""
+"""Squared distances from many points to one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CHUNK = 1 << 16
 
 
 def squared_distances(points: FloatArray, centre: FloatArray) -> FloatArray:
-    """Return the (n,) squared distances of (n, d) points to one point."""
+    """Return the (n,) squared distances from (n, d) points to one point."""
     out = np.zeros(len(points))
     if points.shape[1]:
         for_ranges(_squared, len(points), _CHUNK, points, np.ascontiguousarray(centre), out)

@@ -1,7 +1,7 @@
-"""Settings of numba for all kernels, and scalar functions that several kernels share.
+"""numba settings for all kernels, and scalar functions shared by several kernels.
 
-Kernels take contiguous float64 arrays, write into arrays they are given, and work on the rows from ``start`` to
-``stop`` so that `parallel.for_ranges` can spread them. A link is 0 (logistic) or 1 (probit).
+Kernels take contiguous float64 arrays, write into output arrays, and process the rows from ``start`` to ``stop``, so
+that `parallel.for_ranges` can distribute them over threads. A link is 0 (logistic) or 1 (probit).
 """
 
 from __future__ import annotations
@@ -23,48 +23,47 @@ Answers: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 LinkModel: TypeAlias = tuple[float, float, float]
 """Floor, rest and width, as in `log_answer`."""
 PriorArrays: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-"""Low and high ends (d,) of a box, and centre (d,) and precision (d, d) of the Gaussian inside it."""
+"""Lower and upper corners (d,) of a box, and centre (d,) and precision (d, d) of the Gaussian inside it."""
 SeedArray: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 LOGISTIC = 0
 PROBIT = 1
 
-# Reassociation lets sums and products over answers or samples use vector registers. NaN and infinity keep
-# their meaning.
+# Reassociation lets sums and products over answers or samples be vectorized. NaN and infinity keep their meaning.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
-# Python's check for division by zero would prevent the vectorisation of loops with a division.
+# Python's check for division by zero would prevent vectorization of loops that divide.
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
     "fastmath": _FASTMATH,
     "error_model": "numpy",
-    # Entry points for C are never called, and take 5 % of the compilation time.
+    # C entry points are never called, and take 5 % of the compilation time.
     "no_cfunc_wrapper": True,
 }
 
 
 def kernel(function: F) -> F:
-    """Compile a function without the GIL, and cache it on disk."""
+    """Compile a function that releases the GIL, and cache it on disk."""
     return cast(F, cached(njit(**_OPTIONS)(function)))
 
 
-# A function that is not inlined exists twice, in its own library and in that of the kernel that calls it, optimized
-# differently. Which one a kernel then calls depends on whether it was compiled in this process or loaded from disk, and
-# so would the last bits of its results.
+# A function that is not inlined exists twice: in its own library and in the calling kernel's, optimized differently.
+# Which copy a kernel calls depends on whether it was compiled in this process or loaded from disk, and the last bits of
+# its results would depend on it too.
 _INLINED: dict[str, Any] = {**_OPTIONS, "forceinline": True}
 
 
 def primitive(function: F) -> F:
-    """Compile a small function that kernels and Python call."""
+    """Compile a small function called from kernels and from Python."""
     return cast(F, cached(njit(**_INLINED)(function)))
 
 
 def inner(function: F) -> F:
-    """Compile a function that only kernels call: without disk cache or Python wrapper, which compiles faster."""
+    """Compile a function called only from kernels; omitting disk cache and Python wrapper makes this faster."""
     return cast(F, njit(**{**_INLINED, "no_cpython_wrapper": True})(function))
 
 
 def read_only(array: A) -> A:
-    """Return a read-only view, so that kernels are compiled once for arrays of any owner."""
+    """Return a read-only view, so that kernels are compiled for one array type only."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -74,8 +73,8 @@ def read_only(array: A) -> A:
 def exp_minus(x: float) -> float:
     """Return e^-x for x >= 0, to 1e-11 relative where it exceeds 1e-15, and 1e-16 beyond.
 
-    Additions and multiplications only, so that loops over it vectorise: numba without a vector mathematics
-    library calls `exp` one number at a time. (e^(-x/512))^512, the inner by its series to the 7th term.
+    Uses only additions and multiplications, so that loops over it vectorize: without a vector mathematics library,
+    numba calls `exp` one number at a time. Computed as (e^(-x/512))^512, with the Taylor series of order 7 inside.
     """
     y = -min(x, 36.0) / 512.0
     p = 1.0 + y * (1.0 + y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y * (1 / 720 + y / 5040))))))
@@ -92,7 +91,7 @@ def exp_minus(x: float) -> float:
 
 @primitive
 def log_ndtr(z: float) -> float:
-    """Return log Φ(z): by erfc, and by its asymptotic series where erfc underflows."""
+    """Return log Φ(z), by erfc or, where that underflows, by its asymptotic series."""
     if z > -30.0:
         return math.log(0.5 * math.erfc(-z / math.sqrt(2.0)))
     q = 1.0 / (z * z)
@@ -103,9 +102,9 @@ def log_ndtr(z: float) -> float:
 def log_tie(z: float, width: float, link: int) -> float:
     """Return log(f(z + width) - f(z - width)), or log f'(z) where the width is 0."""
     if link == LOGISTIC:
-        # f(z + t) - f(z - t) = f(z + t) f(t - z) (1 - e^(-2t)): no difference of like numbers.
-        one, other = width + z, width - z
-        total = min(one, 0.0) - math.log1p(math.exp(-abs(one))) + min(other, 0.0) - math.log1p(math.exp(-abs(other)))
+        # f(z + t) - f(z - t) = f(z + t) f(t - z) (1 - e^(-2t)) avoids cancellation.
+        plus, minus = width + z, width - z
+        total = min(plus, 0.0) - math.log1p(math.exp(-abs(plus))) + min(minus, 0.0) - math.log1p(math.exp(-abs(minus)))
         return total + math.log(-math.expm1(-2.0 * width)) if width > 0.0 else total
     low = -abs(z)
     if width == 0.0:
@@ -118,9 +117,9 @@ def log_tie(z: float, width: float, link: int) -> float:
 def log_answer(z: float, decided: float, link: int, model: LinkModel) -> float:
     """Return the log-likelihood of an answer with logit z, or of a tie.
 
-    ``model`` is (floor, rest, width): an answer has the probability floor + rest f(z), the width of a tie being
-    subtracted from z already, and a tie floor + rest (f(z + width) - f(z - width)). With a width of 0 a tie was not
-    offered and cannot be a lapse: rest f'(z).
+    ``model`` is (floor, rest, width). An answer has probability floor + rest f(z), where z already has the tie width
+    subtracted; a tie has probability floor + rest (f(z + width) - f(z - width)). With width 0, ties are not offered and
+    cannot be lapses: the density rest f'(z) is used.
     """
     floor, rest, width = model
     if decided == 0.0:
@@ -139,9 +138,9 @@ def log_slope(z: float, decided: float, link: int, width: float) -> float:
         if decided > 0.0:
             e = math.exp(-abs(z))
             return (e if z > 0.0 else 1.0) / (1.0 + e)
-        one, other = math.exp(-abs(z + width)), math.exp(-abs(z - width))
-        below = (one if z + width > 0.0 else 1.0) / (1.0 + one)
-        return below - (1.0 if z - width > 0.0 else other) / (1.0 + other)
+        plus, minus = math.exp(-abs(z + width)), math.exp(-abs(z - width))
+        below = (plus if z + width > 0.0 else 1.0) / (1.0 + plus)
+        return below - (1.0 if z - width > 0.0 else minus) / (1.0 + minus)
     if decided > 0.0:
         return math.exp(-0.5 * z * z - 0.9189385332046727 - log_ndtr(z))
     if width == 0.0:
@@ -155,7 +154,7 @@ def log_slope(z: float, decided: float, link: int, width: float) -> float:
 
 @primitive
 def next_uniform(state: SeedArray) -> float:
-    """Return a number in (0, 1) from a splitmix64 stream; ``state`` is a (1,) uint64 array that advances."""
+    """Return the next number in (0, 1) of a splitmix64 stream; advances ``state``, a (1,) uint64 array."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

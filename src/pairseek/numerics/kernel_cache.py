@@ -1,9 +1,9 @@
-"""Disk cache of the compiled kernels: its folder, its safety, and one compilation for all processes of a machine.
+"""Disk cache of compiled kernels: its folders, their safety, and a lock so that only one process compiles.
 
-numba raises an error where it can write none of its folders, as in a container that runs as another user, and ignores a
-filled folder that is read-only. Kernels are therefore loaded from the first folders that hold them, and stored in the
-first that can be written: ``NUMBA_CACHE_DIR``, ``__pycache__`` beside the source, the user's cache, a temporary folder.
-All of it follows from the file system, so every process of a user comes to the same folder.
+numba raises an error if it can write to none of its folders, as in a container that runs as another user, and ignores a
+filled folder that is read-only. Kernels are therefore loaded from every readable folder up to the first writable one,
+and stored there: ``NUMBA_CACHE_DIR``, ``__pycache__`` next to the source, the user's cache, a temporary folder. The
+choice depends only on the file system, so every process of a user arrives at the same folder.
 """
 
 from __future__ import annotations
@@ -46,29 +46,29 @@ except ModuleNotFoundError:  # Windows
 logger = logging.getLogger("pairseek")
 _settings: Any = numba_config
 
-ADVICE = "set NUMBA_CACHE_DIR to a folder that this user can write"
-_LOCK = "pairseek-kernels.lock"
-# Seconds for which a process waits while another compiles, before it compiles as well; and seconds after the last
-# compilation by any process after which the note may come again.
-_PATIENCE = 180.0
-_AGAIN = 120.0
-_POLL = 0.02
-# A damaged file of the cache counts as missing.
+ADVICE = "set NUMBA_CACHE_DIR to a folder that this user can write to"
+_LOCK_FILE = "pairseek-kernels.lock"
+# Seconds a process waits for another to compile before it compiles as well.
+_LOCK_TIMEOUT = 180.0
+_POLL_INTERVAL = 0.02
+# Seconds after the last compilation by any process before the notice may be shown again.
+_NOTICE_INTERVAL = 120.0
+# A damaged cache file counts as missing.
 _UNREADABLE = (OSError, EOFError, UnpicklingError)
 
 
 @dataclass(frozen=True)
-class Place:
-    """Folders that hold the kernels of a folder of sources.
+class CacheFolders:
+    """Folders that hold the kernels of a source folder.
 
     Attributes
     ----------
     readable
         Folders from which kernels are loaded, in this order.
     writable
-        Folder in which kernels are stored, the last of the readable ones; None if there is none.
+        Folder in which kernels are stored, the last of the readable ones; None if no folder is writable.
     temporary
-        Whether the system may empty that folder.
+        Whether the system may empty the writable folder.
     """
 
     readable: tuple[Path, ...] = ()
@@ -76,35 +76,35 @@ class Place:
     temporary: bool = False
 
 
-def own_place() -> Place:
-    """Return the place of the kernels of this package, as its numerical core has it."""
-    return place_of(str(Path(__file__).resolve().parent))
+def own_cache_folders() -> CacheFolders:
+    """Return the cache folders of this package's numerical kernels."""
+    return cache_folders(str(Path(__file__).resolve().parent))
 
 
 @cache
-def place_of(sources: str) -> Place:
-    """Return the place of the kernels of a folder of sources."""
+def cache_folders(sources: str) -> CacheFolders:
+    """Return the cache folders for kernels defined in a source folder."""
     readable: list[Path] = []
     for folder, is_open, is_temporary in _candidates(Path(sources)):
         try:
-            found = _made(folder, is_open=is_open)
-            readable.append(found)
-            tempfile.TemporaryFile(dir=found).close()
+            created = _created(folder, is_open=is_open)
+            readable.append(created)
+            tempfile.TemporaryFile(dir=created).close()
         except OSError:
             continue
-        return Place(tuple(readable), found, is_temporary)
-    return Place(tuple(readable))
+        return CacheFolders(tuple(readable), created, is_temporary)
+    return CacheFolders(tuple(readable))
 
 
 def _candidates(sources: Path) -> Iterator[tuple[Path, bool, bool]]:
-    """Yield folders, whether others may be able to write them because the user chose them, and whether they last."""
+    """Yield candidate folders, whether to trust them without a check of their owner, and whether they are temporary."""
     name = _CacheLocator.get_suitable_cache_subpath(str(sources / "kernels.py"))
     if _settings.CACHE_DIR:
         yield Path(_settings.CACHE_DIR, name), True, False
-    # Who can write beside the sources can change the sources as well.
+    # Anyone who can write next to the sources can change the sources too.
     yield sources / "__pycache__", True, False
     users = Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)
-    # A user without a home has a relative one.
+    # Without a home folder this path is relative.
     if users.is_absolute():
         yield users / name, False, False
     try:
@@ -114,10 +114,10 @@ def _candidates(sources: Path) -> Iterator[tuple[Path, bool, bool]]:
     yield temporary / f"pairseek-kernels-{os.geteuid() if hasattr(os, 'geteuid') else 'user'}" / name, False, True
 
 
-def _made(folder: Path, *, is_open: bool) -> Path:
-    """Return a folder, made if it was missing; raise an `OSError` if that is impossible or another user can write it.
+def _created(folder: Path, *, is_open: bool) -> Path:
+    """Create a folder if necessary; raise an `OSError` if that fails, or if another user can write to it.
 
-    The path has no links, because others could change where they lead.
+    Symbolic links in the path are resolved, because others could redirect them.
     """
     if is_open:
         folder.mkdir(parents=True, exist_ok=True)
@@ -125,89 +125,89 @@ def _made(folder: Path, *, is_open: bool) -> Path:
     folder.parent.parent.mkdir(parents=True, exist_ok=True)
     for part in (folder.parent, folder):
         part.mkdir(mode=0o700, exist_ok=True)
-    found = folder.resolve(strict=True)
-    if not is_private(found):
-        raise PermissionError(f"another user can write {found}")
-    return found
+    resolved = folder.resolve(strict=True)
+    if not is_private(resolved):
+        raise PermissionError(f"another user can write to {resolved}")
+    return resolved
 
 
 def is_private(folder: Path) -> bool:
-    """Return whether only this user and root can put files into a folder, or another folder in its place."""
+    """Return whether only this user and root can put files into a folder, or replace the folder."""
     if not hasattr(os, "geteuid"):
         return True
     for part in (folder, *folder.parents):
-        found = part.stat()
-        # In a folder with the sticky bit, such as /tmp, nobody can replace what belongs to others.
-        is_sticky = part != folder and found.st_mode & stat.S_ISVTX
-        if found.st_uid not in (0, os.geteuid()) or (found.st_mode & 0o022 and not is_sticky):
+        status = part.stat()
+        # In a folder with the sticky bit, such as /tmp, users cannot replace each other's files.
+        is_sticky = part != folder and status.st_mode & stat.S_ISVTX
+        if status.st_uid not in (0, os.geteuid()) or (status.st_mode & 0o022 and not is_sticky):
             return False
     return True
 
 
 class KernelCache(_Cache):
-    """Cache of one kernel in the folders of its place, as numba's dispatcher uses it."""
+    """Cache of one kernel in its cache folders, with the interface of numba's dispatcher."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         source = os.path.abspath(inspect.getfile(function))
-        # Functions from a prompt or an archive have no file that tells whether a kernel is out of date.
-        is_known = os.path.isfile(source) or getattr(sys, "frozen", False)
-        self.place = place_of(os.path.dirname(source)) if is_known else Place()
-        self._folders = [_FolderCache(function, folder) for folder in self.place.readable]
+        # Functions from a prompt or an archive have no source file to tell whether a kernel is out of date.
+        has_source = os.path.isfile(source) or getattr(sys, "frozen", False)
+        self.folders = cache_folders(os.path.dirname(source)) if has_source else CacheFolders()
+        self._caches = [_FolderCache(function, folder) for folder in self.folders.readable]
 
     @property
     def cache_path(self) -> str | None:
         """Folder in which the kernel is stored."""
-        return None if self.place.writable is None else str(self.place.writable)
+        return None if self.folders.writable is None else str(self.folders.writable)
 
     def load_overload(self, sig: object, target_context: object) -> Any:
-        """Return the compiled kernel, or None; in that case no other process compiles until `_Turn` ends."""
-        found = self._loaded(sig, target_context)
-        if found is None and TURN.wait():
-            found = self._loaded(sig, target_context)
-        return found
+        """Return the compiled kernel, or None; then this process holds the lock until it has compiled."""
+        kernel = self._loaded(sig, target_context)
+        if kernel is None and COMPILATION_LOCK.wait():
+            kernel = self._loaded(sig, target_context)
+        return kernel
 
     def _loaded(self, sig: object, target_context: object) -> Any:
-        for folder in self._folders:
+        for cache_of_folder in self._caches:
             try:
-                found = folder.load_overload(sig, target_context)
+                kernel = cache_of_folder.load_overload(sig, target_context)
             except _UNREADABLE:
                 continue
-            if found is not None:
-                return found
+            if kernel is not None:
+                return kernel
         return None
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Store a compiled kernel if there is a folder for it; the search goes on if that fails."""
-        if self.place.writable is None:
+        """Store a compiled kernel if a folder is writable; failure is logged, not raised."""
+        if self.folders.writable is None:
             return
         try:
-            self._folders[-1].save_overload(sig, data)
+            self._caches[-1].save_overload(sig, data)
         except _UNREADABLE as error:
-            _warn_unkept(self.place.writable, str(error))
+            _warn_not_stored(self.folders.writable, str(error))
 
     def enable(self) -> None:
-        """Use the folders."""
-        for folder in self._folders:
-            folder.enable()
+        """Use the cache folders."""
+        for cache_of_folder in self._caches:
+            cache_of_folder.enable()
 
     def disable(self) -> None:
-        """Use no folder."""
-        for folder in self._folders:
-            folder.disable()
+        """Stop using the cache folders."""
+        for cache_of_folder in self._caches:
+            cache_of_folder.disable()
 
     def flush(self) -> None:
-        """Forget what is stored."""
-        if self.place.writable is not None:
-            self._folders[-1].flush()
+        """Delete the stored kernel."""
+        if self.folders.writable is not None:
+            self._caches[-1].flush()
 
 
 @cache
-def _warn_unkept(folder: Path, why: str) -> None:
-    logger.warning("compiled kernels could not be kept in %s: %s", folder, why)
+def _warn_not_stored(folder: Path, reason: str) -> None:
+    logger.warning("compiled kernels could not be stored in %s: %s", folder, reason)
 
 
 class _FolderCache(FunctionCache):
-    """numba's cache of a kernel, in a given folder."""
+    """numba's cache of a kernel in a given folder."""
 
     def __init__(self, function: Callable[..., Any], folder: Path) -> None:
         locator = _Folder(function, folder)
@@ -220,7 +220,7 @@ class _FolderCache(FunctionCache):
 
 
 class _Folder(_SourceFileBackedLocatorMixin, _CacheLocator):
-    """Locator of numba that was given its folder."""
+    """numba cache locator for a given folder."""
 
     def __init__(self, function: Callable[..., Any], folder: Path) -> None:
         self._py_file, self._lineno = inspect.getfile(function), function.__code__.co_firstlineno
@@ -230,18 +230,18 @@ class _Folder(_SourceFileBackedLocatorMixin, _CacheLocator):
         return self._folder
 
     def get_source_stamp(self) -> object:
-        # Kernels of another version may have been compiled with other versions of the functions that they call.
+        # Another version of the package may have compiled the kernel with other versions of the functions it calls.
         return __version__, super().get_source_stamp()
 
 
-class _Turn:
-    """Lock under which one process of the machine compiles at a time, so that the others load what it has stored.
+class _CompilationLock:
+    """Lock that lets one process on the machine compile at a time, so that the others load what it stored.
 
-    A process that ends releases it. Where there is no folder to share, nobody waits.
+    A process that exits releases the lock. Processes without a shared folder do not wait.
     """
 
     def __init__(self) -> None:
-        self._depth = 0  # a kernel compiles the functions that it calls
+        self._depth = 0  # compilations nest: a kernel compiles the functions it calls
         self._handle: int | None = None
 
     def __enter__(self) -> None:
@@ -251,7 +251,7 @@ class _Turn:
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
         if not self._depth and self._handle is not None:
-            # The others, whose turn is next, have been told as well.
+            # Postpone the next notice: the processes waiting for the lock need not repeat it.
             with contextlib.suppress(OSError):
                 os.utime(self._handle)
             # Closing releases the lock.
@@ -260,21 +260,21 @@ class _Turn:
         global_compiler_lock.release()
 
     def wait(self) -> bool:
-        """Wait until no other process compiles; return whether others may have stored kernels since."""
-        folder = own_place().writable
+        """Wait until no other process is compiling; return whether others may have stored kernels since."""
+        folder = own_cache_folders().writable
         if not self._depth or self._handle is not None or folder is None or fcntl is None:
             return False
         try:
-            handle = os.open(folder / _LOCK, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            handle = os.open(folder / _LOCK_FILE, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         except OSError:
             return False
         self._handle = handle
-        until = time.monotonic() + _PATIENCE
-        while time.monotonic() < until:
+        deadline = time.monotonic() + _LOCK_TIMEOUT
+        while time.monotonic() < deadline:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                time.sleep(_POLL)
+                time.sleep(_POLL_INTERVAL)
             except OSError:  # a file system without locks
                 break
             else:
@@ -282,52 +282,52 @@ class _Turn:
         return True
 
 
-TURN = _Turn()
+COMPILATION_LOCK = _CompilationLock()
 
 
 def cached(dispatcher: Any) -> Any:
-    """Give a kernel its cache, and let one process at a time compile it."""
+    """Attach the disk cache to a kernel, and let one process at a time compile it."""
     if not hasattr(dispatcher, "py_func"):  # NUMBA_DISABLE_JIT
         return dispatcher
     if getattr(_settings, "CACHE_LOCATOR_CLASSES", ""):
-        # The user has chosen other ways to find a folder.
+        # The user has configured other cache locators.
         dispatcher.enable_caching()
         return dispatcher
     compile_now = dispatcher.compile
 
     def compiled(sig: object) -> Any:
-        with TURN:
+        with COMPILATION_LOCK:
             return compile_now(sig)
 
     dispatcher._cache, dispatcher.compile = KernelCache(dispatcher.py_func), compiled
     return dispatcher
 
 
-def note() -> str:
-    """Return the message for the people who wait: what is done, and whether it will be done again."""
-    place = own_place()
+def notice() -> str:
+    """Return the notice for users who wait: what takes so long, and whether it will happen again."""
+    folders = own_cache_folders()
     text = "compiling numerical kernels; this takes up to a minute"
-    if place.writable is None:
-        return f"{text} in every process, because no folder can be written to keep them: {ADVICE}"
-    if place.temporary:
-        return f"{text}, and again once {place.writable.parent} has been emptied: {ADVICE}, to keep them longer"
-    return f"{text} and happens once: they are kept in {place.writable}"
+    if folders.writable is None:
+        return f"{text} in every process, because no folder is writable to store them: {ADVICE}"
+    if folders.temporary:
+        return f"{text}, and again once {folders.writable.parent} has been emptied: {ADVICE} to keep them longer"
+    return f"{text} and happens once: they are stored in {folders.writable}"
 
 
 def may_notify() -> bool:
-    """Return whether this process should show the note: the first of those that compile at about the same time."""
-    folder = own_place().writable
+    """Return whether this process should show the notice: only the first of several that compile together should."""
+    folder = own_cache_folders().writable
     if folder is None:
-        # Processes that this one starts share nothing with it; it has said so for them.
+        # Without a shared folder, the parent process has shown it on behalf of its children.
         return multiprocessing.parent_process() is None
-    mark = folder / _LOCK
+    mark = folder / _LOCK_FILE
     with contextlib.suppress(OSError):
-        found = mark.stat()
-        # It is empty until a process has said so.
-        if found.st_size and time.time() - found.st_mtime < _AGAIN:
+        status = mark.stat()
+        # The file is empty until a process has shown the notice.
+        if status.st_size and time.time() - status.st_mtime < _NOTICE_INTERVAL:
             return False
     with contextlib.suppress(OSError):
-        # In a folder that others can write the name may be a link to a file that must stay as it is.
+        # In a folder that others can write to, the name may be a link to a file that must not be touched.
         handle = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o666)
         with os.fdopen(handle, "wb") as file:
             file.write(b"noted\n")

@@ -1,9 +1,9 @@
-"""Tables of `pairseek.numerics.tables` for a response whose k and lapse are unknown.
+"""Tables of `pairseek.numerics.tables` for a response whose k and lapse rate are unknown.
 
-If k and lapse do not depend on the user point, an answer about a logit z (at the typical k) has the probability
+If k and the lapse rate are independent of the user point, an answer with logit z (at the typical k) has probability
 F(z) = lapse/2 + (1 - lapse) E f(e^(spread x) z), x standard normal: a symmetric link with two parameters. Its tables
-are computed at first use on a grid of the two parameters, at every fourth and second grid point of the axes, and
-interpolated linearly with non-negative weights, which preserves monotonicity in s and |m|.
+are computed at first use on a grid of the two parameters, at every fourth s and every second m, and interpolated
+linearly with non-negative weights, which preserves monotonicity in s and |m|.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from scipy.special import entr, ndtr
 
 from pairseek.core.types import FloatArray
 from pairseek.numerics.tables import (
+    LOGIT_GRID,
     M0,
     M_OCTAVES,
-    PLACES,
     S0,
     S_OCTAVES,
     Curve,
@@ -37,14 +37,14 @@ from pairseek.numerics.ties import coarse_information
 TableName: TypeAlias = Literal["probability", "information", "explained", "log_volume"]
 NAMES: tuple[TableName, ...] = ("probability", "information", "explained", "log_volume")
 
-TWICE = 2e-3
-"""Relative error of the second interpolation of a table with a variance."""
+WIDENED_TABLE_ERROR = 2e-3
+"""Relative error of a table with a variance, which is interpolated twice."""
 SPREADS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0])
 LAPSES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 
 _S_STEP, _M_STEP = 4, 2
-# Below _S_LOW e^(-2 spread), which is narrow for the link of a large k too, and above _S_HIGH the first term of a
-# series is accurate enough.
+# The first term of a series is accurate enough above _S_HIGH, and below _S_LOW e^(-2 spread), where s is small even
+# relative to the link of a large k.
 _S_LOW, _S_HIGH = 1 / 16, 16.0
 _NODES = 15
 
@@ -57,13 +57,13 @@ def table(
     width: float = 0.0,
     variance: float = 0.0,
 ) -> FloatArray:
-    """Return a table by name; that of the link itself where nothing is unknown and there are no lapses.
+    """Return a table by name; without spread and lapses, the table of the link itself.
 
-    Where ties of some width are offered, the information is that of three outcomes, which is not monotone: see
-    `pairseek.numerics.ties`. All other tables are about two outcomes, as if none were offered.
+    If ties are offered (``width`` > 0), the information is that of three outcomes, which is not monotone: see
+    `pairseek.numerics.ties`. All other tables are for two outcomes, as if ties were not offered.
 
-    With a variance v, the value at (m, s) is that of a logit of deviation sqrt(s² + v): s is the part of the deviation
-    that differs between pairs. Such a table is interpolated twice, and right to `TWICE` of its values.
+    With a variance v, the value at (m, s) is for a logit with standard deviation sqrt(s² + v), where s is the part that
+    differs between pairs. Such a table is interpolated twice; its relative error is at most `WIDENED_TABLE_ERROR`.
     """
     if variance > 0.0:
         return _widened(link, name, spread, lapse, width, variance)
@@ -89,7 +89,7 @@ def _widened(link: int, name: TableName, spread: float, lapse: float, width: flo
 @lru_cache(maxsize=16)
 def _interpolated(link: int, name: TableName, spread: float, lapse: float, width: float) -> FloatArray:
     coarse: FloatArray | None = None
-    # The information of three outcomes varies faster.
+    # The information of three outcomes varies faster and needs a finer grid.
     steps = (2, 2) if width > 0.0 else (_S_STEP, _M_STEP)
     for i, by_spread in _interpolation_weights(SPREADS, spread):
         for j, by_lapse in _interpolation_weights(LAPSES, lapse):
@@ -101,7 +101,7 @@ def _interpolated(link: int, name: TableName, spread: float, lapse: float, width
             coarse = part if coarse is None else coarse + part
     assert coarse is not None
     fine = np.ascontiguousarray(refined(refined(coarse, steps[0]).T, steps[1]).T)
-    # Restore the monotonicity that bounds rely on, against rounding and errors of quadrature.
+    # Restore the monotonicity that bounds rely on, which rounding and quadrature errors may have broken.
     if name == "probability":
         fine = monotone_probability(fine)
     else:
@@ -114,14 +114,14 @@ def _interpolated(link: int, name: TableName, spread: float, lapse: float, width
 
 
 def _interpolation_weights(grid: FloatArray, value: float) -> list[tuple[int, float]]:
-    """Return the grid points next to a value with their interpolation weights; one where it lies on a grid point."""
+    """Return the neighbouring grid points with their interpolation weights; only one if the value is on the grid."""
     i = int(np.clip(np.searchsorted(grid, value, side="right") - 1, 0, len(grid) - 2))
-    share = float((value - grid[i]) / (grid[i + 1] - grid[i]))
-    return [(place, weight) for place, weight in ((i, 1.0 - share), (i + 1, share)) if weight > 0.0]
+    fraction = float((value - grid[i]) / (grid[i + 1] - grid[i]))
+    return [(place, weight) for place, weight in ((i, 1.0 - fraction), (i + 1, fraction)) if weight > 0.0]
 
 
 def refined(values: FloatArray, step: int) -> FloatArray:
-    """Return rows interpolated linearly, `step` for each original one."""
+    """Refine rows by linear interpolation, with `step` rows per original row."""
     out = np.empty((step * (len(values) - 1) + 1, values.shape[1]))
     for part in range(step):
         out[part:-1:step] = (1.0 - part / step) * values[:-1] + (part / step) * values[1:]
@@ -131,22 +131,22 @@ def refined(values: FloatArray, step: int) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _cell(link: int, i: int, j: int) -> FloatArray:
-    """Return (4, rows, columns) coarse tables at SPREADS[i] and LAPSES[j]: square roots, except the probability.
+    """Return (4, rows, columns) coarse tables at SPREADS[i] and LAPSES[j], with square roots of the utilities.
 
-    A utility is proportional to s² for small s, so that its square root is nearly linear between grid points.
+    A utility is proportional to s² for small s, so its square root is nearly linear between grid points.
     """
     spread, lapse = float(SPREADS[i]), float(LAPSES[j])
     m, s = axis(M0, M_OCTAVES)[::_M_STEP], axis(S0, S_OCTAVES)[::_S_STEP]
-    rare, slope, _ = _link(-PLACES, spread, lapse, link)
+    rare, slope, _ = _link(-LOGIT_GRID, spread, lapse, link)
     uncertainty = (entr(rare) + entr(1.0 - rare)) / np.log(2)
     bend = -slope * np.log2((1.0 - rare) / np.maximum(rare, 1e-300))
-    curves = hermite_spline(PLACES, rare, -slope), hermite_spline(PLACES, uncertainty, bend)
+    curves = hermite_spline(LOGIT_GRID, rare, -slope), hermite_spline(LOGIT_GRID, uncertainty, bend)
     out = np.empty((4, len(s), len(m)))
     p, first, second = _link(m, spread, lapse, link)
     unlikely = np.maximum(_link(-m, spread, lapse, link)[0], 1e-250)
     floor = float(entr(0.5 * lapse) + entr(1.0 - 0.5 * lapse)) / np.log(2)
     excess = uncertainty - floor
-    area = float(np.sum((excess[1:] + excess[:-1]) * np.diff(PLACES)))
+    area = float(np.sum((excess[1:] + excess[:-1]) * np.diff(LOGIT_GRID)))
     for row, deviation in enumerate(s.tolist()):
         if deviation < _S_LOW * np.exp(-2.0 * spread):
             explained = (deviation * first) ** 2 / (p * unlikely)
@@ -171,7 +171,7 @@ def _link(z: FloatArray, spread: float, lapse: float, link: int) -> tuple[FloatA
 
 
 def _steep(u: FloatArray, lapse: float, floor: float, area: float) -> FloatArray:
-    """Return (4, len(u)) values for a large s, where F is nearly a step: first order in its width, u = m/s."""
+    """Return (4, len(u)) values for large s, where F is nearly a step, to first order in its width; u = m/s."""
     density = np.exp(-0.5 * u**2) / np.sqrt(2.0 * np.pi)
     above, below = (0.5 * lapse + (1.0 - lapse) * ndtr(x) for x in (u, -u))
     return combined(above, below, (1.0 - lapse) * density, -(1.0 - lapse) * u * density, floor + area * density)
@@ -181,7 +181,7 @@ def _row(m: FloatArray, s: float, curves: tuple[Curve, Curve], spread: float, li
     """Return (4, len(m)) values at one s, by the trapezoidal rule over u; ``curves`` are F(-z) and h_b(F(z)), z > 0."""
     u, weights = mixed_rule(s, spread, link)
     z = m[:, None] + s * u
-    away = np.minimum(np.abs(z), PLACES[-1])
+    away = np.minimum(np.abs(z), LOGIT_GRID[-1])
     tail = curves[0](away)
     f, rest = np.where(z > 0.0, 1.0 - tail, tail), np.where(z > 0.0, tail, 1.0 - tail)
     first, second = -(rest @ (weights * u)), -(rest @ (weights * (u**2 - 1.0)))

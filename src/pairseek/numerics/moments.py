@@ -1,7 +1,7 @@
-"""Sums over samples that are equal to the bit for any number of threads.
+"""Sums over samples that are bit-identical for any number of threads.
 
-Linear algebra libraries add in an order that depends on their threads. Here every piece of the samples has its own
-partial sums, and these are added in the order of the pieces.
+Linear algebra libraries add in an order that depends on their threads. Here each chunk of samples has its own partial
+sums, which are added in the order of the chunks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def sample_moments(samples: FloatArray, weights: FloatArray) -> tuple[FloatArray
     """Return the (d,) mean and (d, d) covariance of weighted samples."""
     n, d = samples.shape
     out = np.empty((-(-n // CHUNK), d + d * d))
-    # The first sample as origin avoids cancellation for samples far from zero.
+    # Taking the first sample as the origin avoids cancellation for samples far from zero.
     origin = samples[0].copy()
     for_ranges(_sums, n, CHUNK, read_only(samples), read_only(weights), origin, out)
     total = out.sum(axis=0)

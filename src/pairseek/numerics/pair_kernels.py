@@ -1,4 +1,4 @@
-"""Kernels over candidate pairs: features of a pair under a belief, and expectations over samples."""
+"""Kernels over candidate pairs: pair features under a belief, and expectations over samples."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ PlaneArrays: TypeAlias = tuple[FloatArray, FloatArray]
 """Slopes (m, d) and offsets (m,) of candidates."""
 MixtureArrays: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Bases (S,), parts (Q, S) and ratios (Q,) of the links of the samples."""
-# Square of the distance of two shadows, relative to their norms, below which their difference has too few digits.
-_NEAR = 1e-4
+# Squared distance between two shadows, relative to their squared norms, below which their difference loses too many
+# digits.
+_CANCELLATION = 1e-4
 
 
 @primitive
 def pair_constant(length: float, k: float, noise: int) -> float:
-    """Return k_pq for |a| = length > 0: K1, K2, K3 of the paper; NaN for an unknown noise."""
+    """Return k_pq for |a| = length > 0, by K1, K2 or K3 of the paper; NaN for an unknown noise kind."""
     if noise == CONSTANT:
         return k
     if noise == NORMALIZED:
@@ -34,15 +35,15 @@ def pair_constant(length: float, k: float, noise: int) -> float:
 
 @primitive
 def steepest_length(low: float, high: float, noise: int) -> float:
-    """Return the |a| from low to high at which k_pq |a| is largest."""
+    """Return the |a| between low and high that maximizes k_pq |a|."""
     return min(max(low, 1.0), high) if noise == DECAYING else high
 
 
 @kernel
 def shadow(start: int, stop: int, points: FloatArray, mean: FloatArray, root: FloatArray, out: FloatArray) -> None:
-    """Write rows 2 L'(x - μ), for Σ = LL' and L = root: the distance between two of them is sqrt(a'Σa).
+    """Write the shadows 2 L'(x - μ) of points, for Σ = LL' and L = root; two shadows are sqrt(a'Σa) apart.
 
-    From the mean, so that items far from zero keep their digits.
+    Subtracting the mean preserves the digits of items far from zero.
     """
     d = points.shape[1]
     for row in range(start, stop):
@@ -56,7 +57,7 @@ def shadow(start: int, stop: int, points: FloatArray, mean: FloatArray, root: Fl
 
 @primitive
 def projected_variance(p: FloatArray, q: FloatArray, root: FloatArray) -> float:
-    """Return a'Σa = |2 L'(p - q)|², L = root, from the difference itself, so that near points keep their digits."""
+    """Return a'Σa = |2 L'(p - q)|², L = root, from the difference itself, which preserves digits for nearby points."""
     d = len(p)
     variance = 0.0
     for c in range(d):
@@ -79,11 +80,11 @@ def describe(
     model: tuple[float, int],
     out: FloatArray,
 ) -> None:
-    """Write columns a·μ - b, |a|, k_pq, a'Σa of pairs; ``belief`` is (mean, root of Σ), ``model`` (k, noise).
+    """Write rows a·μ - b, |a|, k_pq and a'Σa of pairs; ``belief`` is (mean, root of Σ), ``model`` (k, noise).
 
-    a·μ - b = (p - q)·((μ - p) + (μ - q)), which does not cancel as |p|² - |q|² does. a'Σa is the square of the distance
-    of two shadows. These have errors of at most (d + 1) ε times their norm, so that sqrt(a'Σa) is right to about
-    1.6e-14 (d + 1) where it is at least a hundredth of the norms; where it is less, it is computed from p - q.
+    a·μ - b = (p - q)·((μ - p) + (μ - q)) avoids the cancellation in |p|² - |q|². a'Σa is the squared distance between
+    two shadows, which have errors of at most (d + 1) ε times their norm. So sqrt(a'Σa) has a relative error of about
+    1.6e-14 (d + 1) if it is at least a hundredth of the norms; if it is smaller, it is computed from p - q instead.
     """
     mean, root = belief
     k, noise = model
@@ -101,7 +102,7 @@ def describe(
             square += difference * difference
             variance += (y[h] - v[h]) * (y[h] - v[h])
             norms += y[h] * y[h] + v[h] * v[h]
-        if variance < _NEAR * norms:
+        if variance < _CANCELLATION * norms:
             variance = projected_variance(p, q, root)
         length = 2.0 * math.sqrt(square)
         out[0, row] = margin
@@ -133,13 +134,13 @@ def _logits(slope: FloatArray, offset: float, columns: FloatArray, z: FloatArray
 def _logistic_sums(z: FloatArray, weights: FloatArray) -> tuple[float, float]:
     """Return Σ w f(z) and Σ w h_b(f(z)) in nats, for weights that sum to 1.
 
-    With u = e^-|z|, the rarer outcome has probability u/(1 + u) and h_b = log(1 + u) + |z| u/(1 + u). The logarithm
-    is 2 atanh(y), y = u/(2 + u) <= 1/3, by its series to 1e-9; both fractions share one division.
+    With u = e^-|z|, the rarer outcome has probability u/(1 + u), and h_b = log(1 + u) + |z| u/(1 + u). The logarithm is
+    2 atanh(y) with y = u/(2 + u) <= 1/3, from its series to 1e-9; both fractions share one division.
     """
     probability = 0.5
     entropy = 0.0
     for s in range(len(z)):
-        # Beyond 36 the rarer outcome keeps a probability of 2e-16, which must not be multiplied by any |z|.
+        # Beyond 36, exp_minus returns about 2e-16; multiplying that by an unlimited |z| would be wrong.
         size = min(abs(z[s]), 36.0)
         u = exp_minus(size)
         inverse = 1.0 / ((1.0 + u) * (2.0 + u))
@@ -180,8 +181,8 @@ def expect(
 ) -> None:
     """Write rows E f(z) and E h_b(f(z)) (in nats) over weighted samples, for each candidate.
 
-    ``columns`` is (d, S): samples by coordinate, so that the loops run over contiguous numbers. Nothing of size
-    samples times candidates is ever held.
+    ``columns`` is (d, S), the transposed samples, so that the inner loops run over contiguous memory. No array of size
+    samples times candidates is allocated.
     """
     z = np.empty(columns.shape[1])
     for row in range(start, stop):
@@ -200,7 +201,7 @@ def weigh(
     link: int,
     out: FloatArray,
 ) -> None:
-    """Write unnormalised moments of the samples after the answer "first": Σ w f, Σ w f x, Σ w f x x'.
+    """Write unnormalized moments of the samples after the answer "first": Σ w f, Σ w f x, Σ w f x x'.
 
     ``out`` is (m, 1 + d + d²).
     """
@@ -251,9 +252,9 @@ def expect_mixed(
     link: int,
     out: FloatArray,
 ) -> None:
-    """Compute `expect` with a link for each sample, base + Σ parts_q f(ratio_q z).
+    """Compute `expect` with a link of its own for each sample: base + Σ parts_q f(ratio_q z).
 
-    ``planes`` is (slopes (m, d), offsets (m,)); ``mixture`` (bases (S,), parts (Q, S), ratios (Q,)).
+    ``planes`` is (slopes (m, d), offsets (m,)); ``mixture`` is (bases (S,), parts (Q, S), ratios (Q,)).
     """
     slopes, offsets = planes
     bases, parts, ratios = mixture
@@ -290,7 +291,7 @@ def expect_ties(
 ) -> None:
     """Write rows E P(first), E P(second) and the expected entropy of the three outcomes, in nats.
 
-    The arguments are those of `expect_mixed`: P(first) = base + Σ parts_q f(ratio_q z - width).
+    Takes the arguments of `expect_mixed`: P(first) = base + Σ parts_q f(ratio_q z - width).
     """
     slopes, offsets = planes
     bases, parts, ratios = mixture
@@ -326,7 +327,7 @@ def weigh_mixed(
     link: int,
     out: FloatArray,
 ) -> None:
-    """Compute `weigh` with a k and a lapse for each sample: ``answering`` is (ratios (S,), lapses (S,))."""
+    """Compute `weigh` with a k and lapse rate for each sample; ``answering`` is (ratios (S,), lapses (S,))."""
     slopes, offsets = planes
     ratios, lapses = answering
     d, n = columns.shape

@@ -1,8 +1,8 @@
-"""Execution of kernels on several threads, with results equal to the bit for any number of them.
+"""Multithreaded execution of kernels, with bit-identical results for any number of threads.
 
-A range is always cut at the same places, each piece writes only its own rows, and the pieces are handed to a
-pool. Kernels release the GIL. A plain pool is used rather than numba's own parallel loops because those are not
-safe to enter from two Python threads at once, as a web service does, and compile several times longer.
+A range is always cut at the same points, each chunk writes only its own rows, and a thread pool runs the chunks.
+Kernels release the GIL. numba's own parallel loops are not used, because two Python threads must not enter them at
+once, as a web service would, and because they take several times longer to compile.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _threads: int | None = None
 
 
 def thread_count() -> int:
-    """Return the number of threads: `set_thread_count`, else ``PAIRSEEK_THREADS``, else the available cores."""
+    """Return the number of threads: from `set_thread_count`, else ``PAIRSEEK_THREADS``, else the available cores."""
     if _threads is not None:
         return _threads
     text = os.environ.get(ENVIRONMENT, "")
@@ -34,7 +34,7 @@ def thread_count() -> int:
 
 
 def set_thread_count(threads: int | None) -> None:
-    """Use this many threads from now on in this process; None: as the environment says.
+    """Set the number of threads of this process; None restores the default from the environment.
 
     Examples
     --------
@@ -46,25 +46,25 @@ def set_thread_count(threads: int | None) -> None:
 
 
 def _workers() -> ThreadPoolExecutor:
-    """Return the shared thread pool; a new one after the number of threads or the process has changed."""
+    """Return the shared thread pool; replace it when the number of threads or the process has changed."""
     global _pool
     # A forked child inherits the pool object but not its threads, so the process id is part of the key.
     key = (thread_count(), os.getpid())
     pool = _pool
     if pool is None or pool[:2] != key:
-        # Two concurrent callers may create two pools; the unreferenced one ends with its last piece.
+        # Two concurrent callers may create two pools; the unreferenced one ends with its last chunk.
         _pool = pool = (*key, ThreadPoolExecutor(key[0], thread_name_prefix="pairseek"))
     return pool[2]
 
 
 def for_ranges(kernel: Callable[..., None], n: int, chunk: int, *arguments: object) -> None:
-    """Call ``kernel(start, stop, *arguments)`` for the pieces of ``range(n)``, on all threads."""
-    pieces = [(start, min(start + chunk, n)) for start in range(0, n, chunk)]
-    if len(pieces) <= 1 or thread_count() <= 1:
-        for start, stop in pieces:
+    """Call ``kernel(start, stop, *arguments)`` for each chunk of ``range(n)``, on all threads."""
+    ranges = [(start, min(start + chunk, n)) for start in range(0, n, chunk)]
+    if len(ranges) <= 1 or thread_count() <= 1:
+        for start, stop in ranges:
             kernel(start, stop, *arguments)
         return
     workers = _workers()
-    futures = [workers.submit(kernel, start, stop, *arguments) for start, stop in pieces]
+    futures = [workers.submit(kernel, start, stop, *arguments) for start, stop in ranges]
     for future in futures:
         future.result()

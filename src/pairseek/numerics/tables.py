@@ -1,22 +1,22 @@
-"""Tables of functions of an answer whose logit is Gaussian, in two variables.
+"""Two-dimensional tables of the utilities of an answer whose logit is Gaussian.
 
-Let z = m + s u with u standard normal, and y an answer with P(y = 1) = f(z). If the marginal of the posterior
-along a pair's normal is near Gaussian, all that the utilities need of the pair is the mean m of the logit and its
-standard deviation s = k_pq sqrt(a'Σa):
+Let z = m + s u with u standard normal, and y an answer with P(y = 1) = f(z). If the posterior marginal along a pair's
+normal is close to Gaussian, the utilities depend on the pair only through the mean m of the logit and its standard
+deviation s = k_pq sqrt(a'Σa):
 
 =============  =================================================================
 probability    P = E f(z)
 information    h_b(P) - E h_b(f(z)), in bits (equation 4 of the paper)
-explained      Var(E[u | y]), the share of the variance of u that the answer explains
+explained      Var(E[u | y]), the fraction of the variance of u that the answer explains
 log_volume     E log Var(u | y), the expected change of the log determinant
 =============  =================================================================
 
-By Stein's lemma E[u f(z)] = s E f'(z) and E[(u² - 1) f(z)] = s² E f''(z), so the last two need expectations of
-derivatives only. All are even in m (P after reflection).
+By Stein's lemma E[u f(z)] = s E f'(z) and E[(u² - 1) f(z)] = s² E f''(z), so the last two need only
+expectations of derivatives. All are even in m (P after reflection).
 
-The grid is that of floating point numbers themselves: 16 steps to every doubling of m + M0 and s + S0. The
-leading bits of a number are its cell and the rest its place in the cell, so a look-up takes no logarithm, and
-interpolation preserves monotonicity in either direction.
+The grid follows the floating-point numbers themselves: 16 steps per doubling of m + M0 and s + S0. The leading bits of
+a number select the cell and the rest the position within it, so a look-up needs no logarithm, and interpolation
+preserves monotonicity in both directions.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ STEPS_BITS = 4
 M0, M_OCTAVES = 2.0**-3, 17
 S0, S_OCTAVES = 2.0**-10, 20
 S_MAX = S0 * 2.0**S_OCTAVES - S0
-"""Beyond it f is a step at the scale of s, and only m/s matters."""
-PLACES = 1e-3 * np.sinh(np.linspace(0.0, 17.5, 4000))
-"""Grid points of |z| at which a mixture of links is tabulated: dense near 0, where it is steepest."""
+"""Beyond this s, f is a step on the scale of s, and only m/s matters."""
+LOGIT_GRID = 1e-3 * np.sinh(np.linspace(0.0, 17.5, 4000))
+"""Grid of |z| on which a mixture of links is tabulated: dense near 0, where the link is steepest."""
 
 _SHIFT = 52 - STEPS_BITS
 _CELL = float(2**_SHIFT)
@@ -53,7 +53,7 @@ _LAST_ROW, _LAST_COLUMN = np.int64(_S_CELLS - 1), np.int64(_M_CELLS - 1)
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """One (s, m) table for each function of the module docstring."""
+    """Tables, indexed by (s, m), of the functions in the module docstring."""
 
     probability: FloatArray
     information: FloatArray
@@ -68,7 +68,7 @@ def tables(link: int) -> Tables:
     out = np.empty((4, len(s), len(m)))
     for row, deviation in enumerate(s):
         out[:, row] = moments(m, float(deviation), link)
-    # Branch and bound relies to the bit on the monotonicity of the exact functions.
+    # Branch and bound relies on exact monotonicity, so rounding errors must not break it.
     out[0] = monotone_probability(out[0])
     for index, sign in ((1, 1.0), (2, 1.0), (3, -1.0)):
         out[index] = sign * monotone_utility(sign * out[index])
@@ -77,12 +77,12 @@ def tables(link: int) -> Tables:
 
 
 def monotone_utility(table: FloatArray) -> FloatArray:
-    """Return the lowest table above a given one that increases with s, its rows, and decreases with m, its columns."""
+    """Return the smallest table above a given one that increases with s (rows) and decreases with m (columns)."""
     return np.maximum.accumulate(np.maximum.accumulate(table, axis=0)[:, ::-1], axis=1)[:, ::-1]
 
 
 def monotone_probability(table: FloatArray) -> FloatArray:
-    """Return a table of probabilities from 1/2 to 1 that decreases with s and increases with m, near a given one.
+    """Adjust a table of probabilities so that it decreases with s, increases with m and lies between 1/2 and 1.
 
     The probability of the likelier outcome does so for every symmetric link whose slope falls on both sides of 0.
     """
@@ -97,9 +97,9 @@ def axis(origin: float, octaves: int) -> FloatArray:
 
 
 def mixed_rule(s: float, spread: float, link: int) -> tuple[FloatArray, FloatArray]:
-    """Return the places u and weights of the trapezoidal rule for E g(m + s u), u standard normal.
+    """Return the nodes u and weights of the trapezoidal rule for E g(m + s u), u standard normal.
 
-    The link of g may be a mixture of links whose log k has this standard deviation.
+    The link in g may be a mixture of links whose log k has standard deviation ``spread``.
     """
     step = (0.5 if link == LOGISTIC else 0.2) / max(s * np.exp(spread), 1.0)
     u = np.arange(-7.0, 7.0 + step / 2, step)
@@ -108,10 +108,10 @@ def mixed_rule(s: float, spread: float, link: int) -> tuple[FloatArray, FloatArr
 
 
 def moments(m: FloatArray, s: float, link: int) -> FloatArray:
-    """Return (4, len(m)): the four functions at non-negative m and one s, by the trapezoidal rule.
+    """Return the (4, len(m)) values of the four functions at non-negative m and one s, by the trapezoidal rule.
 
-    The rule converges exponentially for these integrands. Under s = 1 it runs over u; above, over z, where f' and
-    the entropy are confined to a few units whatever s is, and E f = ∫ f'(z) Φ((m - z)/s) dz.
+    The rule converges exponentially for these integrands. For s < 1 it integrates over u; otherwise over z, where f'
+    and the entropy are confined to a few units for any s, and E f = ∫ f'(z) Φ((m - z)/s) dz.
     """
     step = 0.5 if link == LOGISTIC else 0.2
     if s < 1.0:
@@ -149,7 +149,7 @@ def combined(
     above: FloatArray, below: FloatArray, first: FloatArray, second: FloatArray, entropy: FloatArray
 ) -> FloatArray:
     """Return the four functions from P, 1 - P, E[u f], E[(u² - 1) f] and E h_b(f)."""
-    # Below this probability of the rarer outcome the gain underflows.
+    # Below this probability of the rarer outcome, the gain underflows.
     rare = np.maximum(below, 1e-250)
     marginal = -(above * np.log2(np.maximum(above, 1e-250)) + below * np.log2(rare))
     information = np.maximum(marginal - entropy, 0.0)
@@ -161,8 +161,8 @@ def combined(
 
 
 def hermite_spline(x: FloatArray, y: FloatArray, slope: FloatArray) -> Curve:
-    """Return the piecewise cubic through points with these slopes."""
-    from scipy.interpolate import CubicHermiteSpline  # takes 0.15 s to import, and not every search needs it
+    """Return the cubic Hermite spline through points with these slopes."""
+    from scipy.interpolate import CubicHermiteSpline  # slow to import (0.15 s), and not every search needs it
 
     spline: Curve = CubicHermiteSpline(x, y, slope)
     return spline
@@ -170,7 +170,7 @@ def hermite_spline(x: FloatArray, y: FloatArray, slope: FloatArray) -> Curve:
 
 @primitive
 def interpolate(table: FloatArray, m: float, s: float) -> float:
-    """Return the bilinear interpolation at (m, s), both at least 0; beyond the last m, the value there."""
+    """Return the bilinear interpolation at non-negative (m, s); beyond the last m, the value there."""
     if s > S_MAX:
         m *= S_MAX / s
         s = S_MAX
@@ -189,6 +189,6 @@ def interpolate(table: FloatArray, m: float, s: float) -> float:
 def look_up(start: int, stop: int, table: FloatArray, m: FloatArray, s: FloatArray, out: FloatArray) -> None:
     """Write table(|m|, s) for the rows from start to stop; NaN where either is NaN."""
     for row in range(start, stop):
-        # NaN must not become an index.
-        usable = abs(m[row]) >= 0.0 and s[row] >= 0.0
-        out[row] = interpolate(table, abs(m[row]), s[row]) if usable else np.nan
+        # A NaN must not become an index.
+        is_valid = abs(m[row]) >= 0.0 and s[row] >= 0.0
+        out[row] = interpolate(table, abs(m[row]), s[row]) if is_valid else np.nan

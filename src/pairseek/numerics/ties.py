@@ -1,11 +1,11 @@
-"""Information of an answer with three outcomes, for a Gaussian logit: tables for a width of ties.
+"""Tables of the information of an answer with three outcomes, for a Gaussian logit and a tie width.
 
 A person who is offered a tie answers "first" with probability F(z) = lapse/3 + (1 - lapse) E f(e^(spread x) z - t), x
-standard normal, "second" with F(-z), and calls a tie otherwise; t is the width. The information about z = m + s u is
-the entropy of the mean of the three probabilities less their mean entropy. It is even in m but, unlike that of two
-outcomes, not monotone: a narrow logit tells most near m = ±t, where an answer turns into a tie.
+standard normal, "second" with probability F(-z), and otherwise calls a tie; t is the width. The information about
+z = m + s u is the entropy of the mean probabilities minus the mean entropy. It is even in m but, unlike the information
+of two outcomes, not monotone: for small s it peaks near m = ±t, where an answer turns into a tie.
 
-The grids of k, lapse, s and m are those of `pairseek.numerics.mixtures`, and so is the interpolation.
+The grids of k, lapse rate, s and m are those of `pairseek.numerics.mixtures`, and so is the interpolation.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from scipy.special import entr, ndtr
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import LOGISTIC
 from pairseek.numerics.tables import (
+    LOGIT_GRID,
     M0,
     M_OCTAVES,
-    PLACES,
     S0,
     S_OCTAVES,
     Curve,
@@ -33,11 +33,11 @@ from pairseek.numerics.tables import (
 
 Curves: TypeAlias = tuple[Curve, Curve, Curve]
 
-# Below _S_LOW e^(-2 spread) the first term of a series is accurate enough; from _S_HIGH on the link is narrow against
-# s.
+# Below _S_LOW e^(-2 spread) the first term of a series is accurate enough; from _S_HIGH on, the link is narrow relative
+# to s.
 _S_LOW, _S_HIGH = 1 / 16, 8.0
 _NODES = 15
-_LEAST = 1e-300
+_MIN_PROBABILITY = 1e-300
 
 
 def outcomes(
@@ -55,12 +55,12 @@ def outcomes(
 
 @lru_cache(maxsize=128)
 def coarse_information(link: int, width: float, spread: float, lapse: float, steps: tuple[int, int]) -> FloatArray:
-    """Return the square root of the information in bits at every steps[0]-th s, the rows, and steps[1]-th m."""
+    """Return the square root of the information, in bits, at every steps[0]-th s (rows) and steps[1]-th m."""
     m, s = axis(M0, M_OCTAVES)[:: steps[1]], axis(S0, S_OCTAVES)[:: steps[0]]
     second, tie, slope, tie_slope = outcomes(m, link, width, spread, lapse)
     first = 1.0 - second - tie
-    fisher = slope**2 / np.maximum(second, _LEAST) + tie_slope**2 / np.maximum(tie, _LEAST)
-    fisher += (slope + tie_slope) ** 2 / np.maximum(first, _LEAST)
+    fisher = slope**2 / np.maximum(second, _MIN_PROBABILITY) + tie_slope**2 / np.maximum(tie, _MIN_PROBABILITY)
+    fisher += (slope + tie_slope) ** 2 / np.maximum(first, _MIN_PROBABILITY)
     curves = _curves(link, width, spread, lapse)
     floor = float(_bits(np.array([1.0 - 2.0 * lapse / 3.0, lapse / 3.0, lapse / 3.0])))
     out = np.empty((len(s), len(m)))
@@ -96,14 +96,14 @@ def _bits(chances: FloatArray) -> FloatArray:
 
 def _curves(link: int, width: float, spread: float, lapse: float) -> Curves:
     """Return the probabilities of "second" and of a tie, and the entropy in bits, as functions of z >= 0."""
-    second, tie, slope, tie_slope = outcomes(PLACES, link, width, spread, lapse)
+    second, tie, slope, tie_slope = outcomes(LOGIT_GRID, link, width, spread, lapse)
     chances = np.stack([1.0 - second - tie, second, tie])
     slopes = np.stack([-slope - tie_slope, slope, tie_slope])
-    bend = -np.sum(slopes * np.log2(np.maximum(chances, _LEAST)), axis=0)
+    bend = -np.sum(slopes * np.log2(np.maximum(chances, _MIN_PROBABILITY)), axis=0)
     return (
-        hermite_spline(PLACES, second, slope),
-        hermite_spline(PLACES, tie, tie_slope),
-        hermite_spline(PLACES, _bits(chances), bend),
+        hermite_spline(LOGIT_GRID, second, slope),
+        hermite_spline(LOGIT_GRID, tie, tie_slope),
+        hermite_spline(LOGIT_GRID, _bits(chances), bend),
     )
 
 
@@ -111,7 +111,7 @@ def _row(m: FloatArray, s: float, curves: Curves, spread: float, link: int) -> F
     """Return the information at one s, by the trapezoidal rule over u."""
     u, weights = mixed_rule(s, spread, link)
     z = m[:, None] + s * u
-    away = np.minimum(np.abs(z), PLACES[-1])
+    away = np.minimum(np.abs(z), LOGIT_GRID[-1])
     rare, tie = curves[0](away), curves[1](away)
     likely = 1.0 - rare - tie
     second, first = np.where(z > 0.0, rare, likely) @ weights, np.where(z > 0.0, likely, rare) @ weights
@@ -121,15 +121,15 @@ def _row(m: FloatArray, s: float, curves: Curves, spread: float, link: int) -> F
 def _wide_row(
     m: FloatArray, s: float, entropy: Curve, floor: float, model: tuple[int, float, float, float]
 ) -> FloatArray:
-    """Return the information at one large s: the entropy over z, and the probabilities as if the link were normal."""
+    """Return the information at one large s: entropy integrated over z, probabilities as if the link were probit."""
     link, width, spread, lapse = model
     scale, weights = _factors(spread)
-    # The variance of the logistic distribution, or of the normal one.
+    # Variance of the logistic or the normal distribution.
     variance = np.pi**2 / 3.0 if link == LOGISTIC else 1.0
     total = np.sqrt(s**2 + variance / scale**2)
     above, below = (ndtr((sign * m[:, None] - width / scale) / total) @ weights for sign in (1.0, -1.0))
     first, second = lapse / 3.0 + (1.0 - lapse) * above, lapse / 3.0 + (1.0 - lapse) * below
-    z = PLACES[::4]
+    z = LOGIT_GRID[::4]
     excess = (entropy(z) - floor) * np.gradient(z)
     z, excess = z[np.abs(excess) > 1e-12], excess[np.abs(excess) > 1e-12]
     density = sum(np.exp(-0.5 * ((sign * z - m[:, None]) / s) ** 2) for sign in (1.0, -1.0))

@@ -17,7 +17,7 @@ from pairseek.core.validation import is_number
 from pairseek.errors import InvalidParameter
 from pairseek.model.curvature import CurvedUtility
 from pairseek.model.responses import Response
-from pairseek.numerics.balls import radius_of_share
+from pairseek.numerics.balls import quantile_radius
 from pairseek.numerics.jit import read_only
 
 
@@ -176,7 +176,7 @@ class Estimate:
         # With residual utilities samples are points of Gaussians, of which some thousands are too many for one number.
         points, weights = (belief.samples, belief.weights) if belief.residuals is None else belief.draw(_RADIUS_POINTS)
         points = read_only(np.ascontiguousarray(points))
-        return float(radius_of_share(points, read_only(weights), read_only(self.point), float(level)))
+        return float(quantile_radius(points, read_only(weights), read_only(self.point), float(level)))
 
     def _repr_html_(self) -> str:
         return estimate_panel(self)

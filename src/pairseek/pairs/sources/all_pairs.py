@@ -11,7 +11,7 @@ from pairseek.core.limits import Limit
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
-from pairseek.numerics.mixtures import TWICE
+from pairseek.numerics.mixtures import WIDENED_TABLE_ERROR
 from pairseek.pairs.context import Selection, SelectionContext, best_of
 from pairseek.pairs.sources.branch_and_bound import Goal, SearchResult, best_first
 from pairseek.pairs.sources.branch_and_bound.view import CatalogueView
@@ -130,7 +130,7 @@ class AllPairs:
             n -= len(context.belief.residuals.rows)
             caveat = f"; of items that were not shown before{caveat}"
         if context.response.residual_deviation > 0.0:
-            gap += TWICE
+            gap += WIDENED_TABLE_ERROR
         words = _description(n, found, gap, len(scores) if rescore else 0, caveat)
         return Selection(
             int(first[row]), int(second[row]), float(scores[row]), found.visited, words, bound=found.bound, gap=gap
