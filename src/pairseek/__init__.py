@@ -12,9 +12,10 @@ from pairseek._version import __version__
 from pairseek.core.lazy import LazyMembers as _LazyMembers
 from pairseek.core.types import Belief, Event, Query
 from pairseek.errors import DefaultWarning, DimensionWarning, PairseekError, ScaleWarning
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic, Probit
+from pairseek.model.spaces import Space
 from pairseek.model.unknowns import Beta, LogNormal, NoiseKinds, Normal, Unknown
 from pairseek.numerics.parallel import set_thread_count
 from pairseek.pairs.sources import AllPairs, Candidates, ListedPairs, Rest, SampledPairs

@@ -181,7 +181,7 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     ):
         with pytest.raises(MissingExtra, match=r"pip install 'pairseek\[frames\]'"):
             attempt()
-    with pytest.raises(InvalidItems, match="this installation does not read Parquet: send CSV"):
+    with pytest.raises(InvalidItems, match="cannot read Parquet: send CSV"):
         read_study_items(path, content=path.read_bytes())
 
 

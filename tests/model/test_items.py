@@ -1,4 +1,4 @@
-"""Tests of items and spaces: content, validation messages and file formats."""
+"""Items: content, validation messages and file formats."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.io import savemat
 
-from pairseek.errors import InvalidItems, InvalidParameter, UnknownItem
-from pairseek.model.items import Items, Space
+from pairseek.errors import InvalidItems, UnknownItem
+from pairseek.model.items import Items
 
 POINTS = [[0.0, 0.5], [1.0, -0.25], [0.3, 2.0]]
 FINITE = st.floats(-1e300, 1e300, allow_subnormal=True)
@@ -33,14 +33,14 @@ class TestItemsHold:
         assert dict(items.data) == {"price": (3, 4, 5)}
         assert [items.index(x) for x in ("a", "b", 7)] == [0, 1, 2]
 
-    def test_sensible_things_where_nothing_was_said(self):
+    def test_default_ids_labels_appeal_and_data(self):
         items = Items(POINTS)
         assert items.ids == (0, 1, 2)
         assert items.labels == ("0", "1", "2")
         assert not items.appeal.any()
         assert dict(items.data) == {}
 
-    def test_plain_python_ids_for_numpys(self):
+    def test_numpy_ids_become_plain_python_values(self):
         items = Items(POINTS, ids=np.array([5, 6, 7]))
         assert [type(x) for x in items.ids] == [int, int, int]
         assert items.index(np.int64(6)) == 1
@@ -53,7 +53,7 @@ class TestItemsHold:
         items = Items(np.random.default_rng(0).normal(size=(50, 3)))
         assert items.spread == pytest.approx(math.sqrt(np.trace(np.cov(items.coordinates.T))))
 
-    def test_whatever_was_given_can_change_and_they_do_not(self):
+    def test_copies_that_later_changes_of_the_arguments_do_not_affect(self):
         points, appeal, prices = np.array(POINTS), np.zeros(3), [1, 2, 3]
         items = Items(points, appeal=appeal, data={"price": prices})
         before = items.hash
@@ -64,7 +64,7 @@ class TestItemsHold:
         assert items.data["price"] == (1, 2, 3)
         assert Items(POINTS, data={"price": [1, 2, 3]}).hash == before
 
-    def test_nothing_of_them_can_be_changed(self):
+    def test_read_only_values(self):
         items = Items(POINTS, data={"price": [1, 2, 3]})
         with pytest.raises(ValueError, match="read-only"):
             items.coordinates[0, 0] = 1.0
@@ -77,7 +77,7 @@ class TestItemsHold:
 
 
 class TestHash:
-    def test_is_that_of_the_content(self):
+    def test_depends_only_on_the_content(self):
         items = Items(POINTS, ids=["a", "b", "c"])
         assert items == Items(np.array(POINTS), ids=("a", "b", "c"))
         assert hash(items) == hash(Items(POINTS, ids=["a", "b", "c"]))
@@ -102,16 +102,16 @@ class TestHash:
 class TestItemsRefuse:
     @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
     def test_coordinates_that_are_not_finite(self, bad):
-        message = rf"coordinate 1 of item 2 is {bad} \(1 not finite in all\): remove the item or fill it in"
+        message = rf"coordinate 1 of item 2 is {bad} \(1 not finite in total\): remove the item or fill it in"
         with pytest.raises(InvalidItems, match=message):
             Items([[0.0, 1.0], [2.0, 3.0], [4.0, bad]])
 
     def test_missing_coordinates(self):
-        with pytest.raises(InvalidItems, match=r"coordinate 0 of item 1 is nan \(2 not finite in all\)"):
+        with pytest.raises(InvalidItems, match=r"coordinate 0 of item 1 is nan \(2 not finite in total\)"):
             Items([[0.0, 1.0], [None, 3.0], [4.0, None]])
 
     def test_ragged_rows(self):
-        message = r"coordinates do not form a table of numbers \(.*\): give n rows of d numbers, all of one length"
+        message = r"coordinates do not form a table of numbers \(.*\): give n rows of d numbers each"
         with pytest.raises(InvalidItems, match=message):
             Items([[0.0, 1.0], [2.0]])
 
@@ -132,14 +132,14 @@ class TestItemsRefuse:
             Items(np.empty((4, 0)))
 
     @pytest.mark.parametrize("shape", [(4,), (2, 2, 2), ()])
-    def test_arrays_that_are_no_tables(self, shape):
+    def test_arrays_that_are_not_tables(self, shape):
         with pytest.raises(
             InvalidItems, match=rf"coordinates have {len(shape)} axes, shape .*: give an \(n, d\) array"
         ):
             Items(np.zeros(shape))
 
     def test_items_all_at_one_point(self):
-        with pytest.raises(InvalidItems, match="all 3 items are at the same point: no pair can tell anything"):
+        with pytest.raises(InvalidItems, match="all 3 items are at the same point: no pair would be informative"):
             Items([[1.0, 2.0]] * 3)
 
     def test_two_with_the_same_id(self):
@@ -147,18 +147,18 @@ class TestItemsRefuse:
             Items(POINTS, ids=["a", "b", "a"])
 
     @pytest.mark.parametrize(("bad", "kind"), [(1.5, "float"), (None, "NoneType"), (True, "bool"), ((1,), "tuple")])
-    def test_ids_that_are_no_names(self, bad, kind):
+    def test_ids_of_other_types(self, bad, kind):
         with pytest.raises(InvalidItems, match=rf"id .* of item 1 is a {kind}: use int or str"):
             Items(POINTS, ids=["a", bad, "c"])
 
     @pytest.mark.parametrize(
         ("more", "message"),
         [
-            ({"ids": [1, 2]}, "2 ids for 3 items: give one for each"),
-            ({"labels": ["x"] * 4}, "4 labels for 3 items: give one for each"),
-            ({"appeal": [0.0, 1.0]}, r"appeal has shape \(2,\): give 3 numbers, one for each item"),
+            ({"ids": [1, 2]}, "2 ids for 3 items: give one per item"),
+            ({"labels": ["x"] * 4}, "4 labels for 3 items: give one per item"),
+            ({"appeal": [0.0, 1.0]}, r"appeal has shape \(2,\): give 3 numbers, one per item"),
             ({"appeal": [0.0, math.nan, 1.0], "ids": ["a", "b", "c"]}, "appeal of item 'b' is not finite"),
-            ({"data": {"price": [1]}}, "1 values of the column 'price' for 3 items: give one for each"),
+            ({"data": {"price": [1]}}, "1 values of the column 'price' for 3 items: give one per item"),
         ],
     )
     def test_columns_of_another_length_or_kind(self, more, message):
@@ -168,7 +168,7 @@ class TestItemsRefuse:
     @pytest.mark.parametrize(
         ("more", "message"),
         [
-            ({"ids": 5}, "ids is 5: give a list of 3, one for each item"),
+            ({"ids": 5}, "ids is 5: give a list of 3, one per item"),
             ({"ids": "abc"}, "ids is 'abc': give a list of 3"),
             ({"labels": 5}, "labels is 5: give a list of 3"),
             ({"appeal": ["x", 1, 2]}, r"appeal is \['x', 1, 2\] .*: give 3 numbers"),
@@ -182,12 +182,12 @@ class TestItemsRefuse:
             Items(POINTS, **more)
 
     @pytest.mark.parametrize("points", [np.array(POINTS) * 1j, [[1j, 0.0], [0.0, 1.0]], "abc", {"x": 1}])
-    def test_coordinates_that_are_no_numbers(self, points):
+    def test_coordinates_that_are_not_real_numbers(self, points):
         with pytest.raises(InvalidItems, match=r"coordinates do not form a table of numbers|coordinates have 0 axes"):
             Items(points)
 
-    def test_an_id_of_the_other_kind_is_told(self):
-        with pytest.raises(UnknownItem, match=r"^'7' is an id, 7 is not: ids that are read from a CSV file are text"):
+    def test_an_id_of_the_other_type_with_a_hint(self):
+        with pytest.raises(UnknownItem, match=r"^'7' is an id, 7 is not: ids read from a CSV file are text"):
             Items(POINTS, ids=["5", "6", "7"]).index(7)
         with pytest.raises(UnknownItem, match=r"^7 is an id, '7' is not"):
             Items(POINTS, ids=[5, 6, 7]).index("7")
@@ -292,8 +292,8 @@ class TestCsv:
         ("ids", "message"),
         [
             ([1, "1"], "the ids 1 and '1' are the same in a CSV file: rename one"),
-            ([" a", "a"], "the id ' a' has a space at an end"),
-            (["a", "b\t"], r"the id 'b\\t' has a space at an end"),
+            ([" a", "a"], "the id ' a' begins or ends with a space"),
+            (["a", "b\t"], r"the id 'b\\t' begins or ends with a space"),
         ],
     )
     def test_ids_that_would_not_come_back_are_refused_when_writing(self, tmp_path, ids, message):
@@ -306,7 +306,7 @@ class TestCsv:
         assert Items.from_csv(tmp_path / "a.csv").ids == ("7", "8")
 
     @pytest.mark.parametrize("name", ["id", "label", "x0", "ID"])
-    def test_data_under_a_name_that_the_file_needs_is_refused(self, tmp_path, name):
+    def test_data_under_a_reserved_name_is_refused(self, tmp_path, name):
         items = Items([[0.0, 1.0], [1.0, 0.0]], data={name: ["a", "b"]})
         with pytest.raises(InvalidItems, match=f"data has a column '{name}'"):
             items.to_csv(tmp_path / "a.csv")
@@ -375,7 +375,7 @@ class TestCsv:
             (",x\n3,2\n3,4\n", "column 1 has no name in the header"),
         ],
     )
-    def test_what_could_be_read_in_two_ways_is_refused(self, tmp_path, text, message):
+    def test_ambiguous_tables_are_refused(self, tmp_path, text, message):
         with pytest.raises(InvalidItems, match=message):
             Items.from_csv(write(tmp_path / "a.csv", text))
 
@@ -390,7 +390,7 @@ class TestCsv:
         assert items.ids == ("a", "b, c")
         assert items.coordinates.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
-    def test_a_cell_that_is_no_number_is_told_with_line_and_column(self, tmp_path):
+    def test_a_cell_that_is_not_a_number_is_named_by_line_and_column(self, tmp_path):
         path = write(tmp_path / "a.csv", "id,x,y\na,1,2\n\nb,3,oops\n")
         message = r"a\.csv, line 4, column 'y': 'oops' is not a number; fix it, or keep it as data with keep=\['y'\]"
         with pytest.raises(InvalidItems, match=message):
@@ -411,9 +411,9 @@ class TestCsv:
             ("id,x,y\na,1,2\nb,3\n", "line 3: expected 3 cells, received 2"),
             ("id,x,y\na,1,2,9\nb,3,4\n", "line 2: expected 3 cells, received 4"),
             ("id,x,x\na,1,2\nb,3,4\n", r"two columns with the same name: \['id', 'x', 'x'\]"),
-            ("", "is empty: give a header row, then one row for each item"),
+            ("", "is empty: give a header row, then one row per item"),
             ("\n  \n", "is empty: give a header row"),
-            ("id,x\n", "has a header but no items: give one row for each item"),
+            ("id,x\n", "has a header but no items: give one row per item"),
             ("id,label\na,A\nb,B\n", "has no coordinates: its columns are id, label"),
             ("id,x\na,1\na,2\n", "items 0 and 1 have the same id 'a'"),
             ("id,x\na,1\n", "there is 1 item: a pair needs at least 2"),
@@ -424,14 +424,14 @@ class TestCsv:
         with pytest.raises(InvalidItems, match=message):
             Items.from_csv(write(tmp_path / "a.csv", text))
 
-    def test_says_that_there_is_no_file_or_no_such_column(self, tmp_path):
+    def test_names_a_missing_file_or_column(self, tmp_path):
         with pytest.raises(InvalidItems, match=r"there is no file .*missing\.csv"):
             Items.from_csv(tmp_path / "missing.csv")
         path = write(tmp_path / "a.csv", "id,x\na,1\nb,2\n")
         with pytest.raises(InvalidItems, match="has no column 'price': its columns are id, x"):
             Items.from_csv(path, keep=["price"])
 
-    def test_says_that_a_file_is_no_text(self, tmp_path):
+    def test_refuses_a_binary_file(self, tmp_path):
         path = tmp_path / "a.csv"
         path.write_bytes(b"\x89PNG\r\n\x1a\n\x01\x02" * 10)
         with pytest.raises(InvalidItems, match=r"a\.csv is not a text file: save it as CSV in UTF-8"):
@@ -439,7 +439,7 @@ class TestCsv:
 
 
 class TestFiles:
-    def test_npy_npz_mat_and_csv_are_read_by_their_ending(self, tmp_path):
+    def test_npy_npz_mat_and_csv_are_recognized_by_extension(self, tmp_path):
         points = np.array(POINTS)
         np.save(tmp_path / "a.npy", points)
         np.savez(tmp_path / "a.npz", coordinates=points, ids=np.array(["a", "b", "c"]))
@@ -452,12 +452,12 @@ class TestFiles:
 
     def test_says_what_is_wrong(self, tmp_path):
         np.savez(tmp_path / "a.npz", stuff=np.zeros(3))
-        with pytest.raises(InvalidItems, match=r"a\.npz holds \['stuff'\]: name the array of coordinates 'X'"):
+        with pytest.raises(InvalidItems, match=r"a\.npz contains \['stuff'\]: name the array of coordinates 'X'"):
             Items.from_file(tmp_path / "a.npz")
         write(tmp_path / "a.json", "{}")
         with pytest.raises(
             InvalidItems,
-            match=r"has an unknown ending '\.json': use \.csv, \.tsv, \.txt, \.parquet, \.npy, \.npz or \.mat",
+            match=r"has an unknown extension '\.json': use \.csv, \.tsv, \.txt, \.parquet, \.npy, \.npz or \.mat",
         ):
             Items.from_file(tmp_path / "a.json")
         for ending in ("npy", "npz", "mat"):
@@ -471,36 +471,3 @@ class TestFiles:
         np.save(tmp_path / "a.npy", np.array([{"a": 1}, {"b": 2}], dtype=object), allow_pickle=True)
         with pytest.raises(InvalidItems, match=r"a\.npy cannot be read as \.npy: Object arrays cannot be loaded"):
             Items.from_file(tmp_path / "a.npy")
-
-
-class TestSpace:
-    def test_holds_a_box(self):
-        space = Space((0, -1), (1.0, 2.0), max_separation=0.5)
-        assert (space.d, space.low, space.high) == (2, (0.0, -1.0), (1.0, 2.0))
-        assert space.point([0.25, 0.5]) == (0.25, 0.5)
-        assert Space(0.0, 1.0).d == 1
-
-    @pytest.mark.parametrize(
-        ("fields", "message"),
-        [
-            (((0, 0), (1,)), "a Space takes as many lows as highs"),
-            (((0, 0), (1, 0)), "is empty or infinite"),
-            (((0, 0), (1, math.inf)), "is empty or infinite"),
-            (((0, math.nan), (1, 1)), "is empty or infinite"),
-            (((0, 0), (1, 1), -0.1), "leave nothing: need 0 <= min <= max"),
-            (((0, 0), (1, 1), 2.0), r"min at most the narrowest side \(1\)"),
-            (((0, 0), (1, 1), 0.5, 0.2), "leave nothing"),
-            (("a", "b"), "a Space from 'a' to 'b', .*: give a number for each dimension"),
-            (((0, 0), (1, 1j)), "they are complex"),
-            (((0, 0), (1, 1), "wide"), "separation 'wide' to None"),
-            (((0, 0), (1, 1), None), "separation None to None"),
-        ],
-    )
-    def test_refuses_what_is_no_box(self, fields, message):
-        with pytest.raises(InvalidParameter, match=message):
-            Space(*fields)
-
-    @pytest.mark.parametrize("value", [(0.1,), (0.1, math.nan), ((0.1, 0.2),), "a", ("a", "b"), None, (1j, 0)])
-    def test_refuses_what_is_no_point(self, value):
-        with pytest.raises(UnknownItem, match="is not a point of this space: give 2 finite numbers"):
-            Space((0, 0), (1, 1)).point(value)

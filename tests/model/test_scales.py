@@ -111,7 +111,7 @@ class TestNote:
         assert said.startswith(f"{SAID} by a factor of {wide / narrow:.0f}: ")
         assert f"column 'price' runs from 150 to 550 (standard deviation {wide:.3g})" in said
         assert f"column 'acid' runs from 0 to 1 (standard deviation {narrow:.3g})" in said
-        assert "distances, and so preferences, depend on the widest columns alone" in said
+        assert "distances, and so preferences, depend only on the widest columns" in said
         assert "use items.standardized(), or standardize: true in a study, or scale the columns yourself" in said
 
     def test_columns_without_names_are_called_by_their_index(self):

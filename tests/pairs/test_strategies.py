@@ -21,10 +21,11 @@ from helpers.reference import (
 )
 from helpers.situations import LINKS, belief_of, made_belief
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.noise import NOISES
 from pairseek.model.priors import UniformBox
 from pairseek.model.responses import RESPONSES, Logistic
+from pairseek.model.spaces import Space
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.rest import Resting
 from pairseek.pairs.sources import SOURCES, AllPairs, Candidates, ListedPairs, SampledPairs

@@ -14,10 +14,11 @@ from pairseek.core.types import Belief, FloatArray, ItemId
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidItems, InvalidParameter, PairseekError, StoreUnavailable
 from pairseek.model.curvature import extended_items, extended_prior
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import Prior, moments_of
 from pairseek.model.recommendations import Recommendation
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 
 Hit: TypeAlias = tuple[ItemId, float]
 """An item and the inner product of its vector with the query.

@@ -12,7 +12,8 @@ import numpy as np
 from pairseek.core.text import quoted
 from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.errors import CatalogueMismatch, InvalidFile, InvalidParameter
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
+from pairseek.model.spaces import Space
 
 Selected: TypeAlias = Iterable[object] | int | None
 """Items by their ids, by a mask of one bool for each, or as a number of them; None for all."""

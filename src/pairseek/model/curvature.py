@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.model.items import Asked
+from pairseek.model.askable import Asked
 from pairseek.model.priors import AnyPrior, GaussianPrior, Prior, moments_of
 from pairseek.model.responses import Response
 from pairseek.model.unknowns import Normal

@@ -8,8 +8,9 @@ import numpy as np
 
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import GaussianPrior, Prior, UniformBox, moments_of
+from pairseek.model.spaces import Space
 from pairseek.numerics.moments import sample_moments
 
 _SMALL = 1e-70

@@ -1,4 +1,4 @@
-"""Records of items and spaces, as files keep them."""
+"""Records of items and spaces in files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from pairseek.errors import InvalidFile
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
+from pairseek.model.spaces import Space
 
 
 def items_from(record: Mapping[str, Any]) -> Items | Space:
-    """Return the items or space that `Items.record` or `Space.record` wrote."""
+    """Return the items or space written by `Items.record` or `Space.record`."""
     if record["kind"] == "space":
         fields = ("low", "high", "min_separation", "max_separation")
         return Space(*(record[name] for name in fields))

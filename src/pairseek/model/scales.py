@@ -1,4 +1,4 @@
-"""Scales of coordinate columns: how far their standard deviations differ, and standardization."""
+"""Scales of coordinates: contrast of their standard deviations, standardization, and the paper's scaling."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek.core.types import FloatArray
+from pairseek.errors import InvalidItems
 
-MOST = 20.0
+MAX_RATIO = 20.0
 """Columns whose standard deviations differ by more than this factor are reported."""
-# A column whose range is below this share of its largest value is constant up to rounding.
+# A column whose range is below this fraction of its largest magnitude is constant up to rounding.
 _ROUNDING = 1e-14
 
 
@@ -25,9 +26,9 @@ class ColumnScale:
     index
         Position among the coordinates, from 0.
     name
-        Name in the file that the items were read from; None without one.
+        Name in the source file; None without a file.
     low, high, deviation
-        Smallest value, largest value and standard deviation.
+        Minimum, maximum and standard deviation.
     """
 
     index: int
@@ -37,13 +38,13 @@ class ColumnScale:
     deviation: float
 
     def __str__(self) -> str:
-        called = self.index if self.name is None else repr(self.name)
-        return f"column {called} runs from {self.low:.4g} to {self.high:.4g} (standard deviation {self.deviation:.3g})"
+        name = self.index if self.name is None else repr(self.name)
+        return f"column {name} runs from {self.low:.4g} to {self.high:.4g} (standard deviation {self.deviation:.3g})"
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleContrast:
-    """The columns with the largest and the smallest standard deviation, constant columns left out."""
+    """The non-constant columns with the largest and smallest standard deviations."""
 
     widest: ColumnScale
     narrowest: ColumnScale
@@ -56,8 +57,8 @@ class ScaleContrast:
 
     @property
     def uneven(self) -> bool:
-        """Return whether the ratio is so large that the narrowest column hardly influences distances."""
-        return self.ratio > MOST
+        """Return whether the ratio is so large that the narrowest column hardly affects distances."""
+        return self.ratio > MAX_RATIO
 
     def __str__(self) -> str:
         factor = f"{self.ratio:,.0f}" if self.ratio < 1e6 else f"{self.ratio:.0e}"
@@ -65,16 +66,16 @@ class ScaleContrast:
 
 
 def scale_contrast(coordinates: FloatArray, names: Sequence[str] | None = None) -> ScaleContrast | None:
-    """Return the widest and the narrowest column; None if every column is constant.
+    """Return the widest and the narrowest column; None if all columns are constant.
 
     Parameters
     ----------
     coordinates
         (n, d) finite numbers, n >= 2.
     names
-        A name for each column. None: columns are called by their index.
+        Name of each column. None: columns are identified by their index.
     """
-    _, unit, deviations = _in_shares(coordinates)
+    _, unit, deviations = _normalized(coordinates)
     varying = np.flatnonzero(deviations)
     if not len(varying):
         return None
@@ -91,31 +92,44 @@ def scale_contrast(coordinates: FloatArray, names: Sequence[str] | None = None) 
 
 
 def scale_note(coordinates: FloatArray, names: Sequence[str] | None = None) -> str | None:
-    """Return a warning about columns of very different scale; None if their scales are comparable."""
+    """Return a warning about columns on very different scales; None if their scales are comparable."""
     contrast = scale_contrast(coordinates, names)
     if contrast is None or not contrast.uneven:
         return None
     return (
-        f"the columns of the items differ in scale {contrast}; distances, and so preferences, depend on the widest "
-        f"columns alone: use items.standardized(), or standardize: true in a study, or scale the columns yourself"
+        f"the columns of the items differ in scale {contrast}; distances, and so preferences, depend only on "
+        f"the widest columns: use items.standardized(), or standardize: true in a study, or scale the columns yourself"
     )
 
 
 def standardize(coordinates: FloatArray) -> FloatArray:
-    """Return the columns centred and divided by their standard deviations; zeros for a constant column."""
-    shares, _, deviations = _in_shares(coordinates)
+    """Return the columns centred and divided by their standard deviations; constant columns become zero."""
+    normalized, _, deviations = _normalized(coordinates)
     varying = deviations > 0
-    centred = np.where(varying, shares - shares.mean(axis=0), 0.0)
+    centred = np.where(varying, normalized - normalized.mean(axis=0), 0.0)
     return np.asarray(centred / np.where(varying, deviations, 1.0))
 
 
-def _in_shares(coordinates: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return (n, d) shares of each column's largest magnitude, (d,) that magnitude, (d,) deviations of the shares.
+def cover_cube(coordinates: FloatArray) -> FloatArray:
+    """Return coordinates centred and scaled by the paper's rule: see `Items.scaled`."""
+    centred = coordinates - coordinates.mean(axis=0)
+    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(centred, rowvar=False)))
+    if values[0] <= 1e-12 * values[-1]:
+        direction = ", ".join(f"{x:.3g}" for x in vectors[:, 0])
+        raise InvalidItems(
+            f"the items are flat: they do not vary along the direction ({direction}), so no scale makes them cover a "
+            f"cube; reduce them by PCA to fewer dimensions first"
+        )
+    return np.asarray(centred * (np.sqrt(coordinates.shape[1]) / (3.0 * np.sqrt(values[0]))))
 
-    In shares no square overflows. The deviation of a constant column is exactly zero.
+
+def _normalized(coordinates: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return (n, d) columns over their largest magnitude, these (d,) magnitudes, and (d,) standard deviations.
+
+    No square of a normalized value overflows. The standard deviation of a constant column is exactly zero.
     """
     largest = np.abs(coordinates).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
-    shares = coordinates / unit
-    constant = np.ptp(shares, axis=0) <= _ROUNDING
-    return shares, unit, np.where(constant, 0.0, shares.std(axis=0, ddof=1))
+    normalized = coordinates / unit
+    constant = np.ptp(normalized, axis=0) <= _ROUNDING
+    return normalized, unit, np.where(constant, 0.0, normalized.std(axis=0, ddof=1))

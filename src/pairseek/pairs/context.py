@@ -1,4 +1,4 @@
-"""Inputs and result of a pair selection: `SelectionContext`, `Selection`."""
+"""Inputs and result of a pair selection: `SelectionContext` and `Selection`, and the `Source` protocol between them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import numpy.typing as npt
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import Belief, Event, FloatArray, IntArray, Query
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.numerics.moments import sample_moments
 from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.rest import Resting
@@ -26,22 +27,22 @@ from pairseek.pairs.strategies.shape import UtilityShape
 
 @dataclass(frozen=True, eq=False)
 class SelectionContext:
-    """Everything that the selection of a pair depends on, except for randomness.
+    """Everything the selection of a pair depends on, apart from randomness.
 
     Attributes
     ----------
     points
-        (n, d) coordinates of the items; none in a continuous space.
+        (n, d) coordinates of the items; (0, d) in a continuous space.
     appeal
         (n,) appeal of the items.
     belief, response, strategy
-        The belief, the response model with its typical k and lapse, and the strategy.
+        The belief, the response model with typical values of k and lapse, and the strategy.
     resting
-        Pairs and items that may not be asked now.
+        Pairs and items that must not be asked now.
     history, pending
         Events so far, and pending queries.
     draws
-        Seed of the generator of a strategy whose score draws.
+        Seed for a strategy whose score draws at random.
     """
 
     points: FloatArray
@@ -66,11 +67,11 @@ class SelectionContext:
         strategy: Utility | None = None,
         resting: Resting | None = None,
     ) -> SelectionContext:
-        """Return the context of items; without a strategy, it can only compute features."""
+        """Return the context for these items; without a strategy, it can only compute features."""
         points, appeal = items.coordinates, items.appeal
         unrestricted = Resting.of(len(points), [], [])
-        chooses = Random() if strategy is None else utility_of(strategy)
-        return cls(points, appeal, belief, response, chooses, resting or unrestricted)
+        utility = Random() if strategy is None else utility_of(strategy)
+        return cls(points, appeal, belief, response, utility, resting or unrestricted)
 
     def features(self, first: IntArray, second: IntArray, belief: Belief | None = None) -> PairFeatures:
         """Compute the features of pairs of rows."""
@@ -88,16 +89,18 @@ class SelectionContext:
         scores = np.asarray(self._score(features, self.belief), dtype=np.float64)
         if scores.shape != (len(features),):
             name = type(self.strategy.own).__name__
-            raise InvalidParameter(f"{name}.score returned shape {scores.shape}, expected ({len(features)},)")
+            raise InvalidParameter(
+                f"{name}.score returned shape {scores.shape}: return one score per pair, shape ({len(features)},)"
+            )
         usable = features.distinct
         if np.any(np.isnan(scores) & usable):
             if not np.all(np.isfinite(features.logit_deviation[usable])):
                 raise InvalidParameter(
-                    "the belief, or k times the distances of the items, overflows double precision: scale the items "
+                    "the belief, or k times the distances between items, overflows double precision: rescale the items "
                     "or use a tighter prior"
                 )
             name = type(self.strategy.own).__name__
-            raise InvalidParameter(f"{name}.score returned NaN for a valid pair: fix its formula")
+            raise InvalidParameter(f"{name}.score returned NaN for a valid pair: return a finite score or -inf")
         return np.where(usable, scores, -np.inf)
 
     def _score(self, features: PairFeatures, belief: Belief) -> FloatArray:
@@ -107,16 +110,16 @@ class SelectionContext:
 
     @cached_property
     def sample_belief(self) -> Belief:
-        """The belief with its moments recomputed from the samples used by `PairFeatures.sampled`."""
-        samples, weights, known = self.belief.samples, self.belief.weights, self.belief.reliability
-        if known is not None:
-            samples, weights = np.ascontiguousarray(samples[known.rows]), weights[known.rows]
+        """The belief with its moments recomputed from the samples that `PairFeatures.sampled` uses."""
+        samples, weights, reliability = self.belief.samples, self.belief.weights, self.belief.reliability
+        if reliability is not None:
+            samples, weights = np.ascontiguousarray(samples[reliability.rows]), weights[reliability.rows]
             weights = weights / weights.sum()
         mean, covariance = sample_moments(samples, weights)
         return replace(self.belief, mean=mean, covariance=covariance)
 
     def generator(self, purpose: str) -> np.random.Generator:
-        """Return a generator for draws that save time: keyed by everything that the choice depends on."""
+        """Return a generator for draws that only save time, keyed by everything the choice depends on."""
         resting = self.resting
         return keyed_generator(
             self.belief, (purpose, self.strategy, self.response, self.points.shape), resting.pairs, resting.items
@@ -124,7 +127,7 @@ class SelectionContext:
 
     @property
     def shape(self) -> UtilityShape | None:
-        """The score as a function of few features, where branch and bound can use it."""
+        """The shape of the score, if branch and bound can use it; else None."""
         return self.strategy.usable_shape(self.response)
 
     @property
@@ -134,33 +137,32 @@ class SelectionContext:
 
     @property
     def caveat(self) -> str:
-        """The limitation of a certified gap, in words: the score for which it holds."""
+        """The limitation of a certified gap, as a clause for `Selection.words`; empty if there is none."""
         unknown = self.belief.reliability is not None
-        return "; by a score that takes k and lapse for independent of the point" if unknown else ""
+        return "; by a score that treats k and lapse as independent of the point" if unknown else ""
 
     @property
     def rescores(self) -> bool:
         """Whether the best pairs are rescored by samples."""
         if self.belief.residuals is not None:
-            return False  # samples of the point hold no residual utilities, and with them a logit is nearly Gaussian
+            return False  # samples of the point lack the residual utilities, which make a logit nearly Gaussian
         return self.strategy.exact is not None and self.strategy.rescored
 
     def rescored(self, features: PairFeatures) -> FloatArray:
-        """Return (m,) utilities by all samples, with the noise of their first two moments removed.
+        """Return (m,) utilities averaged over all samples, free of the noise in the samples' first two moments.
 
-        The result is the score at the belief's moments, which have little noise, plus the correction by the samples
-        beyond their own moments: exact(samples) - score(moments of the samples). A strategy without `exact` keeps its
-        scores.
+        The result is the score at the belief's moments, which have little noise, plus what the samples add beyond their
+        own moments: exact(samples) - score(moments of the samples). A strategy without `exact` keeps its scores.
         """
         scores = self.scores(features)
         if self.strategy.exact is None:
             return scores
-        same = self.features(features.first, features.second, self.sample_belief)
-        again = np.asarray(
-            scores + self.strategy.exact(features, self.sample_belief) - self._score(same, self.sample_belief)
+        at_samples = self.features(features.first, features.second, self.sample_belief)
+        rescored = np.asarray(
+            scores + self.strategy.exact(features, self.sample_belief) - self._score(at_samples, self.sample_belief)
         )
-        # The correction is undefined for logits beyond the range of the samples; the first score is kept there.
-        return np.where(np.isnan(again), scores, again)
+        # The correction is undefined for logits beyond the range of the samples, so the plain score is kept there.
+        return np.where(np.isnan(rescored), scores, rescored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +172,13 @@ class Selection:
     Attributes
     ----------
     first, second
-        Rows.
+        Item rows.
     utility
-        Score by the strategy.
+        The strategy's score.
     considered
         Number of pairs scored.
     words
-        Description of the set of candidates.
+        Description of the set of candidates, in words.
     bound
         Upper bound on the score of any permitted pair; None if unknown.
     gap
@@ -196,23 +198,23 @@ class Selection:
 class Source(Protocol):
     """A source of pairs.
 
-    ``choose`` is a pure function of the context and the generator. The generator follows from the search's seed, for
-    sources that are random by name; a source that samples only to save time takes `SelectionContext.generator`
-    instead, so that equal answers lead to equal questions.
+    ``choose`` is a pure function of the context and the generator. The generator follows from the search's seed and is
+    meant for sources that are random by design. A source that samples only to save time uses
+    `SelectionContext.generator` instead, so that identical answers lead to identical questions.
     """
 
     @property
     def name(self) -> str:
-        """Its name at the edges: files, commands, HTTP."""
+        """Name used in files, commands and HTTP."""
         ...
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
-        """Return the best pair found; None if the rules of rest leave none."""
+        """Return the best pair found; None if the rest rules leave none."""
         ...
 
 
 def keyed_generator(belief: Belief, settings: tuple[object, ...], *arrays: npt.NDArray[Any]) -> np.random.Generator:
-    """Return a generator keyed by a belief, by settings with a distinguishing `repr`, and by arrays."""
+    """Return a generator seeded by a belief, the `repr` of the settings, and arrays."""
     digest = hashlib.sha256(repr(settings).encode())
     for array in (belief.mean, belief.covariance, *arrays):
         digest.update(repr(array.shape).encode())
@@ -223,9 +225,9 @@ def keyed_generator(belief: Belief, settings: tuple[object, ...], *arrays: npt.N
 def best_of(
     context: SelectionContext, first: IntArray, second: IntArray, rng: np.random.Generator, *, rescore: int, words: str
 ) -> Selection | None:
-    """Return the best of listed pairs by score, the `rescore` best of which are rescored by samples.
+    """Return the listed pair of highest score, after rescoring the `rescore` best by samples.
 
-    Ties are broken by the order of the items; for a constant utility, one pair is drawn uniformly.
+    Ties are broken by the order of the items. For a constant utility, one pair is drawn uniformly.
     """
     free = np.flatnonzero(context.resting.allows(first, second))
     if len(free) < len(first):
@@ -248,16 +250,16 @@ def best_of(
     if context.drawn:
         row = int(rng.choice(ties))
     else:
-        one, other = features.first[ties], features.second[ties]
-        row = int(ties[np.lexsort((np.maximum(one, other), np.minimum(one, other)))[0]])
+        first, second = features.first[ties], features.second[ties]
+        row = int(ties[np.lexsort((np.maximum(first, second), np.minimum(first, second)))[0]])
     return Selection(int(features.first[row]), int(features.second[row]), float(scores[row]), considered, words)
 
 
 def _drawn(
     context: SelectionContext, first: IntArray, second: IntArray, rng: np.random.Generator, words: str
 ) -> Selection | None:
-    """Draw one of the pairs whose points differ, without computing features that a constant utility does not use."""
-    # Few pairs agree in the first coordinate, and only those are compared in all of them.
+    """Draw one of the pairs whose points differ, without computing features that a constant utility ignores."""
+    # Few pairs agree in the first coordinate; only those are compared in all coordinates.
     distinct = context.points[first, 0] != context.points[second, 0]
     alike = np.flatnonzero(~distinct)
     distinct[alike] = np.any(context.points[first[alike]] != context.points[second[alike]], axis=1)

@@ -1,7 +1,7 @@
-"""Hyperplanes of a continuous space, the candidates of a strategy where any pair of points can be shown.
+"""Hyperplanes of a continuous space: candidate questions where any pair of points can be shown.
 
-This is the case "arbitrary pairs of items can be generated" of the paper (sections 3.3 and 3.4). A pair consists of two
-points mirrored in a plane.
+This is the paper's case "arbitrary pairs of items can be generated" (sections 3.3 and 3.4). A pair consists of two
+points that are mirror images in a plane.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairseek.core.types import Belief, FloatArray
-from pairseek.model.items import Space
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 
 SAMPLED_PLANES = 2000
 
@@ -28,7 +28,7 @@ class Planes:
 def fit_into(space: Space, planes: Planes, response: Response) -> tuple[FloatArray, FloatArray]:
     """Return (m,) offsets, moved inwards where a plane only grazes the space, and (m,) half separations t.
 
-    Two points x ± tn with x on the plane fit into the box if t|n_i| <= half_i and if the box shrunk by t|n| still
+    Two points x ± tn, with x on the plane, fit into the box if t|n_i| <= half_i and the box shrunk by t|n| still
     meets the plane, that is if t <= Σ|n_i| half_i - |c - n·centre|.
     """
     low, high = np.array(space.low), np.array(space.high)
@@ -39,7 +39,7 @@ def fit_into(space: Space, planes: Planes, response: Response) -> tuple[FloatArr
     slack = np.maximum(reach - max(space.min_separation / 2, 1e-6 * float(half.min())), 0.0)
     offsets = middle + np.clip(planes.offsets - middle, -slack, slack)
     fits = np.minimum(room, reach - np.abs(offsets - middle))
-    # The normal of the pair has the length |a| = 4t, and the steepest logit is the most informative.
+    # The normal of the pair has length |a| = 4t. Choose the length with the steepest logit: it is the most informative.
     longest = 4.0 * (fits if space.max_separation is None else np.minimum(fits, space.max_separation / 2))
     steepest = response.noise_kind.steepest_length
     lengths = [steepest(2.0 * space.min_separation, length) for length in longest.tolist()]
@@ -54,14 +54,14 @@ def random_plane(space: Space, rng: np.random.Generator) -> Planes:
 
 
 def widest_direction(belief: Belief) -> FloatArray:
-    """Return the (d,) unit vector of largest posterior variance, its largest component positive."""
+    """Return the (d,) unit vector of largest posterior variance, signed so that its largest component is positive."""
     _, vectors = np.linalg.eigh(belief.covariance)
     top = vectors[:, -1]
     return np.asarray(top if top[np.argmax(np.abs(top))] > 0 else -top)
 
 
 def sampled_planes(space: Space, belief: Belief, rng: np.random.Generator) -> Planes:
-    """Draw planes through points between the mean and samples; half the normals follow Σ, half are uniform."""
+    """Draw planes through points between the mean and samples, half with normals drawn from N(0, Σ), half uniform."""
     count = SAMPLED_PLANES // 2
     spread = rng.multivariate_normal(np.zeros(space.d), belief.covariance, size=count, method="eigh")
     normals = _unit(np.concatenate([spread, rng.standard_normal((count, space.d))]))
@@ -74,7 +74,7 @@ def sampled_planes(space: Space, belief: Belief, rng: np.random.Generator) -> Pl
 def equiprobable_offset(normal: FloatArray, space: Space, belief: Belief, response: Response) -> float:
     """Return the offset at which both answers are equally probable, by bisection.
 
-    The separation of the pair is recomputed at each step, because it depends on the offset.
+    The separation of the pair is recomputed at every step, because it depends on the offset.
     """
     along = belief.samples @ normal
     low, high = float(along.min()), float(along.max())
@@ -91,16 +91,16 @@ def equiprobable_offset(normal: FloatArray, space: Space, belief: Belief, respon
 
 
 def _probabilities(response: Response, belief: Belief, logits: FloatArray) -> FloatArray:
-    """Return the (S,) probabilities that the first is preferred, one per sample, from logits at the response's k."""
-    known = belief.reliability
-    if known is None:
+    """Return the (S,) probabilities that the first is preferred, one per sample, given logits at the response's k."""
+    reliability = belief.reliability
+    if reliability is None:
         return np.asarray(0.5 * response.lapse_rate + (1.0 - response.lapse_rate) * response.link_function(logits))
-    f = response.link_function(known.k / response.constant * logits)
-    return np.asarray(0.5 * known.lapse + (1.0 - known.lapse) * f)
+    f = response.link_function(reliability.k / response.constant * logits)
+    return np.asarray(0.5 * reliability.lapse + (1.0 - reliability.lapse) * f)
 
 
 def _unit(vectors: FloatArray) -> FloatArray:
-    """Return the vectors normalised to unit length; the first axis in place of a zero vector."""
+    """Return the vectors normalised to unit length; a zero vector becomes the first axis."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     axis = np.zeros(vectors.shape[1])
     axis[0] = 1.0

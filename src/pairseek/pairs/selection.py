@@ -1,4 +1,4 @@
-"""Pure functions that select the next query: from items, from a continuous space, or by a procedure."""
+"""Pure functions that choose the next pair: from items, from a continuous space, or by a procedure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import numpy as np
 from pairseek.core.text import plural
 from pairseek.core.types import Event, FloatArray, Query, QueryInfo, Side
 from pairseek.errors import NoPairLeft
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
+from pairseek.model.spaces import Space
 from pairseek.pairs.context import Selection, SelectionContext, Source, keyed_generator
 from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.sources import Rest
 from pairseek.pairs.strategies.base import BaseProcedure, BaseUtility, utility_of
 
-# Number of other items with which an item is compared to say how well it is liked.
-_MOST_OTHERS = 300
+# Largest number of other items with which an item is compared to estimate how often it is chosen.
+_MAX_OPPONENTS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Draws of one selection: of random sources, of random scores, and the constant ones of a procedure."""
+    """Random draws of one selection: for random sources, for random scores, and for procedures."""
 
     choice: np.random.Generator
     scores: np.random.SeedSequence
@@ -32,7 +33,7 @@ class Draws:
 
 @dataclass(frozen=True, slots=True)
 class PairRules:
-    """Source of pairs and rules of rest; the source is None for a space or a procedure."""
+    """Source of pairs and rest rules; the source is None for a space or a procedure."""
 
     source: Source | None
     rest: Rest
@@ -40,14 +41,14 @@ class PairRules:
 
 @dataclass(frozen=True, slots=True)
 class ChosenPair:
-    """Pair to ask now, before its items are put on sides.
+    """The pair to ask now, before its items are assigned to sides.
 
     Attributes
     ----------
     first, second
         Item ids, or points of a `Space`.
     info
-        Explanation of the query, whose ``probability_left`` is that of the first.
+        Explanation of the query, whose ``probability_left`` is the probability of the first.
     drawn
         Whether the choice depends on the seed of the search.
     """
@@ -58,22 +59,23 @@ class ChosenPair:
     drawn: bool
 
     def query(self, query_id: str, sides: np.random.Generator) -> Query:
-        """Return the query with the sides that a generator draws."""
+        """Return the query, with sides drawn from a generator."""
         if not sides.integers(2):
             return Query(query_id, self.first, self.second, self.info)
-        chance = 1 - self.info.probability_left - self.info.probability_tie
-        return Query(query_id, self.second, self.first, replace(self.info, probability_left=chance))
+        probability_second = 1 - self.info.probability_left - self.info.probability_tie
+        info = replace(self.info, probability_left=probability_second)
+        return Query(query_id, self.second, self.first, info)
 
 
 class PairMemo(Protocol):
-    """Memory of pairs that were chosen, for searches with the same configuration."""
+    """Memory of chosen pairs, shared by searches with the same configuration."""
 
     def recall(self, events: Sequence[Event]) -> ChosenPair | None:
-        """Return the pair that was chosen after these events; None if it is not known."""
+        """Return the pair chosen after these events, or None if it is not stored."""
         ...
 
     def keep(self, events: Sequence[Event], value: ChosenPair) -> None:
-        """Store the pair that was chosen after these events."""
+        """Store the pair chosen after these events."""
         ...
 
 
@@ -84,7 +86,7 @@ def choose_pair(
     draws: Draws,
     procedure: BaseProcedure | None = None,
 ) -> ChosenPair | None:
-    """Return the pair to ask now, by the strategy of the context or by a procedure; None when that has finished."""
+    """Return the pair to ask now, by the context's strategy or by a procedure; None if the procedure has finished."""
     before = draws.choice.bit_generator.state
     context = replace(context, draws=draws.scores)
     strategy: BaseUtility | BaseProcedure
@@ -105,23 +107,23 @@ def choose_pair(
 
 
 def pair_info(context: SelectionContext, first: int, second: int) -> QueryInfo:
-    """Return the predicted answer to any pair of rows, and its expected information."""
+    """Return the predicted answer to any pair of rows, with its expected information."""
     selection = Selection(first, second, float("nan"), 1, "given")
     return _info(_pair(context, selection), selection, "given")
 
 
 def choice_shares(context: SelectionContext, rows: Sequence[int]) -> FloatArray:
-    """Return, for rows of items, the probability that the person would choose each over another item drawn at random.
+    """Return for each row the probability that the person would choose the item over another one drawn at random.
 
-    A tie counts half. Of many items, some stand for all, evenly by their rows.
+    Ties count half. Large catalogues are subsampled evenly.
     """
     n = len(context.points)
-    others = np.unique(np.linspace(0, n - 1, min(n, _MOST_OTHERS)).astype(np.int64))
+    others = np.unique(np.linspace(0, n - 1, min(n, _MAX_OPPONENTS)).astype(np.int64))
     out = np.empty(len(rows))
-    for place, row in enumerate(rows):
-        against = others[others != row]
-        first, tie = context.features(np.full(len(against), row), against).outcome_probabilities()
-        out[place] = np.mean(first + 0.5 * tie)
+    for position, row in enumerate(rows):
+        opponents = others[others != row]
+        first, tie = context.features(np.full(len(opponents), row), opponents).outcome_probabilities()
+        out[position] = np.mean(first + 0.5 * tie)
     return out
 
 
@@ -130,15 +132,15 @@ def _pair(context: SelectionContext, selection: Selection) -> PairFeatures:
 
 
 def _info(pair: PairFeatures, selection: Selection, strategy: str) -> QueryInfo:
-    """Explain a pair whose first item stands left."""
-    chance, tie = (float(values[0]) for values in pair.outcome_probabilities())
+    """Explain a pair whose first item is on the left."""
+    first, tie = (float(values[0]) for values in pair.outcome_probabilities())
     return QueryInfo(
         strategy=strategy,
         candidates=selection.words,
         considered=selection.considered,
         utility=None if np.isnan(selection.utility) else selection.utility,
         information=max(0.0, float(pair.tabulated("information")[0])),
-        probability_left=chance,
+        probability_left=first,
         probability_tie=tie,
         gap=selection.gap if selection.gap is not None and np.isfinite(selection.gap) else None,
     )
@@ -159,7 +161,7 @@ def _from_items(
 
 
 def _best_pair(items: Items, context: SelectionContext, rules: PairRules, rng: np.random.Generator) -> Selection:
-    """Return the best permitted pair, under the strictest resting set that permits one."""
+    """Return the best permitted pair under the strictest resting set that permits one."""
     assert rules.source is not None  # Only a space or a procedure has no source.
     shown = [(items.find(event.left), items.find(event.right)) for event in context.history]
     open_pairs = [(items.index(query.left), items.index(query.right)) for query in context.pending]
@@ -180,13 +182,13 @@ def _from_space(
     space: Space, context: SelectionContext, rng: np.random.Generator
 ) -> tuple[PairFeatures, Selection, BaseUtility]:
     """Return the features of the best pair of a space, the selection, and the strategy."""
-    from pairseek.pairs.sources.continuous import continuous_features  # searches among items do without it
+    from pairseek.pairs.sources.continuous import continuous_features  # searches among items do not need it
 
     belief, response, strategy = context.belief, context.response, context.strategy
     if not context.drawn:
-        # Planes are sampled to save time, but equal answers must lead to equal questions.
+        # Planes are sampled only to save time, so identical answers must lead to identical questions.
         rng = keyed_generator(belief, ("planes", strategy, response, space))
-    assert strategy.planes is not None  # A search in a space refuses any other strategy.
+    assert strategy.planes is not None  # A search in a space rejects any other strategy.
     planes = strategy.planes(space, belief, response, rng)
     features = continuous_features(space, planes, belief, response)
     scores = context.scores(features)

@@ -12,9 +12,10 @@ import numpy as np
 from pairseek import posteriors
 from pairseek.core.own_parts import missing_members
 from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import GaussianPrior, Prior, is_density
 from pairseek.model.responses import LINK_MEMBERS, Response
+from pairseek.model.spaces import Space
 from pairseek.pairs.sources import ListedPairs, Rest
 from pairseek.pairs.strategies import UTILITIES
 from pairseek.pairs.strategies.base import BaseProcedure, BaseUtility, utility_of

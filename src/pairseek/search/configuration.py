@@ -12,11 +12,13 @@ from pairseek._version import MODEL_VERSION
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, IntArray, ItemId, Side
 from pairseek.errors import InvalidParameter, Unsupported
+from pairseek.model.askable import Asked
 from pairseek.model.catalogues import RemovedItem, Selected, askable_rows, part_of
 from pairseek.model.curvature import extended_items
-from pairseek.model.items import Asked, Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import AnyPrior, Prior, check_prior
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.pairs.context import Source
 from pairseek.pairs.sources import Rest
 from pairseek.pairs.strategies.base import (

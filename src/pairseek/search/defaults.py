@@ -10,9 +10,10 @@ import numpy as np
 from pairseek.core.validation import caller_level
 from pairseek.errors import DefaultWarning
 from pairseek.model.defaults import RESIDUAL_ALONE, check_spread, default_prior, spread_of
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import AnyPrior, GaussianPrior, Prior, is_density
 from pairseek.model.responses import Logistic, Response
+from pairseek.model.spaces import Space
 from pairseek.model.unknowns import Unknown
 from pairseek.pairs.context import Source
 from pairseek.pairs.sources import AllPairs, ProposedPairs, SampledPairs, WeightedPairs

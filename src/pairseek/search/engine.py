@@ -17,8 +17,9 @@ import numpy as np
 from pairseek.core.types import Belief, Event, Evidence, FloatArray, IntArray, ItemId, Query
 from pairseek.errors import Unsupported
 from pairseek.model.curvature import extended_points, extended_prior
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import Prior
+from pairseek.model.spaces import Space
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.features import typical_response
 from pairseek.pairs.selection import ChosenPair, Draws, PairRules, choose_pair

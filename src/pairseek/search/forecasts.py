@@ -21,8 +21,9 @@ from statistics import NormalDist
 import numpy as np
 
 from pairseek.core.types import Belief, FloatArray, IntArray
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.numerics.mixtures import table
 from pairseek.numerics.tables import S0, S_OCTAVES, axis, interpolate, look_up
 

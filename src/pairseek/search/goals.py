@@ -7,8 +7,9 @@ from typing import Literal, TypeAlias, get_args
 
 from pairseek.core.validation import one_of
 from pairseek.errors import Unsupported
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.pairs import strategies
 from pairseek.pairs.strategies.base import Utility
 from pairseek.search.stopping import GainBelow, StopRule

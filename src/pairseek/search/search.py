@@ -24,9 +24,10 @@ from pairseek.errors import (
     Unsupported,
 )
 from pairseek.model.catalogues import Selected
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import AnyPrior
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.pairs.context import Source
 from pairseek.pairs.sources import Rest
 from pairseek.pairs.strategies.base import Procedure, RandomUtility, Utility

@@ -12,8 +12,9 @@ from pairseek.core.text import plural
 from pairseek.core.types import FloatArray, Query, Side
 from pairseek.core.validation import seed_of
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 
 
 @dataclass(frozen=True, eq=False)

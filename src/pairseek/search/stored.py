@@ -16,9 +16,10 @@ from pairseek.core.lazy import LazyModule
 from pairseek.core.types import JSON, Event, Query
 from pairseek.errors import InvalidFile, Unsupported
 from pairseek.model.catalogues import Selected
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.pairs.context import Source
 from pairseek.pairs.sources import Rest
 from pairseek.pairs.strategies.base import Procedure, Utility

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from pairseek.core.types import Belief, FloatArray
-from pairseek.model.items import Space
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.planes import Planes, fit_into
 

@@ -1,4 +1,4 @@
-"""EPMV: equiprobable answers along the direction of largest variance."""
+"""EPMV: maximum variance with a penalty on unequal answer probabilities."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 from pairseek.core.limits import Limit
 from pairseek.core.types import Belief, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.planes import Planes, equiprobable_offset, widest_direction
 from pairseek.pairs.strategies.base import BaseUtility
@@ -39,16 +40,18 @@ class EPMV(BaseUtility):
 
     penalty: Annotated[float | None, Limit(0, 1e12)] = None
     name: ClassVar[str] = "epmv"
-    # The best pairs lie at the kink of the penalty, P = 1/2. There the tabulated probability is more accurate than an
+    # The best pairs lie at the kink of the penalty, P = 1/2, where the tabulated probability is more accurate than an
     # average over thousands of samples.
     rescored: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.penalty is not None and not (np.isfinite(self.penalty) and self.penalty > 0):
-            raise InvalidParameter(f"EPMV(penalty={self.penalty}): λ must be finite and above 0", field="penalty")
+            raise InvalidParameter(
+                f"EPMV(penalty={self.penalty}) is invalid: give a finite penalty above 0", field="penalty"
+            )
 
     def resolved(self, items: Items | Space, prior: Prior) -> EPMV:  # noqa: ARG002
-        """Return the strategy with λ set for these items. In a space the offset is equiprobable, and λ is not used."""
+        """Return the strategy with λ set for these items. In a space the offset is equiprobable and λ is unused."""
         return self if self.penalty is not None else dataclasses.replace(self, penalty=items.spread)
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
@@ -56,16 +59,16 @@ class EPMV(BaseUtility):
         return self._utility(candidates, candidates.tabulated("probability"))
 
     def shape(self) -> UtilityShape:
-        """Return the form of `score` as a function of the mean and deviation of the logit."""
+        """Return the shape of `score`: a function of the logit's mean and standard deviation."""
         return UtilityShape("chance", "probability", self._penalty)
 
     def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
-        """Return the equiprobable plane across the direction of largest variance (section 3.3 of the paper)."""
+        """Return the equiprobable plane normal to the direction of largest variance (section 3.3 of the paper)."""
         normal = widest_direction(belief)
         return Planes(normal[None], np.array([equiprobable_offset(normal, space, belief, response)]))
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return the (m,) utilities, with E f(z) averaged over every sample."""
+        """Return the (m,) utilities, with E f(z) averaged over all samples."""
         return self._utility(candidates, candidates.sampled(belief)[0])
 
     def _utility(self, candidates: PairFeatures, probability: FloatArray) -> FloatArray:

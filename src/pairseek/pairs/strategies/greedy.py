@@ -1,9 +1,9 @@
 """GreedyMSE and GreedyVolume: the one-step greedy utilities that the paper dismisses as too expensive.
 
-Section 3.1 of the paper would draw new samples for each candidate and answer. Two methods avoid this: importance
-reweighting of the present samples by the answer (`exact`) and, for a nearly Gaussian posterior, the closed-form update
-of the moments by an answer about a·w (`score`). With u = (a·w - a·μ)/σ and σ² = a'Σa,
-E[w | y] = μ + Σa E[u | y]/σ and Cov(w | y) = Σ - Σaa'Σ (1 - Var(u | y))/σ².
+Section 3.1 of the paper would draw new samples for each candidate and answer. Two methods avoid this: reweighting the
+current samples by the answer (`exact`) and, for a nearly Gaussian posterior, the closed-form update of the moments by
+an answer about a·w (`score`). With u = (a·w - a·μ)/σ and σ² = a'Σa, E[w | y] = μ + Σa E[u | y]/σ and Cov(w | y) = Σ -
+Σaa'Σ (1 - Var(u | y))/σ².
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from pairseek.core.types import Belief, FloatArray
-from pairseek.model.items import Space
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.numerics.moments import sample_moments
 from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.planes import Planes, sampled_planes
@@ -25,7 +25,7 @@ from pairseek.pairs.strategies.shape import UtilityShape
 
 @dataclass(frozen=True)
 class GreedyMSE(BaseUtility):
-    """Expected reduction of the trace of the posterior covariance by the answer.
+    """Expected reduction of the trace of the posterior covariance due to the answer.
 
     E tr Cov(w | y) = tr Σ - |Σa|²/σ² Var(E[u | y]).
 
@@ -45,21 +45,21 @@ class GreedyMSE(BaseUtility):
         reach = 4.0 * np.sum(np.einsum("md,de->me", half, belief.covariance) ** 2, axis=1)
         gain = np.divide(reach, candidates.variance, out=np.zeros_like(reach), where=candidates.variance > 0)
         if candidates.residual_variance is not None:
-            # The answer explains the logit, of which the point is a part.
-            part, whole = candidates.constant**2 * candidates.variance, candidates.logit_deviation**2
-            gain *= np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+            # The answer is about the whole logit, of which the point explains only a part.
+            explained, total = candidates.constant**2 * candidates.variance, candidates.logit_deviation**2
+            gain *= np.divide(explained, total, out=np.zeros_like(explained), where=total > 0)
         return np.asarray(gain * candidates.tabulated("explained"))
 
     def shape(self) -> UtilityShape:
-        """Return the form of `score`: a function of the mean and deviation of the logit, times |Σa|²/σ²."""
+        """Return the shape of `score`: a function of the logit's mean and standard deviation, times |Σa|²/σ²."""
         return UtilityShape("trace", "explained")
 
     def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
-        """Return sampled planes: no closed form is known."""
+        """Return sampled planes, because no closed form is known."""
         return sampled_planes(space, belief, rng)
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return the (m,) expected reductions of the trace, averaged over every sample."""
+        """Return the (m,) expected reductions of the trace, averaged over all samples."""
         (chance, if_first, _), (rest, if_second, _) = candidates.moments_by_outcome(belief)
         # The variance between outcomes is P(1 - P) |difference of the two means|².
         return np.asarray(chance * rest * np.sum((if_first - if_second) ** 2, axis=1))
@@ -67,7 +67,7 @@ class GreedyMSE(BaseUtility):
 
 @dataclass(frozen=True)
 class GreedyVolume(BaseUtility):
-    """Expected reduction of the log determinant of the posterior covariance by the answer.
+    """Expected reduction of the log determinant of the posterior covariance due to the answer.
 
     E log det Cov(w | y) = log det Σ + E log Var(u | y).
 
@@ -86,13 +86,13 @@ class GreedyVolume(BaseUtility):
         return -candidates.tabulated("log_volume")
 
     def shape(self) -> UtilityShape:
-        """Return the form of `score` as a function of the mean and deviation of the logit."""
+        """Return the shape of `score`: a function of the logit's mean and standard deviation."""
         return UtilityShape("table", "log_volume")
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return the (m,) expected reductions of the log determinant, averaged over every sample."""
-        _, now = sample_moments(belief.samples, belief.weights)
-        drop = np.full(len(candidates), np.linalg.slogdet(now)[1])
+        """Return the (m,) expected reductions of the log determinant, averaged over all samples."""
+        _, current = sample_moments(belief.samples, belief.weights)
+        drop = np.full(len(candidates), np.linalg.slogdet(current)[1])
         for probability, _, covariance in candidates.moments_by_outcome(belief):
             sign, log_determinant = np.linalg.slogdet(covariance)
             drop -= np.where(sign > 0, probability * log_determinant, 0.0)

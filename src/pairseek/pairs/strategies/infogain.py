@@ -10,8 +10,8 @@ import numpy as np
 from pairseek.core.limits import Limit
 from pairseek.core.types import Belief, FloatArray
 from pairseek.core.validation import whole
-from pairseek.model.items import Space
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.planes import Planes, sampled_planes
 from pairseek.pairs.strategies.base import BaseUtility
@@ -24,15 +24,15 @@ class InfoGain(BaseUtility):
     """η_0(p, q) = I(W; Y) = h_b(E f(z)) - E h_b(f(z)), in bits (equations 4 to 7 of the paper).
 
     `score` assumes a Gaussian logit and reads a table; `exact` averages over all samples. If k or the lapse is unknown,
-    the utility remains the information about W alone, and f(z) is P(Y | W) with k and lapse integrated out. Where ties
-    are offered, the answer has three outcomes, and I is the entropy of their mean probabilities less the mean entropy.
+    the utility is still the information about W only, and f(z) is P(Y | W) with k and lapse integrated out. With ties
+    there are three outcomes, and I is the entropy of their mean probabilities minus the mean of their entropy.
 
     Parameters
     ----------
     checks
-        Schedule of reliability probes (see `ReliabilityProbe`) for items with an unknown k or lapse. An integer n >= 2:
-        every n-th question. ``"auto"``: whenever a probe is more informative about k than any question about the
-        point, as for people who answer unreliably. None: never.
+        Schedule of reliability probes (see `ReliabilityProbe`) when k or the lapse is unknown. An integer n >= 2: every
+        n-th question. ``"auto"``: whenever a probe tells more about k than any question tells about the point, as with
+        people who answer unreliably. None: never.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class InfoGain(BaseUtility):
             object.__setattr__(self, "checks", whole(self.checks, "checks of InfoGain", 2, field="checks"))
 
     def turn(self, number: int, belief: Belief) -> InfoGain | ReliabilityProbe:
-        """Return the utility for question `number`, counted from 0: a reliability probe when one is due."""
+        """Return the utility for question `number`, counted from 0: a reliability probe if one is due."""
         due = isinstance(self.checks, int) and number % self.checks == self.checks - 1
         return ReliabilityProbe() if due and belief.reliability is not None else self
 
@@ -63,13 +63,13 @@ class InfoGain(BaseUtility):
         return candidates.tabulated("information")
 
     def shape(self) -> UtilityShape:
-        """Return the form of `score` as a function of the mean and deviation of the logit."""
+        """Return the shape of `score`: a function of the logit's mean and standard deviation."""
         return UtilityShape("table", "information")
 
     def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
-        """Return sampled planes: no closed form is known."""
+        """Return sampled planes, because no closed form is known."""
         return sampled_planes(space, belief, rng)
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return the (m,) information in bits, averaged over every sample."""
+        """Return the (m,) information in bits, averaged over all samples."""
         return candidates.sampled_information(belief)

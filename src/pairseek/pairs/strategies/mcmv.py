@@ -1,4 +1,4 @@
-"""MCMV: a plane near the posterior mean, across the direction of largest variance."""
+"""MCMV: maximum variance with a penalty on the distance of the plane from the posterior mean."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from pairseek.core.limits import Limit
 from pairseek.core.types import Belief, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Space
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.planes import Planes, widest_direction
 from pairseek.pairs.strategies.base import BaseUtility
@@ -42,7 +42,9 @@ class MCMV(BaseUtility):
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.penalty) and self.penalty > 0):
-            raise InvalidParameter(f"MCMV(penalty={self.penalty}): λ must be finite and above 0", field="penalty")
+            raise InvalidParameter(
+                f"MCMV(penalty={self.penalty}) is invalid: give a finite penalty above 0", field="penalty"
+            )
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """Return the (m,) utilities."""
@@ -51,10 +53,10 @@ class MCMV(BaseUtility):
         return np.asarray(candidates.logit_deviation - self.penalty * distance)
 
     def shape(self) -> UtilityShape:
-        """Return the form of `score` as a function of the deviation of the logit and the distance."""
+        """Return the shape of `score`: a function of the logit's standard deviation and the distance."""
         return UtilityShape("distance", penalty=self.penalty)
 
     def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
-        """Return the plane through the mean across the direction of largest variance (section 3.4 of the paper)."""
+        """Return the plane through the mean, normal to the direction of largest variance (section 3.4 of the paper)."""
         normal = widest_direction(belief)
         return Planes(normal[None], np.array([normal @ belief.mean]))

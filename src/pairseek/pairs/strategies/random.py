@@ -1,4 +1,4 @@
-"""Random: uniformly drawn pairs with the Bayesian estimate, the strongest of the paper's baselines."""
+"""Random: uniformly drawn pairs with the Bayesian estimate, the strongest baseline of the paper."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from pairseek.core.types import Belief, FloatArray
-from pairseek.model.items import Space
 from pairseek.model.responses import Response
+from pairseek.model.spaces import Space
 from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.planes import Planes, random_plane
 from pairseek.pairs.strategies.base import BaseUtility
@@ -18,7 +18,7 @@ from pairseek.pairs.strategies.shape import UtilityShape
 
 @dataclass(frozen=True)
 class Random(BaseUtility):
-    """Constant utility, so that the tie-breaking of the search draws a pair uniformly.
+    """Constant utility, which makes the search draw a pair uniformly.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Shortlist: the expected value of the best few items after the answer."""
+"""Shortlist: the expected gain in value of the best few items after the answer."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ from pairseek.core.limits import Limit
 from pairseek.core.types import Belief, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import Prior
+from pairseek.model.spaces import Space
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.parallel import for_ranges
 from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.item_utilities import expected_utilities, highest_reach, utility_covariance
 from pairseek.pairs.strategies.base import BaseUtility
 
-# Items that may enter the list, and among which pairs are asked.
-_PROMISING = 200
+# Number of items that may enter the list, and whose pairs are scored.
+_PROMISING_ITEMS = 200
 _CHUNK = 256
-# Pairs whose covariances with all items are held at a time.
-_HELD = 1 << 14
-_LEAST = 1e-12
-_TIE_BREAKER = 1e-3
+# Pairs whose covariances with all these items are held in memory at a time.
+_PAIRS_PER_CHUNK = 1 << 14
+_MIN_PROBABILITY = 1e-12
+_INFORMATION_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True)
 class Shortlist(BaseUtility):
-    """E Σ_i u_i of the best `size` items after the answer, less that before it, divided by `size`.
+    """Expected gain in the mean utility of the best `size` items, from before to after the answer.
 
-    This is the knowledge gradient (Frazier, Powell and Dayanik, 2008) for a list of several items: the answer is
-    expected to raise the mean expected utility of the items that would be recommended by so many logits. With
-    `size` = 1 it is the gain of the pick.
+    This is the knowledge gradient (Frazier, Powell and Dayanik, 2008) for a list of several items: how much, in logits,
+    the answer is expected to raise the mean expected utility of the recommended items. With `size` = 1 it is the
+    expected gain of the best pick.
 
-    For a logit z of mean m and deviation s, and an item whose utility has the covariance c with z, Stein's lemma gives
-    E[u | y] = E u ± c E f'(z)/P(y), so that the expectation after either answer is a formula. It is exact for a
-    Gaussian belief under constant noise. Under the other kinds, z is taken to be proportional to the difference of the
-    two utilities; where ties are offered, the value is that of an answer that is no tie.
+    For a logit z with mean m and standard deviation s, and an item whose utility has covariance c with z, Stein's lemma
+    gives E[u | y] = E u ± c E f'(z)/P(y), so the expectation after either answer has a closed form. It is exact for a
+    Gaussian belief under constant noise. Under other noise kinds, z is treated as proportional to the difference of the
+    two utilities. With ties, the value is that of an answer that is not a tie.
 
-    A thousandth of the information in bits is added, for pairs of which neither answer would change the list.
+    One thousandth of the information in bits is added, to rank pairs for which neither answer would change the list.
 
-    Of more than 200 items, the 200 that reach highest are compared.
+    From larger catalogues, only the 200 items with the highest potential are compared.
 
     Parameters
     ----------
@@ -61,37 +62,37 @@ class Shortlist(BaseUtility):
 
     size: Annotated[int, Limit(1, 100)] = 3
     name: ClassVar[str] = "shortlist"
-    most_pairs: ClassVar[int] = _PROMISING * (_PROMISING - 1) // 2
+    most_pairs: ClassVar[int] = _PROMISING_ITEMS * (_PROMISING_ITEMS - 1) // 2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", whole(self.size, "size of Shortlist", field="size"))
 
     def resolved(self, items: Items | Space, prior: Prior) -> Self:  # noqa: ARG002
-        """Return the strategy itself; reject a list that holds every item."""
+        """Return the strategy itself; reject a list that would hold every item."""
         n = len(items.coordinates)
-        if n and not self.size < min(n, _PROMISING):
+        if n and not self.size < min(n, _PROMISING_ITEMS):
             raise InvalidParameter(
-                f"Shortlist(size={self.size}) has no item to leave out of {n}: give a size below {min(n, _PROMISING)}",
+                f"Shortlist(size={self.size}) is too long for {n} items: give a size below {min(n, _PROMISING_ITEMS)}",
                 field="size",
             )
         return self
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return the (m,) expected gains in logits of a typical person under constant noise, and a little more."""
+        """Return the (m,) expected gains, in logits of a typical person under constant noise, plus the tie-breaker."""
         points, response = candidates.points, candidates.response
         utility = expected_utilities(points, candidates.item_appeal, belief, response)
         rows = self.promising(candidates, belief)
         likely = candidates.tabulated("probability")
         explained = np.sqrt(np.maximum(candidates.tabulated("explained"), 0.0))
         sign = np.where(candidates.logit_mean < 0.0, -1.0, 1.0) / np.maximum(candidates.utility_deviation, 1e-300)
-        unlikely = np.maximum(1.0 - likely, _LEAST)
+        unlikely = np.maximum(1.0 - likely, _MIN_PROBABILITY)
         steps = np.stack([sign * explained * np.sqrt(unlikely / likely), sign * explained * np.sqrt(likely / unlikely)])
         out = np.empty(len(candidates))
-        for start in range(0, len(candidates), _HELD):
-            some = slice(start, start + _HELD)
-            used, place = np.unique([candidates.first[some], candidates.second[some]], return_inverse=True)
+        for start in range(0, len(candidates), _PAIRS_PER_CHUNK):
+            chunk = slice(start, start + _PAIRS_PER_CHUNK)
+            used, index = np.unique([candidates.first[chunk], candidates.second[chunk]], return_inverse=True)
             covariance = utility_covariance(points, used, rows, belief, response)
-            first, second = place.reshape(2, -1)
+            first, second = index.reshape(2, -1)
             for_ranges(
                 _gains,
                 len(first),
@@ -99,16 +100,16 @@ class Shortlist(BaseUtility):
                 (np.ascontiguousarray(first), np.ascontiguousarray(second)),
                 np.ascontiguousarray(covariance),
                 utility[rows],
-                np.ascontiguousarray(likely[some]),
-                np.ascontiguousarray(steps[:, some]),
+                np.ascontiguousarray(likely[chunk]),
+                np.ascontiguousarray(steps[:, chunk]),
                 self.size,
-                out[some],
+                out[chunk],
             )
-        return out + _TIE_BREAKER * candidates.tabulated("information")
+        return out + _INFORMATION_WEIGHT * candidates.tabulated("information")
 
     def promising(self, candidates: PairFeatures, belief: Belief) -> IntArray:
-        """Return the rows of the items that reach highest."""
-        return highest_reach(candidates.points, candidates.item_appeal, belief, candidates.response, _PROMISING)
+        """Return the rows of the items with the highest potential: see `highest_reach`."""
+        return highest_reach(candidates.points, candidates.item_appeal, belief, candidates.response, _PROMISING_ITEMS)
 
 
 @kernel
@@ -123,16 +124,16 @@ def _gains(
     size: int,
     out: FloatArray,
 ) -> None:
-    """Write the gain of the mean of the `size` largest expectations, averaged over the two answers.
+    """Write the gain in the mean of the `size` largest expected utilities, averaged over the two answers.
 
-    `covariance` is that of the utilities of the items of pairs (rows) with those that may enter the list (columns).
+    `covariance` is between the utilities of the pairs' items (rows) and the items that may enter the list (columns).
     """
     first, second = pairs
     best = np.empty(size)
     for pair in range(start, stop):
         value = 0.0
         for answer in range(3):
-            # The list before any answer comes last, with the weight -1.
+            # The third round subtracts the list before any answer.
             step = steps[0, pair] if answer == 0 else (-steps[1, pair] if answer == 1 else 0.0)
             weight = likely[pair] if answer == 0 else (1.0 - likely[pair] if answer == 1 else -1.0)
             for k in range(size):

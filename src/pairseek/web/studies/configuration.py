@@ -1,4 +1,4 @@
-"""Study configuration: the validated settings of a study file, and its items."""
+"""Study configuration: the validated settings of a study file."""
 
 from __future__ import annotations
 
@@ -44,18 +44,19 @@ SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 _HOST = re.compile(r"[\w.-]+(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
 MOST_ITEMS = 200_000
 FEWEST_ITEMS = 4
-"""Fewest items without coordinates."""
-# Time for a question grows with the cube of the number of dimensions, that for a result with the number of coordinates.
+"""Minimum number of items without coordinates."""
+# The time per question grows with the cube of the number of dimensions, the time per result with the number of
+# coordinates.
 MOST_DIMENSIONS = 100
 MOST_COORDINATES = 1_000_000
 MOST_TEXT = 20_000
 MOST_YAML = 300_000
 _MOST_DEPTH, _MOST_VALUES, _MOST_KEYS, _MOST_DIGITS = 20, 20_000, 1000, 400
-# Numbers of YAML, also hexadecimal and in base 60.
+# YAML numbers, including hexadecimal and base 60.
 _NUMBER = re.compile(r"[-+]?\.?[0-9][0-9a-fA-FxXoO_:.+-]*")
 
 
-# Settings of the search for one person's taste.
+# Settings of the search, which similarity studies do not have.
 _PREFERENCE_SETTINGS = (
     "strategy",
     "response",
@@ -86,7 +87,7 @@ class _Strict(BaseModel):
 
 
 class Offer(_Strict):
-    """Actions offered besides choosing an item."""
+    """Actions offered in addition to choosing an item."""
 
     tie: bool = False
     skip: bool = False
@@ -94,7 +95,7 @@ class Offer(_Strict):
 
 
 class KnownPair(_Strict):
-    """Pair with a known answer; in a similarity study with its anchor."""
+    """Pair with a known answer, and in a similarity study with an anchor."""
 
     left: str
     right: str
@@ -105,7 +106,7 @@ class KnownPair(_Strict):
     def _fits(self) -> Self:
         if self.left == self.right or self.answer not in (self.left, self.right):
             raise ValueError(
-                f"the answer {self.answer!r} must be one of two different items: give the id of left or right"
+                f"the answer {self.answer!r} is not one of two different items: give the id of left or right"
             )
         return self
 
@@ -138,7 +139,7 @@ class Resume(_Strict):
 
 
 class Retention(_Strict):
-    """Number of days for which participants' data are kept, after the end of a session or the closing of the study."""
+    """Number of days for which participants' data are kept after the end of a session or the closing of the study."""
 
     days: int = Field(ge=1, le=3660)
     after: Literal["session", "close"] = "session"
@@ -171,11 +172,11 @@ class Completion(_Strict):
             return None
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("it is not a valid URL, which must begin with https://")
+            raise ValueError("it is not a valid URL; give one that begins with https://")
         if not _HOST.fullmatch(parts.netloc):
             raise ValueError(
-                "its host must be a plain name, so that nobody is sent elsewhere: write {code} and {participant} after "
-                "the first / or ? only"
+                "its host must be a plain name, so that nobody is sent elsewhere: write {code} and {participant} only "
+                "after the first / or ?"
             )
         return address
 
@@ -253,7 +254,7 @@ class StudyConfiguration(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _kept_apart(cls, record: object) -> object:
-        # A similarity study measures its error with random triplets, unless it says otherwise.
+        # By default, a similarity study measures its error on random triplets.
         if isinstance(record, dict) and record.get("kind") == "similarity":
             return {"random": APART, **record}
         return record
@@ -262,7 +263,7 @@ class StudyConfiguration(_Strict):
     def _fits_kind(self) -> Self:
         if not self.is_similarity:
             if self.dimensions is not None:
-                raise ValueError("dimensions is a setting of similarity studies: add kind: similarity, or remove it")
+                raise ValueError("dimensions is a setting for similarity studies: add kind: similarity, or remove it")
             return self
         unused = [name for name in _PREFERENCE_SETTINGS if getattr(self, name)]
         unused += ["goal"] if self.goal != "taste" else []
@@ -282,7 +283,7 @@ class StudyConfiguration(_Strict):
 
     @property
     def stops_early(self) -> bool:
-        """Whether a session may end before the maximum number of answers, by stop rules or by that of the goal."""
+        """Whether a session may end before the maximum number of answers, due to its stop rules or its goal."""
         return self.goal != "taste" if self.stop is None else bool(self.stop)
 
     @field_validator("slug")
@@ -294,33 +295,35 @@ class StudyConfiguration(_Strict):
 
     @property
     def is_similarity(self) -> bool:
-        """Whether people are asked which of two items is more like a third one."""
+        """Whether people are asked which of two items is more like a third."""
         return self.kind == "similarity"
 
     def learns(self, items: Items) -> bool:
-        """Return whether a study with these items learns from its own people, unless its owner has switched it off."""
+        """Return whether a study with these items learns from its own people unless its owner switches that off."""
         return not self.is_similarity and (self.learn == "auto" or (self.learn is None and not items.d))
 
     def named(self) -> str:
-        """Return the slug, derived from the title if none is given."""
+        """Return the slug, derived from the title unless given."""
         return self.slug or slug_of(self.title)
 
     def resolved(self, items: Items, population: Population | None = None) -> SearchConfiguration:
-        """Return the configuration of a session's search. The session counts the answers, as other pairs count too.
+        """Resolve the configuration of a session's search.
 
-        A population replaces the response and the prior. The unknowns of the response, k and lapse, remain unknown.
+        It has no limit on the number of answers: the session counts them, because pairs that the search has not chosen
+        count too. A population replaces the response and the prior, but an unknown k or lapse of the response remains
+        unknown.
         """
         parts = self._decoded()
         response = parts.get("response")
         if response is not None and response.tie_width > 0.0 and not self.offer.tie:
             raise InvalidParameter(
-                f"response.tie_width is {response.tie_width:g} and the study offers no ties: set offer.tie to true, or "
+                f"response.tie_width is {response.tie_width:g}, but the study offers no ties: set offer.tie to true, or "
                 f"leave the width out",
                 field="response.tie_width",
             )
         if population is not None:
             parts["prior"] = None
-            parts["response"] = _of_population(response, population, ties=self.offer.tie)
+            parts["response"] = _population_response(response, population, ties=self.offer.tie)
         elif self.offer.tie:
             given = response or default_response(items, parts.get("prior"), parts.get("posterior"))
             parts["response"] = replace(given, tie_width=given.tie_width or TIE_WIDTH)
@@ -330,14 +333,14 @@ class StudyConfiguration(_Strict):
     def _askable(self, items: Items) -> list[str] | int | None:
         if self.askable is not None and not items.d:
             raise InvalidParameter(
-                "askable is given and the items have no coordinates: people must be asked about every item, so that it "
-                "can be recommended; leave askable out",
+                "askable is given, but the items have no coordinates: without them only items that people were asked "
+                "about can be recommended; leave askable out",
                 field="askable",
             )
         return self.askable
 
     def check_limits(self, items: Items) -> None:
-        """Raise an `InvalidParameter` if a part has a setting outside the limit that the part declares for studies."""
+        """Raise an `InvalidParameter` if a setting exceeds the limit that its part declares for studies."""
         parts = self._decoded()
         response = parts.get("response")
         size = Size(items.n, items.d, unknown=response is not None and response.unknown)
@@ -360,15 +363,15 @@ class StudyConfiguration(_Strict):
         return rest
 
 
-def _of_population(response: Response | None, population: Population, *, ties: bool) -> Response:
-    """Return the response of a population's typical person, with the unknowns of the given one."""
+def _population_response(response: Response | None, population: Population, *, ties: bool) -> Response:
+    """Return the response of a population's typical person, with the unknowns of the given response."""
     width = (0.0 if response is None else response.tie_width) or population.tie_width or TIE_WIDTH
     typical = replace(population.response, tie_width=width if ties else 0.0)
     if response is None or response.is_log_concave:
         return typical
-    known = response.k_prior
-    # A given median has the unit of another noise kind.
-    k = typical.k if known is None else Unknown(replace(known, median=None))
+    prior = response.k_prior
+    # The given median does not apply, because it has the unit of another noise kind.
+    k = typical.k if prior is None else Unknown(replace(prior, median=None))
     return replace(typical, k=k, lapse=response.lapse, reliability=response.reliability)
 
 
@@ -395,7 +398,7 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
     if not items.d and not configuration.is_similarity and (configuration.standardize or configuration.scaled):
         setting = "standardize" if configuration.standardize else "scaled"
         raise InvalidParameter(
-            f"the setting {setting!r} is true and the items have no coordinates: leave it out", field=setting
+            f"the setting {setting!r} is true, but the items have no coordinates: leave it out", field=setting
         )
     for name, limit in limits_of(StudyConfiguration).items():
         limit.check(getattr(configuration, name), name, Size(items.n, items.d))
@@ -407,45 +410,50 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
             configuration.check_limits(items)
             configuration.resolved(items)
     except (TypeError, ArithmeticError, MemoryError, RecursionError) as error:
-        # A setting of a part has the wrong type.
+        # Some setting of a part has the wrong type.
         raise InvalidParameter(f"the parts of the study do not fit together ({error}): check their settings") from None
     if configuration.language not in languages():
         raise InvalidParameter(
             f"the setting 'language' is {configuration.language!r}: expected one of {', '.join(languages())}",
             field="language",
         )
-    known = set(items.ids)
+    ids = set(items.ids)
     for name, where in _named_items(configuration):
-        if name not in known:
+        if name not in ids:
             raise InvalidParameter(
-                f"{where} names the item {name!r}, which is not an item of the study: use the id of an item",
+                f"{where} names {name!r}, which is not an item of the study: use the id of an item",
                 field=where,
             )
 
 
 def _named_items(configuration: StudyConfiguration) -> Iterator[tuple[str, str]]:
-    """Yield the items that the settings name, and where; check that an anchor is given where it is needed."""
+    """Yield the items named in the settings with the setting; check that pairs have an anchor where they need one."""
     attention = [] if configuration.attention is None else configuration.attention.pairs
     practice = [configuration.practice] if isinstance(configuration.practice, PracticePair) else []
     pairs: list[tuple[KnownPair | PracticePair, str]] = [(pair, "attention") for pair in attention]
     pairs += [(pair, "practice") for pair in practice]
     for pair, where in pairs:
         if (pair.anchor is not None) != configuration.is_similarity:
-            wanted = "needs an anchor" if configuration.is_similarity else "has an anchor, which only similarity has"
+            if configuration.is_similarity:
+                problem, advice = "needs an anchor", "add anchor: ID"
+            else:
+                problem, advice = "has an anchor, which only similarity studies use", "remove it"
             raise InvalidParameter(
-                f"the pair {pair.left!r}, {pair.right!r} of {where} {wanted}: write "
-                f"{'anchor: ID' if configuration.is_similarity else 'left and right alone'}",
+                f"the pair {pair.left!r}, {pair.right!r} of {where} {problem}: {advice}",
                 field=where,
             )
         if pair.anchor in (pair.left, pair.right):
-            raise InvalidParameter(f"the anchor {pair.anchor!r} of {where} is one of the two items", field=where)
+            raise InvalidParameter(
+                f"the anchor {pair.anchor!r} of {where} is one of the pair's two items: use a third item", field=where
+            )
         yield from ((name, where) for name in (pair.left, pair.right, pair.anchor) if name is not None)
 
 
 def _check_map(configuration: StudyConfiguration, items: Items) -> None:
     if configuration.dimensions is not None and items.n < configuration.dimensions + 2:
         raise InvalidParameter(
-            f"dimensions is {configuration.dimensions} and there are {items.n} items: use at most {items.n - 2}",
+            f"dimensions is {configuration.dimensions}, but the study has only {items.n} items: use at most "
+            f"{items.n - 2}",
             field="dimensions",
         )
 
@@ -454,7 +462,7 @@ def read_yaml(text: str) -> Any:
     """Parse YAML to plain data; raise an `InvalidParameter` with the line of a syntax error."""
     if len(text) > MOST_YAML:
         raise InvalidParameter(
-            f"the study's file has more than {MOST_YAML:,} characters: it must contain settings, not items"
+            f"the study's file has more than {MOST_YAML:,} characters: keep only settings in it, not items"
         )
     try:
         _check_yaml(yaml.parse(text, Loader=yaml.SafeLoader))
@@ -471,14 +479,14 @@ def read_yaml(text: str) -> Any:
 
 
 def _check_yaml(events: Iterable[yaml.Event]) -> None:
-    """Refuse YAML that takes far longer to read than its length suggests, as soon as its events show it."""
-    # Nodes that may still come in each open list or mapping. Time grows with the square of the depth and, for keys with
-    # equal hashes, of the number of keys.
+    """Reject YAML that takes far longer to read than its length suggests, as soon as its events show it."""
+    # Number of nodes still allowed in each open list or mapping. The time to read YAML grows with the square of the
+    # depth and, for keys with equal hashes, with the square of the number of keys.
     rooms = [_MOST_VALUES]
     for number, event in enumerate(events):
         if isinstance(event, yaml.AliasEvent):
             # Nested aliases can expand to more than fits in memory.
-            raise _refused("contains aliases (*name)", event, "write the settings in full")
+            raise _rejection("contains aliases (*name)", event, "write the settings in full")
         if isinstance(event, yaml.NodeEvent):
             rooms[-1] -= 1
         if isinstance(event, yaml.CollectionStartEvent):
@@ -486,17 +494,17 @@ def _check_yaml(events: Iterable[yaml.Event]) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             rooms.pop()
         if len(rooms) > _MOST_DEPTH:
-            raise _refused(f"nests lists and mappings more than {_MOST_DEPTH} deep", event, "write plain settings")
+            raise _rejection(f"nests lists and mappings more than {_MOST_DEPTH} deep", event, "write plain settings")
         if isinstance(event, yaml.ScalarEvent) and len(event.value) > MOST_TEXT:
-            raise _refused(f"has a text of more than {MOST_TEXT:,} characters", event, "shorten it")
+            raise _rejection(f"has a text of more than {MOST_TEXT:,} characters", event, "shorten it")
         if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MOST_DIGITS and _NUMBER.fullmatch(event.value):
-            raise _refused(f"has a number of more than {_MOST_DIGITS} digits", event, "shorten it")
+            raise _rejection(f"has a number of more than {_MOST_DIGITS} digits", event, "shorten it")
         if rooms[-1] < 0 or number > 2 * _MOST_VALUES:
-            most = f"{_MOST_VALUES:,} values, or {_MOST_KEYS:,} settings in one mapping"
-            raise _refused(f"has more than {most}", event, "it must contain settings, not items")
+            limit = f"{_MOST_VALUES:,} values, or {_MOST_KEYS:,} settings in one mapping"
+            raise _rejection(f"has more than {limit}", event, "keep only settings in it, not items")
 
 
-def _refused(what: str, event: yaml.Event, advice: str) -> InvalidParameter:
+def _rejection(what: str, event: yaml.Event, advice: str) -> InvalidParameter:
     mark = event.start_mark
     return InvalidParameter(f"the study's file {what}, line {1 if mark is None else mark.line + 1}: {advice}")
 
@@ -510,32 +518,32 @@ def read_items(
     content: bytes | None = None,
     placed: bool = True,
 ) -> Items:
-    """Read items from a file; columns of media become data under the name of the medium, and ids become text.
+    """Read items from a file; media columns become data under the name of their medium, and ids become text.
 
-    The columns that are coordinates are given, or are all columns of numbers. Items that are not `placed`, as in a
-    similarity study, have no coordinates; those of another study need none.
+    Without ``coordinates``, all numeric columns are coordinates. Items that are not ``placed``, as in a similarity study,
+    have no coordinates; the items of other studies may have none either.
 
-    The content of an uploaded file, CSV or Parquet, is given; its path then is a name for errors. Columns of different
-    scale give no warning here: the commands and the study's page show ``items.scale_note``.
+    ``content`` is the content of an uploaded CSV or Parquet file, whose path then only serves as a name in errors.
+    Columns of different scale give no warning here: the commands and the study's page show ``items.scale_note``.
     """
     uploaded = content is not None
-    # A similarity study learns its map: columns of numbers are data.
+    # A similarity study learns its map, so numeric columns are data.
     chosen = coordinates if placed or not (uploaded or is_table(path)) else ()
     try:
         items = (
-            Items._of_csv(path, coordinates=chosen, media=True, content=content, optional=True)
+            Items._of_file(path, coordinates=chosen, media=True, content=content, optional=True, as_table=True)
             if uploaded
             else Items._of_file(path, coordinates=chosen, media=True, optional=True)
         )
     except MissingExtra as error:
-        raise InvalidItems(f"this installation does not read Parquet: send CSV, or install it ({error})") from None
+        raise InvalidItems(f"this installation cannot read Parquet: send CSV, or install it ({error})") from None
     data = {_medium_name(name): values for name, values in items.data.items()}
     ids = [str(name) for name in items.ids]
     if not placed:
         return study_items(Items._unwarned(None, ids, items.labels, None, data, items._columns, least=1), scaled=False)
-    places = items.coordinates if items.d else None
-    made = Items._unwarned(places, ids, items.labels, items.appeal, data, items._columns, least=1)
-    return study_items(made, scaled=scaled, standardize=standardize)
+    positions = items.coordinates if items.d else None
+    items = Items._unwarned(positions, ids, items.labels, items.appeal, data, items._columns, least=1)
+    return study_items(items, scaled=scaled, standardize=standardize)
 
 
 def _medium_name(column: str) -> str:
@@ -544,9 +552,9 @@ def _medium_name(column: str) -> str:
 
 
 def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Items:
-    """Validate the items of a study; standardize them, then scale them, as required."""
+    """Validate the items of a study, then standardize and scale them as requested."""
     if items.n > MOST_ITEMS:
-        raise InvalidItems(f"{items.n:,} items: a study takes at most {MOST_ITEMS:,}")
+        raise InvalidItems(f"there are {items.n:,} items: a study takes at most {MOST_ITEMS:,}; use fewer")
     if items.d > MOST_DIMENSIONS:
         raise InvalidItems(
             f"the items have {items.d:,} dimensions: a study takes at most {MOST_DIMENSIONS}; reduce them, for example "
@@ -570,20 +578,22 @@ def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Ite
 
 def _check_shown(name: str, value: str, item: object) -> None:
     if len(value) > MOST_TEXT:
-        raise InvalidItems(f"column {name!r} of item {item!r} has {len(value):,} characters: at most {MOST_TEXT:,}")
+        raise InvalidItems(
+            f"column {name!r} of item {item!r} has {len(value):,} characters: shorten it to at most {MOST_TEXT:,}"
+        )
     advice = MEDIA[name].advice(value) if value and name in MEDIA else None
     if advice is not None:
         raise InvalidItems(f"the {name} of item {item!r} is {value[:100]!r}: {advice}")
 
 
 def pack_items(items: Items) -> bytes:
-    """Serialize items for the store, with the names of their coordinates."""
+    """Serialize items for the store, including their column names."""
     record = {**items.record(), "columns": items.columns}
     return zlib.compress(json.dumps(record, allow_nan=False).encode(), 6)
 
 
 def unpack_items(content: bytes) -> Items:
-    """Deserialize items of `pack_items`."""
+    """Deserialize items from `pack_items`."""
     record = json.loads(zlib.decompress(content))
     columns = record.pop("columns", None)
     items = items_from(record)
@@ -605,7 +615,7 @@ def schema() -> JSON:
 
 
 def _place(error: ErrorDetails) -> str:
-    """Return the form field of a validation error; all pairs of attention share one."""
+    """Return the form field of a validation error; all attention pairs share one field."""
     return "attention" if error["loc"][:1] == ("attention",) else ".".join(str(part) for part in error["loc"])
 
 
@@ -614,12 +624,12 @@ def _in_words(error: ErrorDetails) -> str:
     kind, received = error["type"], _short(error.get("input"))
     if kind == "extra_forbidden" and place == "space":
         return (
-            "a study asks about items, and a continuous space has none: draw points of the space as rows of the CSV, "
-            "with a column that shows each (colour, audio, ...), or search it in Python with Search(Space(...))"
+            "a study asks about items, which a continuous space does not have: put points of the space in the rows of a "
+            "CSV, with a column that shows each (colour, audio, ...), or search it in Python with Search(Space(...))"
         )
     if kind == "extra_forbidden":
-        known = StudyConfiguration.model_fields if len(error["loc"]) == 1 else ()
-        near = suggestion(place, known)
+        names = StudyConfiguration.model_fields if len(error["loc"]) == 1 else ()
+        near = suggestion(place, names)
         return f"there is no setting {place!r}{near}: fix or remove it; docs/reference/study-settings.md lists all"
     if kind == "missing":
         return f"the setting {place!r} is missing: add it"

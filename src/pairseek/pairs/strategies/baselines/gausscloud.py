@@ -24,9 +24,10 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.limits import COORDINATE, Limit
 from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import Prior
 from pairseek.model.responses import hyperplanes
+from pairseek.model.spaces import Space
 from pairseek.pairs.strategies.base import BaseProcedure
 from pairseek.pairs.strategies.baselines.box import Box, box_bounds, checked_box, prior_box
 from pairseek.pairs.strategies.baselines.cache import LRUCache

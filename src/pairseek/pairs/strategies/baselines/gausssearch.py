@@ -27,9 +27,10 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.limits import COORDINATE, COVARIANCE, Limit
 from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items, Space
+from pairseek.model.items import Items
 from pairseek.model.priors import Prior, moments_of
 from pairseek.model.responses import TYPICAL_LOGIT
+from pairseek.model.spaces import Space
 from pairseek.pairs.strategies.base import BaseProcedure
 from pairseek.pairs.strategies.baselines.cache import FoldCache
 from pairseek.pairs.strategies.baselines.gaussian import Gaussian

@@ -1,4 +1,4 @@
-"""A continuous space in place of items: the paper's arbitrary planes."""
+"""Continuous spaces, and searches in them with the paper's arbitrary planes."""
 
 import numpy as np
 import pytest
@@ -28,8 +28,8 @@ def test_pairs_are_mirrored_in_the_plane_inside_the_space_and_apart(seed, d, noi
     rng = np.random.default_rng(seed)
     low = rng.uniform(-3, 0, size=d)
     high = low + rng.uniform(0.5, 4, size=d)
-    least = 0.1
-    space = ps.Space(low, high, min_separation=least, max_separation=2.0)
+    smallest = 0.1
+    space = ps.Space(low, high, min_separation=smallest, max_separation=2.0)
     normals = rng.normal(size=(20, d))
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     inside = rng.uniform(low, high, size=(20, d))
@@ -37,14 +37,14 @@ def test_pairs_are_mirrored_in_the_plane_inside_the_space_and_apart(seed, d, noi
     left, right = mirrored_pairs(space, planes, near=rng.uniform(low, high), response=ps.Logistic(1.0, noise))
     assert np.all((left >= low) & (left <= high) & (right >= low) & (right <= high))
     separation = np.linalg.norm(left - right, axis=1)
-    assert np.all(separation >= least * (1 - 1e-9))
+    assert np.all(separation >= smallest * (1 - 1e-9))
     assert np.all(separation <= 2.0 * (1 + 1e-9))
     along = np.einsum("md,md->m", left - right, normals)
     assert along == pytest.approx(separation, rel=1e-9)
     # The plane is the one asked for, unless it only grazed the box and was moved inwards.
     offset = np.einsum("md,md->m", (left + right) / 2, normals)
     centre, reach = normals @ (low + high) / 2, np.abs(normals) @ (high - low) / 2
-    grazing = reach - np.abs(planes.offsets - centre) < least / 2
+    grazing = reach - np.abs(planes.offsets - centre) < smallest / 2
     assert offset[~grazing] == pytest.approx(planes.offsets[~grazing], abs=1e-7)
 
 
@@ -80,21 +80,21 @@ def test_decaying_noise_is_asked_where_it_is_clearest():
 
 @pytest.mark.parametrize("strategy", [ps.EPMV(), ps.MCMV(), ps.InfoGain(), ps.GreedyMSE()], ids=lambda s: s.name)
 def test_active_strategies_find_the_point_and_beat_random(strategy):
-    """Mean posterior trace over 6 users after 15 answers; Random is near twice as wide."""
+    """Compare mean posterior traces over 6 users after 15 answers; Random's is nearly twice as large."""
     traces = {}
-    for one in (strategy, ps.Random()):
+    for tried in (strategy, ps.Random()):
         total = 0.0
         for seed in range(6):
             point = np.random.default_rng(seed).uniform(-1, 1, 3)
-            search = ps.Search(BOX, response=ps.Logistic(6.0), posterior=FEW, strategy=one, rng=seed)
+            search = ps.Search(BOX, response=ps.Logistic(6.0), posterior=FEW, strategy=tried, rng=seed)
             run(search, point, 15, seed)
             total += np.trace(search.estimate().covariance) / 6
-        traces[one.name] = total
+        traces[tried.name] = total
     assert traces[strategy.name] < 0.8 * traces["random"]
     assert traces[strategy.name] < 0.35
 
 
-def test_the_answer_is_a_point_and_items_have_no_place():
+def test_answers_are_points_and_there_are_no_items_to_recommend():
     search = ps.Search(BOX, posterior=FEW, rng=1)
     query = search.ask()
     assert isinstance(query.left, tuple)
@@ -110,25 +110,9 @@ def test_the_answer_is_a_point_and_items_have_no_place():
 @pytest.mark.parametrize(
     "strategy", [ps.ActRank(), ps.GaussCloud(2, 9), ps.GaussSearch(), ps.GreedyVolume()], ids=lambda s: s.name
 )
-def test_strategies_without_a_meaning_here_are_named(strategy):
+def test_strategies_without_planes_are_rejected_by_name(strategy):
     with pytest.raises(Unsupported, match=f"'{strategy.name}' defines no planes"):
         ps.Search(BOX, strategy=strategy)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (([0, 0], [1]), "as many lows as highs"),
-        (([0, 1], [1, 1]), "is empty or infinite"),
-        (([0.0], [np.inf]), "is empty or infinite"),
-        (([0.0], [1.0], 2.0), "leave nothing"),
-        (([0.0], [1.0], 0.5, 0.1), "leave nothing"),
-        (([0.0], [1.0], 0.0, 0.0), "leave nothing"),
-    ],
-)
-def test_bad_spaces_are_named(arguments, text):
-    with pytest.raises(InvalidParameter, match=text):
-        ps.Space(*arguments)
 
 
 @pytest.mark.parametrize(("d", "volume"), [(2, 0.02), (2, 0.005), (4, 0.01)])
@@ -153,7 +137,7 @@ def test_epmv_stops_between_its_bounds_when_answers_are_nearly_noiseless(d, volu
     assert 0 < bounds.lower <= np.mean(times) <= bounds.upper < 300
 
 
-def test_a_strategy_of_ones_own_works_in_a_space_if_it_declares_planes():
+def test_a_user_defined_strategy_works_in_a_space_if_it_defines_planes():
     class Upright:
         """Vertical planes, the one nearest to the mean."""
 
@@ -168,3 +152,37 @@ def test_a_strategy_of_ones_own_works_in_a_space_if_it_declares_planes():
     query = ps.Search(BOX, strategy=Upright(), rng=1).ask()
     assert np.subtract(query.left, query.right)[1:] == pytest.approx(np.zeros(2))
     assert query.info.candidates == "5 sampled planes"
+
+
+class TestSpace:
+    def test_holds_a_box(self):
+        space = ps.Space((0, -1), (1.0, 2.0), max_separation=0.5)
+        assert (space.d, space.low, space.high) == (2, (0.0, -1.0), (1.0, 2.0))
+        assert space.point([0.25, 0.5]) == (0.25, 0.5)
+        assert ps.Space(0.0, 1.0).d == 1
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            (((0, 0), (1,)), r"low and high have shapes \(2,\) and \(1,\)"),
+            (((0, 0), (1, 0)), "is empty or infinite"),
+            (((0, 0), (1, np.inf)), "is empty or infinite"),
+            (((0, np.nan), (1, 1)), "is empty or infinite"),
+            (((0.0,), (1.0,), 0.0, 0.0), "leave no pair"),
+            (((0, 0), (1, 1), -0.1), "leave no pair: give 0 <= min <= max"),
+            (((0, 0), (1, 1), 2.0), r"min at most the narrowest side \(1\)"),
+            (((0, 0), (1, 1), 0.5, 0.2), "leave no pair"),
+            (("a", "b"), "a Space from 'a' to 'b', .*: give one number per dimension"),
+            (((0, 0), (1, 1j)), "they are complex"),
+            (((0, 0), (1, 1), "wide"), "separation 'wide' to None"),
+            (((0, 0), (1, 1), None), "separation None to None"),
+        ],
+    )
+    def test_rejects_an_invalid_box(self, fields, message):
+        with pytest.raises(InvalidParameter, match=message):
+            ps.Space(*fields)
+
+    @pytest.mark.parametrize("value", [(0.1,), (0.1, np.nan), ((0.1, 0.2),), "a", ("a", "b"), None, (1j, 0)])
+    def test_rejects_an_invalid_point(self, value):
+        with pytest.raises(UnknownItem, match="is not a point of this space: give 2 finite numbers"):
+            ps.Space((0, 0), (1, 1)).point(value)
