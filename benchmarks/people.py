@@ -37,7 +37,7 @@ from journal import outcomes
 from pairseek.evaluate import EvaluationResults, evaluate
 from pairseek.experiments.evaluation.figures import draw
 from pairseek.people.population.data import Data
-from pairseek.people.population.fit import beliefs
+from pairseek.people.population.e_step import beliefs
 
 ROOT = Path(__file__).resolve().parents[1]
 ANSWERS = (0, 5, 10, 20)

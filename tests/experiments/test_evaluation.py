@@ -17,7 +17,7 @@ from pairseek.experiments.evaluation.evaluation import _held
 from pairseek.experiments.evaluation.replay import Person, Popularity, _chances, _measured, decided_width, replayed
 from pairseek.experiments.evaluation.results import agreement_of
 from pairseek.experiments.evaluation.specification import MEASURES, PLAIN, POPULARITY, Arm, arms
-from pairseek.people.population.population import state_of, without
+from pairseek.people.population.leave_one_out import state_of, without
 
 
 @pytest.fixture(scope="module")

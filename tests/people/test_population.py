@@ -11,10 +11,12 @@ from scipy.special import expit, log_expit
 import pairseek as ps
 from helpers import newcomers
 from helpers.populations import identifiable, simulated
+from helpers.refusals import refused
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsupported
 from pairseek.people.population import FitOptions, model, predictive
-from pairseek.people.population import fit as fitting
 from pairseek.people.population.data import Data
+from pairseek.people.population.e_step import beliefs
+from pairseek.people.population.fit import fit
 from pairseek.people.population.kernels import MIXTURE, expectations, gather
 from pairseek.people.population.selection import CrossValidation, choose
 
@@ -50,7 +52,7 @@ class TestTheKernels:
         choices = ps.Choices.from_pairs([("u", "a", "b"), ("u", "a", "c"), ("u", "c", "b"), ("u", "b", "c")])
         data = Data.of(choices)
         base, factors, spread = np.array([0.2, -0.5, 0.1]), np.array([[1.0], [-2.0], [0.4]]), np.array([[1.7]])
-        mean, covariance, evidence = fitting.beliefs(data, base, factors, spread)
+        mean, covariance, evidence = beliefs(data, base, factors, spread)
         x = np.linspace(-9, 9, 4001)
         density = np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) * (x[1] - x[0])
         delta = factors[choices.winner, 0] - factors[choices.loser, 0]
@@ -72,7 +74,7 @@ class TestTheKernels:
         data = Data.of(found.choices)
         rng = np.random.default_rng(0)
         base, factors = rng.normal(size=5), rng.normal(size=(5, 2))
-        mean, covariance, _ = fitting.beliefs(data, base, factors, np.eye(2))
+        mean, covariance, _ = beliefs(data, base, factors, np.eye(2))
         trust = rng.random(data.people)
 
         def value(b, v):
@@ -117,7 +119,7 @@ class TestTheKernels:
         found = simulated(4, people=60, pairs=12)
         data = Data.of(found.choices)
         start = model.start_of(data, FitOptions(2), None)
-        path = [fitting.fit(data, start, rounds=rounds).evidence.sum() for rounds in range(1, 10)]
+        path = [fit(data, start, rounds=rounds).evidence.sum() for rounds in range(1, 10)]
         # Hyperpriors pull a little too; they are worth a few nats in all.
         assert np.all(np.diff(path) > -0.05)
         assert path[-1] > path[0] + 10
@@ -196,7 +198,7 @@ class TestRandomClickers:
         ]
         choices = ps.Choices.from_ratings(rows)
         if not tastes:
-            with pytest.raises(InvalidChoices, match="no more informative than random"):
+            with pytest.raises(InvalidChoices, match="no more informative"):
                 ps.Population.fit(choices, dimension=1)
             return
         population = ps.Population.fit(choices, dimension=1)
@@ -226,7 +228,7 @@ class TestFewPeople:
         found = simulated(15, people=6, pairs=8, n=7)
         data = Data.of(found.choices)
         start = model.start_of(data, FitOptions(), found.items)
-        state = fitting.fit(data, start)
+        state = fit(data, start)
         # The logits of all choices are linear in (coefficients, z of every person), with independent Gaussian noise.
         b, d = start.basis.shape[1], 2
         who = np.repeat(np.arange(data.people), np.diff(data.starts))
@@ -241,7 +243,7 @@ class TestFewPeople:
             logit = base[winner] - base[loser] + delta @ state.found.mean[person]
             precision[row] = expectations(logit, delta @ state.found.covariance[person] @ delta, MIXTURE)[1]
         prior = np.zeros((design.shape[1],) * 2)
-        prior[:b, :b] = np.diag(np.where(np.isnan(start.looseness), state.scale, start.looseness) ** -2.0)
+        prior[:b, :b] = np.diag(np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation) ** -2.0)
         for person in range(data.people):
             own = slice(b + d * person, b + d * (person + 1))
             prior[own, own] = np.linalg.inv(state.spread)
@@ -256,7 +258,7 @@ class TestFewPeople:
         found = simulated(3, people=3, pairs=20)
         data = Data.of(found.choices)
         start = model.start_of(data, FitOptions(), found.items)
-        state = fitting.fit(data, start)
+        state = fit(data, start)
         everybody = np.ones(data.people)
         wide = predictive.spread_scale(data, start, state, everybody) * state.spread
         base = start.base(state.coefficients)
@@ -283,11 +285,11 @@ class TestFewPeople:
             found = simulated(21, people=people, pairs=20, appeal=1.0)
             data = Data.of(found.choices)
             start = model.start_of(data, FitOptions(), found.items)
-            state = fitting.fit(data, start)
+            state = fit(data, start)
             learned = predictive.predictive(data, start, state, np.ones(people))
             wide = predictive.spread_scale(data, start, state, state.trust) * state.spread
             open_now = predictive.trend_covariance(data, start, replace(state, spread=wide), state.trust)
-            appeals = np.isnan(start.looseness)
+            appeals = np.isnan(start.prior_deviation)
             assert np.sum(appeals) == found.items.n
             # By simulation: utilities drawn from the posterior, without what a regression on the trend explains.
             drawn = np.random.default_rng(0).multivariate_normal(np.zeros(len(open_now)), open_now, size=4000)
@@ -335,14 +337,14 @@ class TestFewPeople:
             found = simulated(3, people=people, pairs=20)
             data, learned = Data.of(found.choices), FitOptions()
             start = model.start_of(data, learned, found.items)
-            state = fitting.fit(data, start)
+            state = fit(data, start)
             alike = replace(state, spread=0.05 * start.spread)
             factors.append(predictive.spread_scale(data, start, alike, np.ones(people)))
         assert min(factors) > 2.0
         # With many people the posterior mean agrees with the maximum of the evidence.
         scales = np.exp(np.linspace(-1.0, 5.0, 25))
         base = start.base(alike.coefficients)
-        evidence = [fitting.beliefs(data, base, alike.factors, t * alike.spread)[2].sum() for t in scales]
+        evidence = [beliefs(data, base, alike.factors, t * alike.spread)[2].sum() for t in scales]
         assert factors[1] == pytest.approx(scales[np.argmax(evidence)], rel=0.3)
 
     def test_the_coordinate_of_an_uncertain_curvature_goes_when_people_come(self):
@@ -423,20 +425,21 @@ class TestChoosing:
         assert "chosen" in str(choice)
 
     @pytest.mark.parametrize(
-        ("given", "words"),
+        ("given", "field", "words"),
         [
-            ({"dimension": -1}, "dimension is -1: give a whole number"),
-            ({"dimension": 14}, "dimension is 14 and there are 14 items: give at most 13"),
-            ({"dimension": 2, "curvature": True}, "rescale and curvature apply to given coordinates only"),
-            ({"dimension": 2, "appeal": False}, "leave out appeal=False"),
-            ({"rescale": True}, "rescale is True with appeal=True"),
-            ({"appeal": "maybe"}, "appeal is 'maybe': give True, False or 'auto'"),
+            ({"dimension": -1}, "dimension", "dimension is -1: give a whole number"),
+            ({"dimension": 14}, "dimension", "dimension is 14 and there are 14 items: give at most 13"),
+            ({"dimension": 2, "curvature": True}, "", "rescale and curvature apply only to given coordinates"),
+            ({"dimension": 2, "appeal": False}, "", "leave out appeal=False"),
+            ({"rescale": True}, "", "rescale is True with appeal=True"),
+            ({"appeal": "maybe"}, "appeal", "appeal is 'maybe': give True, False or 'auto'"),
         ],
     )
-    def test_wishes_that_make_no_sense(self, truth, given, words):
+    def test_inconsistent_options_are_rejected(self, truth, given, field, words):
         items = None if "dimension" in given else truth.items
-        with pytest.raises(InvalidParameter, match=words):
+        with refused(field) as caught:
             ps.Population.fit(truth.choices, items, **given)
+        assert words in str(caught.value)
 
 
 def test_recorded_people_are_predicted_better_than_by_popularity(shared):
@@ -516,10 +519,11 @@ class TestASearchThatBeginsFromIt:
         search.tell(search.ask(), winner=search.ask().left)
         assert np.all(np.isfinite(search.belief.mean))
 
-    def test_items_that_are_none(self, truth):
+    def test_items_of_another_type_are_rejected(self, truth):
         for wrong in ("items.csv", np.zeros((14, 2)), ps.Space([-1.0], [1.0])):
-            with pytest.raises(InvalidParameter, match=f"items is a {type(wrong).__name__}: give Items"):
+            with refused("items") as caught:
                 ps.Population.fit(truth.choices, wrong)
+            assert str(caught.value).startswith(f"items is a {type(wrong).__name__}: give Items")
 
     @pytest.mark.parametrize(
         ("response", "what"),
@@ -530,11 +534,9 @@ class TestASearchThatBeginsFromIt:
             (ps.Probit(noise="constant"), "Probit with constant noise"),
         ],
     )
-    def test_answers_of_another_kind_are_refused(self, truth, population, response, what):
+    def test_other_response_models_are_rejected(self, truth, population, response, what):
         with pytest.raises(InvalidParameter, match=rf"response is {what}.*give ps.Logistic\(k, 'constant'\)"):
             ps.Search(truth.items, population=population, response=response)
-        with pytest.raises(InvalidParameter, match="response is 'logistic'"):
-            ps.Search(truth.items, population=population, response="logistic")
 
     def test_a_saved_search_needs_it_no_more(self, truth, population, tmp_path):
         search = ps.Search(truth.items, population=population, rng=3)
@@ -566,7 +568,7 @@ class TestASearchThatBeginsFromIt:
         with pytest.raises(InvalidParameter, match=r"other coordinates .*: the coordinates of 'i4' differ"):
             ps.Search(ps.Items(moved, truth.items.ids), population=population)
 
-    def test_what_is_no_population_is_refused(self, truth, population):
+    def test_a_population_of_another_type_is_rejected(self, truth, population):
         with pytest.raises(InvalidParameter, match=r"population is 7: give a Population"):
             ps.Search(truth.items, population=7)
         with pytest.raises(Unsupported, match="a continuous Space has none"):
@@ -599,9 +601,10 @@ class TestBadInput:
         with pytest.raises(InvalidParameter, match="received both"):
             ps.Population.fit(truth.choices, truth.items, dimension=2)
 
-    def test_rows_instead_of_choices(self, truth):
-        with pytest.raises(InvalidParameter, match=r"give Choices, as from Choices.read"):
+    def test_rows_instead_of_choices_are_rejected(self, truth):
+        with refused("choices") as caught:
             ps.Population.fit([("u", "a", "b")], truth.items)
+        assert "give Choices, as from Choices.read" in str(caught.value)
 
     def test_people_who_never_contradict_themselves_leave_it_finite(self):
         rows = [(f"p{p}", i, float(i if p % 2 else -i)) for p in range(30) for i in range(8)]
@@ -625,30 +628,30 @@ class TestItsFile:
         assert again.record() == population.record()
 
     @pytest.mark.parametrize(
-        ("change", "words"),
+        "change",
         [
-            (lambda text: text[: len(text) // 2], "is cut off or damaged"),
-            (lambda text: text.replace('"people": 300', '"people": 301'), "its checksum does not fit"),
-            (lambda text: text.replace('"format_version": 1', '"format_version": 9'), "has format version 9"),
-            (lambda _: "{}", "is JSON but not a population"),
-            (lambda _: "", "is empty: it is not a population"),
+            lambda text: text[: len(text) // 2],
+            lambda text: text.replace('"people": 300', '"people": 301'),
+            lambda text: text.replace('"format_version": 1', '"format_version": 9'),
+            lambda _: "{}",
+            lambda _: "",
         ],
     )
-    def test_a_bad_file_is_refused(self, population, tmp_path, change, words):
+    def test_a_damaged_file_is_rejected_and_stays_as_it_is(self, population, tmp_path, change):
         path = tmp_path / "p.json"
         population.save(path)
         text = change(path.read_text())
         path.write_text(text)
-        with pytest.raises(InvalidFile, match=words):
+        with pytest.raises(InvalidFile):
             ps.Population.load(path)
         assert path.read_text() == text
 
-    def test_a_saved_search_is_no_population(self, truth, tmp_path):
+    def test_a_saved_search_is_not_a_population(self, truth, tmp_path):
         ps.Search(truth.items).save(tmp_path / "s.json")
         with pytest.raises(InvalidFile, match="is JSON but not a population"):
             ps.Population.load(tmp_path / "s.json")
 
-    def test_what_makes_no_sense_is_told(self, population, tmp_path):
+    def test_an_invalid_record_is_rejected_with_its_reason(self, population, tmp_path):
         from pairseek.core import files
         from pairseek.people.population.population import KIND
 

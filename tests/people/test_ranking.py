@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse
 
 import pairseek as ps
+from helpers.refusals import refused
 from pairseek.core.types import FloatArray
-from pairseek.errors import InvalidChoices, InvalidItems, InvalidParameter
+from pairseek.errors import InvalidChoices, InvalidItems
 from pairseek.people.population.data import Data
 from pairseek.people.population.fit import fit
 from pairseek.people.population.model import FitOptions, start_of
@@ -50,7 +51,7 @@ def test_the_information_with_tastes_integrated_out_is_that_of_the_plain_loop() 
     data = Data.of(choices)
     start = start_of(data, FitOptions(), items)
     state = fit(data, start)
-    prior = np.diag(np.where(np.isnan(start.looseness), state.scale, start.looseness) ** -2.0)
+    prior = np.diag(np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation) ** -2.0)
     assert start.basis is not None
     found = np.linalg.inv(marginal_information(data, start, state, sparse.csr_array(start.basis)) + prior)
     assert np.allclose(found, trend_covariance(data, start, state, state.trust), rtol=1e-6, atol=1e-9)
@@ -138,7 +139,7 @@ def test_people_who_vary_less_than_expected_are_not_divided(deviation) -> None:
     precision = np.broadcast_to(25.0 * np.eye(2), (40, 2, 2)).copy()
     data = _Likelihoods(25.0 * points, precision, np.ones(40))
     rng = np.random.default_rng(0)
-    assert segments._chosen(segments._compared(data, 3, np.arange(40) % 8, rng)) == 1
+    assert segments._best_count(segments._scores_by_count(data, 3, np.arange(40) % 8, rng)) == 1
 
 
 def test_segments_that_lie_apart_are_found_and_one_is_one() -> None:
@@ -159,20 +160,19 @@ def test_segments_that_lie_apart_are_found_and_one_is_one() -> None:
     assert len(find_segments(choices, items)) == 1
 
 
-def test_what_makes_no_ranking_is_said() -> None:
+def test_choices_that_make_no_ranking_are_rejected_with_the_reason() -> None:
     pairs = [("a", 0, 1), ("b", 1, 0), ("c", 0, 1)]
-    with pytest.raises(
-        InvalidChoices, match="only 1 person gave answers that count: a ranking of a group needs at least 3 people"
-    ):
+    with pytest.raises(InvalidChoices, match="only 1 person gave usable answers, and a group ranking needs at least 3"):
         ps.rank(ps.Choices.from_pairs([("a", 0, 1)]))
     with pytest.raises(InvalidChoices, match="all 3 answers are ties"):
         ps.rank(ps.Choices.from_pairs([], tied=pairs))
-    with pytest.raises(InvalidParameter, match="give Choices"):
+    with refused("choices") as caught:
         ps.rank([("a", 0, 1)])  # type: ignore[arg-type]
+    assert "give Choices" in str(caught.value)
     two = ps.rank(ps.Choices.from_pairs(pairs))
     assert len(two) == 2
     assert two.tiers == 1
-    assert "do not tell any item apart" in two.notes[-1]
+    assert "do not distinguish any item" in two.notes[-1]
     unseen = ps.rank(ps.Choices.from_pairs(pairs, ids=[0, 1, 2]))
     assert unseen[2].answers == 0
     assert (unseen[2].rank_low, unseen[2].rank_high) == (1, 3)

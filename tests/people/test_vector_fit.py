@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.people.population.fit import Smoother
+from pairseek.people.population.fit_state import Smoother
 from pairseek.people.population.vector_fit import VectorFeatures, choose_shrinkage, without_items
 
 
@@ -147,10 +147,14 @@ def test_left_out_items_leave_no_trace():
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
-        ({"vectors": {"i1": [1.0, 2.0], "i2": [0.0, 1.0]}}, "InvalidChoices", "there is no vector of"),
+        ({"vectors": {"i1": [1.0, 2.0], "i2": [0.0, 1.0]}}, "InvalidChoices", "there is no vector for"),
         ({"vectors": np.zeros((3, 2))}, "InvalidParameter", "3 vectors without ids"),
         ({"vectors": np.full((60, 2), np.nan)}, "InvalidItems", "is nan"),
-        ({"vectors": np.eye(60), "items": ps.Items(np.eye(60)[:, :2])}, "InvalidParameter", "both|with items"),
+        (
+            {"vectors": np.eye(60), "items": ps.Items(np.eye(60)[:, :2])},
+            "InvalidParameter",
+            "vectors is given with items",
+        ),
     ],
 )
 def test_bad_vectors_are_named(given, error, words):
@@ -160,5 +164,5 @@ def test_bad_vectors_are_named(given, error, words):
         ps.Population.fit(ps.Choices.from_pairs(rows), **more, **given)
     if "items" in given:
         plain = ps.Population.fit(ps.Choices.from_pairs(rows), dimension=0)
-        with pytest.raises(ps.errors.Unsupported, match="knows no vectors"):
+        with pytest.raises(ps.errors.Unsupported, match="has no vector map"):
             plain.with_vectors(np.eye(60))

@@ -1,4 +1,4 @@
-"""Other people: their choices, populations, rankings, and what a study learns from its own people."""
+"""Other people: their choices, populations and rankings, and what a study learns from its own people."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
@@ -11,7 +11,7 @@ if _TYPE_CHECKING:
     from pairseek.people.population import Population
     from pairseek.people.ranking import Ranking, find_segments, rank
 
-# Loaded when they are first named, because searches without a population use none of them.
+# Loaded on first use: a search without a population needs none of them.
 _MEMBERS = _LazyMembers[_Any](
     {
         "Choices": "pairseek.people.choices:Choices",

@@ -1,4 +1,4 @@
-"""Recorded choices of people: paired comparisons, ratings, and the pairs implied by rankings and ratings."""
+"""Recorded choices: paired comparisons, rankings and ratings by people."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pairseek.core.text import plural, quoted
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek.core.validation import is_number
 from pairseek.errors import InvalidChoices
+from pairseek.people.implied_pairs import implied_pairs
 
 Ranking: TypeAlias = "Sequence[ItemId | Sequence[ItemId]]"
 
@@ -27,9 +28,9 @@ class Ratings:
     Attributes
     ----------
     person, item
-        (m,) indices into the people and the items of the choices. The rows of a person are contiguous.
+        (m,) indices into the people and the items of the choices. Each person's rows are contiguous.
     value
-        (m,) ratings on a scale that is common to all people; higher is better.
+        (m,) ratings on a scale shared by all people; higher is better.
     """
 
     person: IntArray
@@ -53,21 +54,21 @@ class Choices:
     Attributes
     ----------
     people
-        Names of the people. They include people without a decided pair, who have no row.
+        Names of the people, including people without a decided pair, who have no rows.
     ids
         Ids of the items.
     person, winner, loser
-        (m,) indices into `people` and `ids`. The rows of a person are contiguous and in their original order.
+        (m,) indices into `people` and `ids`. Each person's rows are contiguous and in their original order.
     weight
-        (m,) weight of each row in a fit to pairs. A choice has the weight 1. The pairs implied by one ranking, or by
-        one set of ratings, are dependent and have a smaller weight: see `pair_weight`.
+        (m,) weight of each row in a fit to pairs. A choice has weight 1. Pairs implied by one ranking, or by one set
+        of ratings, are dependent and have a smaller weight: see `pairseek.people.implied_pairs.pair_weight`.
     tied
         (t, 3) rows (person, item, item) of the pairs without a winner, ordered by person.
     ratings
-        The ratings that imply the pairs. A fit uses them in place of the pairs. None for pairs and rankings.
+        The ratings that imply the pairs; a fit uses them instead of the pairs. None for pairs and rankings.
     derived
-        Whether the pairs are implied by rankings or ratings. Fits to pairs use the ties of questions that people
-        answered, and leave out ties that are implied.
+        Whether the pairs are implied by rankings or ratings. A fit to pairs uses ties that people answered, but not
+        implied ties.
 
     Examples
     --------
@@ -112,29 +113,27 @@ class Choices:
         Parameters
         ----------
         rows
-            One row per choice. Repetitions of a pair are valid, in either direction.
+            One row per choice. A pair may repeat, in either direction.
         ids
-            All items, in order. None takes the items that occur, sorted.
+            All items, in order. None: the items that occur, sorted.
         tied
-            One (person, item, item) row per pair for which the person named no winner.
+            One (person, item, item) row per pair without a winner.
         """
-        decided, undecided = (
-            [(str(person), first, second) for person, first, second in given] for given in (rows, tied)
-        )
-        listed = [*decided, *undecided]
-        for number, (person, first, second) in enumerate(listed):
+        decided, undecided = ([(str(person), first, second) for person, first, second in part] for part in (rows, tied))
+        every_row = [*decided, *undecided]
+        for number, (person, first, second) in enumerate(every_row):
             if first == second:
                 raise InvalidChoices(
                     f"row {number}: person {person!r} chose {first!r} over itself; give two different items"
                 )
-        names, places = _places((item for _, *pair in listed for item in pair), ids)
-        people = {person: row for row, person in enumerate(dict.fromkeys(person for person, _, _ in listed))}
+        names, places = _places((item for _, *pair in every_row for item in pair), ids)
+        people = {person: row for row, person in enumerate(dict.fromkeys(person for person, _, _ in every_row))}
         table, ties = (
             np.array([(people[p], places[a], places[b]) for p, a, b in part], dtype=np.int64).reshape(-1, 3)
             for part in (decided, undecided)
         )
         who, winner, loser = (np.ascontiguousarray(column) for column in _by_person(table).T)
-        return cls(_some(people), names, who, winner, loser, np.ones(len(who)), _by_person(ties))
+        return cls(_named(people), names, who, winner, loser, np.ones(len(who)), _by_person(ties))
 
     @classmethod
     def from_rankings(
@@ -145,16 +144,16 @@ class Choices:
         most: int = 1000,
         rng: int | np.random.Generator = 0,
     ) -> Self:
-        """Build choices from one ranking per person, best first. An entry is an item or a group of tied items.
+        """Build choices from one ranking per person, best first. Each entry is an item or a group of tied items.
 
         Items that a person did not rank are not compared.
 
         Parameters
         ----------
         rankings
-            The rankings by person.
+            The ranking of each person.
         ids
-            All items, in order. None takes the items that occur, sorted.
+            All items, in order. None: the items that occur, sorted.
         most
             Approximate maximum number of pairs per person. Longer rankings are subsampled at random.
         rng
@@ -164,7 +163,7 @@ class Choices:
         for name, groups in rankings.items() if isinstance(rankings, Mapping) else rankings:
             person = str(name)
             if person in levels:
-                raise InvalidChoices(f"person {person!r} has two rankings; give each ranking a different person")
+                raise InvalidChoices(f"person {person!r} has two rankings; give one ranking per person")
             own = levels[person] = {}
             for place, group in enumerate(groups):
                 for item in group if isinstance(group, Sequence) and not isinstance(group, str) else [group]:
@@ -184,9 +183,8 @@ class Choices:
     ) -> Self:
         """Build choices from (person, item, rating) rows; higher is better.
 
-        A fit uses the ratings, which must be on a scale that is common to all people; give rankings if they are not.
-        Two items with different ratings also make a pair, which replays use. The other parameters are those of
-        `from_rankings`.
+        A fit uses the ratings, so they must be on a scale shared by all people; otherwise give rankings. Two items with
+        different ratings also make a pair, which replays use. See `from_rankings` for the other parameters.
         """
         levels: dict[str, dict[ItemId, float]] = {}
         for person, item, rating in rows:
@@ -196,12 +194,12 @@ class Choices:
             if not (is_number(rating) and np.isfinite(rating)):
                 raise InvalidChoices(f"person {str(person)!r} rates {item!r} {rating!r}; give a finite number")
             own[item] = float(rating)
-        found = cls._implied(levels, ids, most, np.random.default_rng(rng))
-        places = {item: row for row, item in enumerate(found.ids)}
+        choices = cls._implied(levels, ids, most, np.random.default_rng(rng))
+        places = {item: row for row, item in enumerate(choices.ids)}
         person = np.repeat(np.arange(len(levels)), [len(own) for own in levels.values()])
         rated = np.array([places[item] for own in levels.values() for item in own], dtype=np.int64)
         value = np.array([rating for own in levels.values() for rating in own.values()])
-        return replace(found, ratings=Ratings(person, rated, value))
+        return replace(choices, ratings=Ratings(person, rated, value))
 
     @classmethod
     def _implied(
@@ -212,77 +210,50 @@ class Choices:
         rng: np.random.Generator,
     ) -> Self:
         names, places = _places((item for own in levels.values() for item in own), ids)
-        columns: list[tuple[IntArray, IntArray, IntArray, FloatArray]] = []
-        ties: list[IntArray] = []
-        for row, own in enumerate(levels.values()):
-            items = np.array([places[item] for item in own], dtype=np.int64)
-            values = np.array(list(own.values()))
-            n = len(items)
-            if n * (n - 1) // 2 <= most:
-                first, second = np.triu_indices(n, 1)
-            else:
-                keys = np.unique(np.sort(rng.integers(n, size=(most, 2)), axis=1) @ [n, 1])
-                first, second = np.divmod(keys, n)
-                first, second = first[first < second], second[first < second]
-            weight = pair_weight(n, len(first))
-            differ = values[first] != values[second]
-            pairs = items[np.stack([first[~differ], second[~differ]], axis=1)]
-            ties.append(np.insert(pairs, 0, row, axis=1))
-            first, second = first[differ], second[differ]
-            up = values[first] > values[second]
-            count = len(first)
-            columns.append(
-                (
-                    np.full(count, row, dtype=np.int64),
-                    items[np.where(up, first, second)],
-                    items[np.where(up, second, first)],
-                    np.full(count, weight),
-                )
-            )
-        people = _some(levels)
-        person, winner, loser, weights = (np.concatenate(part) for part in zip(*columns, strict=True))
-        return cls(people, names, person, winner, loser, weights, np.concatenate(ties), derived=True)
+        people = _named(levels)
+        pairs = implied_pairs(levels.values(), places, most, rng)
+        return cls(people, names, pairs.person, pairs.winner, pairs.loser, pairs.weight, pairs.tied, derived=True)
 
     @classmethod
     def read(cls, path: str | Path, *, ids: Sequence[ItemId] | None = None) -> Self:
         """Read choices from a file in one of the formats of `pairseek.people.formats`."""
         from pairseek.people.formats import read
 
-        found = read(Path(path), ids)
-        assert isinstance(found, cls)
-        return found
+        choices = read(Path(path), ids)
+        assert isinstance(choices, cls)
+        return choices
 
     @classmethod
     def from_frame(cls, frame: object, *, ids: Sequence[ItemId] | None = None) -> Self:
-        """Build choices from a data frame of pandas, polars or pyarrow, which needs the extra ``frames``.
+        """Build choices from a data frame of pandas, polars or pyarrow; requires the extra ``frames``.
 
         The columns are person, item and rating, or person, winner and loser; a row without a winner is a tie of the
-        columns left and right. Ids keep their type. The extra rows and columns are those of a CSV file: see `read`.
+        columns left and right. Ids keep their type. Further rows and columns are read as in a CSV file: see `read`.
         """
         from pairseek.people.formats import read_table
         from pairseek.people.formats.table import Table
 
         columns = frame_columns(frame, InvalidChoices)
         texts = None if ids is None else [str(name) for name in ids]
-        found = read_table(Table.of_columns(columns, "the data frame"), texts)
-        assert isinstance(found, cls)
+        choices = read_table(Table.of_columns(columns, "the data frame"), texts)
+        assert isinstance(choices, cls)
         if ids is not None:
-            return replace(found, ids=tuple(ids))
+            return replace(choices, ids=tuple(ids))
         numbers = {str(cell): cell for values in columns.values() for cell in values if type(cell) is int}
-        if not all(name in numbers for name in found.ids):
-            return found
-        whole = sorted(numbers[str(name)] for name in found.ids)
-        return replace(found.of_items([str(name) for name in whole]), ids=tuple(whole))
+        if not all(name in numbers for name in choices.ids):
+            return choices
+        whole = sorted(numbers[str(name)] for name in choices.ids)
+        return replace(choices.of_items([str(name) for name in whole]), ids=tuple(whole))
 
     def to_frame(self, backend: Backend | None = None) -> Any:
         """Return a data frame that `from_frame` reads back: ratings, or pairs with ties.
 
-        The pairs of rankings come as they are, without their weights.
+        Pairs implied by rankings are returned without their weights.
 
         Parameters
         ----------
         backend
-            ``"pandas"``, ``"polars"`` or ``"pyarrow"``. None: the first of them that is installed.
+            ``"pandas"``, ``"polars"`` or ``"pyarrow"``; None for the first that is installed.
         """
         if self.ratings is not None:
             who, what = self.ratings.person.tolist(), self.ratings.item.tolist()
@@ -310,24 +281,24 @@ class Choices:
 
     @property
     def outcomes(self) -> IntArray:
-        """(t, 3) rows of `tied` that are answers to questions."""
+        """(t, 3) rows of `tied` that people answered, as opposed to implied ties."""
         return self.tied[:0] if self.derived else self.tied
 
     @cached_property
     def informative(self) -> BoolArray:
-        """(people,) whether a fit can use a person: they decided or tied a pair, or rated at least two items.
+        """(people,) whether a fit can use a person, who must have answered a pair or rated at least two items.
 
-        Equal ratings are informative: a person without a preference among these items gives them.
+        Equal ratings are informative too: they tell that the person has no preference among these items.
         """
         count = len(self.people)
-        found = np.diff(self.starts) + np.bincount(self.outcomes[:, 0], minlength=count) > 0
+        informative = np.diff(self.starts) + np.bincount(self.outcomes[:, 0], minlength=count) > 0
         if self.ratings is not None:
-            found |= np.bincount(self.ratings.person, minlength=count) > 1
-        return np.asarray(found)
+            informative |= np.bincount(self.ratings.person, minlength=count) > 1
+        return np.asarray(informative)
 
     @cached_property
     def unusable(self) -> tuple[str, ...]:
-        """People from whom nothing can be learned, because they rated one item only or ranked all items equally."""
+        """People from whom nothing can be learned, because they rated only one item or ranked all items equally."""
         return tuple(self.people[row] for row in np.flatnonzero(~self.informative))
 
     @cached_property
@@ -346,7 +317,7 @@ class Choices:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks about unusable data, for people who fit a population."""
+        """Remarks about unusable data, for whoever fits a population."""
         out = []
         if self.unusable:
             who = "person has" if len(self.unusable) == 1 else "people have"
@@ -373,7 +344,7 @@ class Choices:
         return digest.hexdigest()
 
     def only(self, people: Sequence[int] | IntArray) -> Self:
-        """Select the choices of these people, given by index, in this order."""
+        """Select the choices of these people, given by row, in this order."""
         count = len(self.people)
         person, kept = _selected(self.person, people, count)
         owner, tied = _selected(self.tied[:, 0], people, count)
@@ -397,14 +368,14 @@ class Choices:
         return self.only(np.flatnonzero(self.informative))
 
     def rows(self, keep: BoolArray) -> Self:
-        """Select decided pairs by a mask, and keep all people. The result has neither ratings nor ties."""
+        """Select decided pairs by a mask, and keep all people; drop ratings and ties."""
         parts = {name: getattr(self, name)[keep] for name in ("person", "winner", "loser", "weight")}
         return replace(self, **parts, tied=np.empty((0, 3), dtype=np.int64), ratings=None)
 
     def of_items(self, ids: Sequence[ItemId]) -> Self:
         """Re-index the choices by these items, which must include all items that a fit can use.
 
-        Other ties and ratings with another item are left out.
+        Ties and ratings of any other item are dropped.
         """
         places = {item: row for row, item in enumerate(ids)}
         missing = [self.ids[row] for row in np.flatnonzero(self._compared) if self.ids[row] not in places]
@@ -425,23 +396,8 @@ class Choices:
         )
 
 
-def pair_weight(n: int, pairs: int) -> float:
-    """Return the weight of each of the pairs, tied ones included, that were drawn from a ranking of n items.
-
-    A ranking has independent noise per item, not per pair. Under the Gumbel noise that makes paired choices logistic,
-    the ranking has the Plackett-Luce likelihood: a first choice among n, then one among the remaining n - 1, and so on.
-    At equal utilities the choice among k random items has the Fisher information (k - 1)/(k(n - 1)) Σδδ'/n about the
-    utilities, where the sum is over all pairs of items. The sum over k is (n - H)/(n - 1) Σδδ'/n with the harmonic
-    number H = 1 + 1/2 + ... + 1/n. A paired choice has the information δδ'/4. The two agree if the n(n - 1)/2 pairs
-    have the total weight 2(n - H), which is 1 for two items.
-    """
-    if not pairs:
-        return 1.0
-    return 2.0 * float(n - np.sum(1.0 / np.arange(1, n + 1))) / pairs
-
-
 def _selected(person: IntArray, people: Sequence[int] | IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Return the new owners and the indices of the rows of these people, for rows that are sorted by person."""
+    """Return the new person and the index of each row of these people, given the sorted persons of all rows."""
     starts = np.searchsorted(person, np.arange(count + 1))
     chosen = np.asarray(people, dtype=np.int64)
     sizes = starts[chosen + 1] - starts[chosen]
@@ -450,30 +406,31 @@ def _selected(person: IntArray, people: Sequence[int] | IntArray, count: int) ->
 
 
 def _by_person(table: IntArray) -> IntArray:
-    """Order rows by their first column, and keep the order of each person's rows."""
+    """Sort rows by person, their first column, keeping the order of each person's rows."""
     return table[np.argsort(table[:, 0], kind="stable")]
 
 
-def _some(people: Iterable[str]) -> tuple[str, ...]:
+def _named(people: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the people; raise an error if there are none."""
     names = tuple(people)
     if not names:
-        raise InvalidChoices("there are no people: give choices of at least two people")
+        raise InvalidChoices("the choices contain no people: give choices of at least two people")
     return names
 
 
 def _places(occurring: Iterable[ItemId], ids: Sequence[ItemId] | None) -> tuple[tuple[ItemId, ...], dict[ItemId, int]]:
-    """Return the items and a mapping from item to row; raise an error if an occurring item is missing."""
+    """Return the items and a mapping from item to row; raise an error if an item of the choices is missing."""
     used = dict.fromkeys(occurring)
     names = tuple(_sorted(used) if ids is None else ids)
     places = {item: row for row, item in enumerate(names)}
     if len(places) < len(names):
         twice = [item for row, item in enumerate(names) if places[item] != row]
-        raise InvalidChoices(f"ids has {quoted(twice)} more than once: name each item once")
+        raise InvalidChoices(f"ids contains {quoted(twice)} more than once: give each item once")
     unknown = [item for item in used if item not in places]
     if unknown:
         raise InvalidChoices(
-            f"the choices contain unknown items: {quoted(unknown)}; give all items of the choices, with ids as text if "
-            f"the choices come from a file"
+            f"the choices contain items that are not in ids: {quoted(unknown)}; give all items of the choices, with "
+            f"ids as text if the choices come from a file"
         )
     return names, places
 

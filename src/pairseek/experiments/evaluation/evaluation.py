@@ -23,8 +23,8 @@ from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.pairs.strategies.base import Utility
 from pairseek.people.population import Choices, Population
-from pairseek.people.population.fit import FitState
-from pairseek.people.population.population import state_of, without
+from pairseek.people.population.fit_state import FitState
+from pairseek.people.population.leave_one_out import state_of, without
 from pairseek.people.population.residual import ResidualSetting, scale_of
 from pairseek.search.goals import LIST_SIZE, Goal, SearchGoal
 

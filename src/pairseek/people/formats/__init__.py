@@ -20,29 +20,29 @@ TABLES = (
     (ratings.COLUMNS, ratings.read),
     (pairs.COLUMNS, pairs.read),
 )
-"""Required columns and readers of CSV files."""
+"""Required columns and readers of tables."""
 
 
 def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     """Read recorded choices; the file's extension and columns determine the format.
 
-    Valid files are ``.csv``, ``.tsv``, ``.txt`` and ``.parquet`` with the columns person, item and rating, or person,
-    winner and loser; PrefLib's ``.soc``, ``.soi``, ``.toc`` and ``.toi``; and ``.zip`` bundles that ``pairseek export``
-    wrote.
+    Valid files are ``.csv``, ``.tsv``, ``.txt`` and ``.parquet`` tables with the columns person, item and rating, or
+    person, winner and loser; PrefLib's ``.soc``, ``.soi``, ``.toc`` and ``.toi``; and ``.zip`` bundles written
+    by ``pairseek export``.
 
     Parameters
     ----------
     path
         The file.
     ids
-        All items. None takes the items that occur in the file.
+        All items. None: the items that occur in the file.
     """
     extension = path.suffix.lower()
     if extension in FILES:
         return FILES[extension](path, ids)
     if not is_table(path):
         known = ", ".join((*TEXT_ENDINGS, ".parquet", *FILES))
-        raise InvalidChoices(f"{path} has an unknown extension {extension!r}: use {known}")
+        raise InvalidChoices(f"{path} has the unknown extension {extension!r}: use one of {known}")
     return read_table(Table.read(path), ids)
 
 

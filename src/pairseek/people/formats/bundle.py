@@ -1,4 +1,4 @@
-"""Reader of study bundles that ``pairseek export`` wrote: valid answers and items."""
+"""Study bundles written by ``pairseek export``: their valid answers and their items."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLUMNS = ("session", "simulated", "left", "right", "winner", "loser", "outcome
 def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     """Read the answers of a bundle.
 
-    Answers that were undone or voided, attention checks, skips and answers of simulated people are left out.
+    Skips, attention checks, undone or voided answers, and answers of simulated people are left out.
     """
     table = Table.read(f"{path}: {ANSWERS}", content_of(path, ANSWERS))
     if not table.has(_COLUMNS):
@@ -29,15 +29,15 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
         raise InvalidChoices(f"{path}: {ANSWERS} has no column {missing!r}; export the study again")
     if "anchor" in table.header:
         raise InvalidChoices(
-            f"{path} is the bundle of a similarity study: its answers say what is alike, and not what people like; "
-            f"read them with pairseek.embed.Triplets.read"
+            f"{path} is the bundle of a similarity study, whose answers say which items are alike, not which ones "
+            f"people like: read them with pairseek.embed.Triplets.read"
         )
     rows: list[tuple[str, str, str]] = []
     tied: list[tuple[str, str, str]] = []
-    robots = 0
+    simulated_answers = 0
     for _, (session, simulated, left, right, winner, loser, outcome, kind, undone, void) in table.cells(_COLUMNS):
         if simulated == "true":
-            robots += 1
+            simulated_answers += 1
             continue
         if "true" in (undone, void) or kind == "attention" or outcome == "skip":
             continue
@@ -45,15 +45,16 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
             tied.append((session, left, right))
             continue
         rows.append((session, winner, loser))
-    if robots and not rows:
+    if simulated_answers and not rows:
         raise InvalidChoices(
-            f"{path}: all {robots} answers are of simulated people; give a bundle with answers of real people"
+            f"{path}: all {simulated_answers} answers are by simulated people; give a bundle with answers by real "
+            f"people"
         )
     return Choices.from_pairs(rows, ids=items(path).ids if ids is None else ids, tied=tied)
 
 
 def conspicuous(path: Path) -> set[str]:
-    """Return the sessions that the ranking of a study leaves out because of how people answered."""
+    """Return the sessions flagged for how people answered, which the ranking of a study leaves out."""
     table = Table.read(f"{path}: {PARTICIPANTS}", content_of(path, PARTICIPANTS))
     if not table.has(("session", "flags")):
         raise InvalidChoices(f"{path}: {PARTICIPANTS} has no columns session and flags; export the study again")
@@ -63,26 +64,26 @@ def conspicuous(path: Path) -> set[str]:
 def items(path: Path) -> Items:
     """Read the items of a bundle."""
     try:
-        found = items_from(json.loads(content_of(path, ITEMS)))
+        read_items = items_from(json.loads(content_of(path, ITEMS)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, PairseekError):
             raise
         raise InvalidChoices(f"{path}: {ITEMS} cannot be read: {error}; export the study again") from None
-    if not isinstance(found, Items):
-        raise InvalidChoices(f"{path} is a study in a continuous space: a population requires a study with items")
-    return found
+    if not isinstance(read_items, Items):
+        raise InvalidChoices(f"{path} is a study in a continuous space: give the bundle of a study with items")
+    return read_items
 
 
 def content_of(path: Path, name: str) -> bytes:
-    """Read a part of a bundle by name."""
+    """Read a file of a bundle by name."""
     try:
         with LimitedArchive(path) as archive:
             return archive.read(name)
     except ArchiveTooLarge as error:
-        raise InvalidChoices(f"{path}: {error}; it is not a bundle that pairseek export wrote") from None
+        raise InvalidChoices(f"{path}: {error}; give a bundle written by pairseek export") from None
     except FileNotFoundError:
         raise InvalidChoices(f"there is no file {path}") from None
     except KeyError:
-        raise InvalidChoices(f"{path} holds no {name}: it is not a bundle that pairseek export wrote") from None
+        raise InvalidChoices(f"{path} does not contain {name}: give a bundle written by pairseek export") from None
     except UNREADABLE as error:
         raise InvalidChoices(f"{path} cannot be read as a bundle: {error}; export it again") from None

@@ -17,7 +17,7 @@ SIDES = ("left", "right")
 
 
 def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
-    """Read the choices of a table. Rows with sides but without a winner are ties."""
+    """Read the choices of a table. Rows that name both sides but no winner are ties."""
     sides = table.has(SIDES)
     columns = (*COLUMNS, *(SIDES if sides else ()), *(("rt_ms",) if table.has(("rt_ms",)) else ()))
     rows: list[tuple[str, str, str]] = []
@@ -53,8 +53,8 @@ def _check_time(table: Table, line: int, text: str) -> None:
     if not text:
         return
     try:
-        fine = math.isfinite(table.number(text)) and table.number(text) >= 0
+        is_valid = math.isfinite(table.number(text)) and table.number(text) >= 0
     except ValueError:
-        fine = False
-    if not fine:
+        is_valid = False
+    if not is_valid:
         raise table.error(line, "rt_ms", f"{text!r} is not a time in milliseconds; fix it or leave it empty")

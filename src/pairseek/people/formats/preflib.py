@@ -1,8 +1,8 @@
 """PrefLib formats of ordinal preferences.
 
 ``.soc`` and ``.soi`` hold strict orders, complete or incomplete; ``.toc`` and ``.toi`` allow ties. A data line is
-``count: 3,1,{2,4}``: `count` people ranked alternative 3 first, then 1, then 2 and 4 as a tie. Alternatives without a
-rank are not compared. The ids of the items are the names of the alternatives in the header.
+``count: 3,1,{2,4}``: `count` people ranked alternative 3 first, then 1, then 2 and 4 as a tie. Unranked alternatives
+are not compared. The names of the alternatives in the header are the ids of the items.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
                     f"{path}, line {number}: the file has more than {_MAX_PEOPLE:,} people; reduce it to a sample"
                 )
             # A number distinguishes the people of one line.
-            rankings += [(f"{number}.{one}" if count > 1 else str(number), groups) for one in range(1, count + 1)]
+            rankings += [(f"{number}.{i}" if count > 1 else str(number), groups) for i in range(1, count + 1)]
     if not rankings:
         raise InvalidChoices(f"{path} contains no rankings: give lines such as '12: 3,1,2'")
     twice = next((name for name in names.values() if list(names.values()).count(name) > 1), None)
@@ -52,6 +52,7 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
 
 
 def _order(path: Path, number: int, line: str, names: dict[int, str], *, ties: bool) -> tuple[int, list[list[ItemId]]]:
+    """Return the number of people on a data line, and their ranking as groups of tied items."""
     head, colon, body = line.partition(":")
     if not colon or not head.strip().isdigit() or int(head) < 1:
         raise InvalidChoices(
@@ -63,14 +64,14 @@ def _order(path: Path, number: int, line: str, names: dict[int, str], *, ties: b
     seen: set[str] = set()
     place = 0
     while place < len(body):
-        found = _GROUP.match(body, place)
-        if found is None:
+        match = _GROUP.match(body, place)
+        if match is None:
             raise InvalidChoices(
                 f"{path}, line {number}, column {offset + place + 1}: {body[place:].strip()[:30]!r} is not an "
                 f"alternative; separate alternatives by commas, and put ties into braces"
             )
-        text = found[1].strip()
-        where = f"{path}, line {number}, column {offset + found.start(1) + 1}"
+        text = match[1].strip()
+        where = f"{path}, line {number}, column {offset + match.start(1) + 1}"
         if text.startswith("{") and not ties:
             raise InvalidChoices(
                 f"{where}: {text!r} is a tie, and {path.suffix} files have no ties; rename the file to .toc"
@@ -87,5 +88,5 @@ def _order(path: Path, number: int, line: str, names: dict[int, str], *, ties: b
             seen.add(name)
             group.append(name)
         groups.append(group)
-        place = found.end()
+        place = match.end()
     return int(head), groups

@@ -1,4 +1,4 @@
-"""Table with a header, whose error messages name line and column."""
+"""Tables with a header, whose error messages name line and column."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Table:
 
     @classmethod
     def read(cls, path: Path | str, content: bytes | None = None) -> Table:
-        """Read a text or Parquet file, or the content of one that is not on disk."""
-        wanted = "a header row, then one row for each choice or rating"
-        return cls._of(table_rows(path, InvalidChoices, wanted, content), str(path))
+        """Read a text or Parquet file, or `content` in place of a file on disk."""
+        expected = "a header row, then one row for each choice or rating"
+        return cls._of(table_rows(path, InvalidChoices, expected, content), str(path))
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Sequence[Any]], path: str) -> Table:
-        """Return columns of any values as a table of text; `path` names it in error messages."""
+        """Convert columns of any values to a table of text; `path` names it in error messages."""
         return cls._of(Rows(text_rows(columns)), path)
 
     @classmethod
@@ -52,16 +52,16 @@ class Table:
             yield line, tuple(row[place] for place in places)
 
     def check_decimals(self, column: str) -> None:
-        """Reject a column with decimal commas and decimal points: some of its numbers would be misread."""
+        """Reject a column that mixes decimal commas with decimal points: some of its numbers would be misread."""
         mixed = mixed_decimals(cell for _, (cell,) in self.cells((column,))) if self.decimal_comma else None
         if mixed is not None:
             raise InvalidChoices(
-                f"{self.path}, column {column!r} has the numbers {mixed[0]} and {mixed[1]}: write all with a decimal "
-                f"comma, or all with a decimal point"
+                f"{self.path}, column {column!r} contains the numbers {mixed[0]} and {mixed[1]}: write all with a "
+                f"decimal comma, or all with a decimal point"
             )
 
     def number(self, cell: str) -> float:
-        """Return a cell as a number; raise a `ValueError` if it is none."""
+        """Convert a cell to a number; raise a `ValueError` if it is not one."""
         return number(cell, decimal_comma=self.decimal_comma)
 
     def error(self, line: int, column: str, words: str) -> InvalidChoices:

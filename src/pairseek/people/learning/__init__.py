@@ -1,4 +1,4 @@
-"""Learning of a study from its own people: when, from what, and the balanced pairs of the first people."""
+"""Learning from a study's own people: when, from which answers, and the balanced pairs that come first."""
 
 from pairseek.people.learning.design import balanced_pair
 from pairseek.people.learning.lesson import HeldOut, Lesson, learn, learn_appeal

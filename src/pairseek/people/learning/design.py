@@ -1,8 +1,8 @@
 """Balanced pairs for the first people of a study, before anything is learned.
 
 The pairs form an endless sequence, and each person is asked a section of it. The sequence consists of rounds. A round
-is a cycle through all items in a random order, n pairs of neighbours: every item occurs twice, and the pairs connect
-all items. The pairs of even places come before those of odd ones, so that half of a round has every item once.
+is a cycle through all items in random order, with n pairs of neighbours: every item occurs twice, and the pairs connect
+all items. The pairs at even places precede those at odd places, so that every item occurs once in half of a round.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from pairseek.core.types import IntArray
 
 Pair = frozenset[int]
-# Rounds that are searched for a pair that may be asked.
-_MOST_ROUNDS = 200
+# Maximum number of rounds searched for a pair that may be asked.
+_MAX_ROUNDS = 200
 _DOMAIN = 0xBA1A
 
 
@@ -27,20 +27,20 @@ def balanced_pair(
     asked: Collection[Pair],
     allowed: Collection[Pair] | None = None,
 ) -> tuple[int, int] | None:
-    """Return the rows of the next pair of a person; None if there is no pair that they were not asked.
+    """Return the rows of a person's next pair; None if they have been asked every pair.
 
-    The pair follows from the arguments alone.
+    The function is pure: equal arguments give equal pairs.
 
     Parameters
     ----------
     n
         Number of items.
     seed
-        Seed of the sequence, the same for all people.
+        Seed of the sequence, shared by all people.
     begin
-        Place in the sequence at which the person's section begins: the number of pairs that others are asked before.
+        Place in the sequence where the person's section begins: the number of pairs asked of the people before them.
     asked
-        Pairs that the person was asked; none of them is asked again.
+        Pairs that the person has been asked; they are not repeated.
     allowed
         Pairs that may be asked. None: all pairs.
     """
@@ -48,7 +48,7 @@ def balanced_pair(
     if possible <= sum(1 for pair in asked if allowed is None or pair in allowed):
         return None
     first, place = divmod(begin, n)
-    for number in range(first, first + _MOST_ROUNDS):
+    for number in range(first, first + _MAX_ROUNDS):
         for row in _round(n, seed, number)[place:]:
             pair = (int(row[0]), int(row[1]))
             if frozenset(pair) not in asked and (allowed is None or frozenset(pair) in allowed):

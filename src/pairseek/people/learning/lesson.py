@@ -1,4 +1,4 @@
-"""Lessons that a study learns from its people: appeal at once, and coordinates as soon as they predict better."""
+"""What a study learns from its people: appeal at once, and coordinates once they improve predictions."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from pairseek.people.population.model import FitOptions
 from pairseek.people.population.residual import residual_of
 
 DIMENSIONS = (0, 1, 2, 3, 4, 6, 8)
-"""Numbers of dimensions in which a study may learn coordinates. 0: an appeal and nothing else."""
+"""Numbers of dimensions in which a study may learn coordinates; 0 learns only an appeal."""
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Prediction of answers that were not learned from, given half of the same person's answers, at most ten.
+    """Accuracy on held-out answers, given half of the same person's answers, at most ten.
 
     Attributes
     ----------
     people
         Number of people.
     accuracy
-        Share of the answers whose likelier outcome came true, as a mean over people.
+        Share of answers that were predicted correctly, as a mean over people.
     log_likelihood
         Mean log probability of an answer, as a mean over people.
     """
@@ -43,7 +43,7 @@ class HeldOut:
 
     @classmethod
     def of(cls, right: FloatArray, scores: FloatArray) -> HeldOut:
-        """Return the means over people."""
+        """Average over people."""
         return cls(len(right), float(right.mean()), float(scores.mean()))
 
     def record(self) -> JSON:
@@ -53,24 +53,24 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """Result of learning: a population over all items, and how well it predicts.
+    """Result of learning: a population over all items, and how well it predicts answers.
 
     Attributes
     ----------
     population
-        Population with which the following sessions begin.
+        Population from which later sessions start.
     sessions, answers
-        Numbers of sessions and of answers that it was learned from.
+        Numbers of sessions and answers it was learned from.
     dimension
         Number of dimensions of the learned coordinates; None if coordinates were given.
     before, after
-        Prediction of held-out answers of the people who came since the earlier version: by that version, which has not
-        seen them (by a coin if there is none), and by what was learned from the other people, in cross-validation. None
-        for fewer than ten people, by whom nothing can be measured, and where nobody came since.
+        Accuracy on held-out answers of the people who came since the previous version: of that version, which has not
+        seen them (of a coin if there is none), and of fits to the other people, in cross-validation. None for fewer
+        than ten people, who are too few to measure it, and if nobody came since.
     unmet
         Items that nobody compared.
     seconds
-        Time that learning took.
+        Time taken to learn.
     """
 
     population: Population
@@ -83,7 +83,7 @@ class Lesson:
     seconds: float
 
     def record(self) -> JSON:
-        """Return what the owner of a study sees of the version, as JSON data."""
+        """Return what the owner of a study sees about this version, as JSON data."""
         return {
             "sessions": self.sessions,
             "answers": self.answers,
@@ -105,18 +105,18 @@ def learn(
     seed: int = 0,
     progress: Callable[[LearningStep], None] | None = None,
 ) -> Lesson:
-    """Learn from the choices of a study's people; the result follows from the arguments alone.
+    """Learn from the choices of a study's people. Equal arguments give equal results.
 
     Parameters
     ----------
     choices
-        Choices of the people, by session.
+        Choices of the people, one person per session.
     items
-        Items of the study. Where they have coordinates, appeal and prior are learned; otherwise the coordinates too.
+        Items of the study. Appeal and prior are learned, and the coordinates too if the items have none.
     previous
-        The earlier version.
+        The previous version.
     since
-        People from whom the earlier version did not learn, by whom both are measured. None: everybody.
+        People from whom the previous version did not learn, on whom both versions are measured. None: everybody.
     seed
         Seed of the folds.
     progress
@@ -130,38 +130,38 @@ def learn(
     tried = [FitOptions()] if given is not None else _candidates(met, previous)
     tested = validated(met, given, tried, seed=seed, progress=progress) if len(met.people) >= FIRST else None
     chosen = tried[0] if tested is None else tested.chosen
-    found = _fitted(met, given, chosen, None if tested is None else residual_of(tested.share), seed, progress)
+    population = _fitted(met, given, chosen, None if tested is None else residual_of(tested.share), seed, progress)
     if given is None:
-        found = found.extended(items.ids)
-        found = replace(found, provenance={**found.provenance, "unmet": list(unmet)})
+        population = population.extended(items.ids)
+        population = replace(population, provenance={**population.provenance, "unmet": list(unmet)})
     before, after = (None, None) if tested is None else _held_out(met, tested, previous, since)
     counts = (len(choices.people), len(choices) + choices.ties)
-    return Lesson(found, *counts, chosen.dimension, before, after, unmet, time.perf_counter() - began)
+    return Lesson(population, *counts, chosen.dimension, before, after, unmet, time.perf_counter() - began)
 
 
 def learn_appeal(choices: Choices, items: Items) -> Population:
-    """Learn the appeal of items without coordinates from a few people, and nothing else.
+    """Learn only the appeal of items without coordinates, from a few people.
 
-    The first people of a study, for whom nothing was learned before they began, are told their taste with it.
+    A study shows its first people their taste with this population, because nothing was learned before they began.
     """
     choices = choices.of_items(items.ids)
     return _fitted(_learnable(choices, None), None, FitOptions(0), None, 0, None).extended(items.ids)
 
 
 def _learnable(choices: Choices, given: Items | None) -> Choices:
-    """Return the choices that something can be learned from; raise `InvalidChoices` if there are too few."""
+    """Return the choices that can be learned from; raise `InvalidChoices` if there are too few."""
     if not len(choices):
         raise InvalidChoices("there is nothing to learn from: nobody decided a pair; collect more answers")
     used, unmet = choices.usable(), set(choices.uncompared)
-    # What nobody met has no coordinates yet; it is added afterwards.
+    # Items that nobody compared are added after the fit.
     met = used if given is not None else used.of_items([name for name in used.ids if name not in unmet])
     if len(met.people) < 2:
-        raise InvalidChoices("there is nothing to learn from: answers of one person; collect those of two or more")
+        raise InvalidChoices("only one person gave usable answers: collect answers of at least two people")
     return met
 
 
 def _candidates(choices: Choices, previous: Population | None) -> list[FitOptions]:
-    """Return the numbers of dimensions to compare: at first the smallest, later those beside the earlier version's."""
+    """Return the dimensions to compare: the smallest at first, later the neighbours of the previous version's."""
     most = max(1, len(choices.ids) - 2)
     place = 0 if previous is None else DIMENSIONS.index(min(DIMENSIONS, key=lambda d: abs(d - previous.items.d)))
     near = DIMENSIONS[max(0, place - 1) : max(place + 2, 3)]
@@ -176,7 +176,7 @@ def _fitted(
     seed: int,
     progress: Callable[[LearningStep], None] | None,
 ) -> Population:
-    found = Population.fit(
+    population = Population.fit(
         choices,
         items,
         dimension=chosen.dimension,
@@ -184,21 +184,22 @@ def _fitted(
         rng=seed,
         progress=progress,
     )
-    if not found.informed:
+    if not population.informed:
         raise InvalidChoices(
-            f"the answers of {found.people} people are no more informative than random answers; collect more answers"
+            f"the answers of {population.people} people are no more informative than random answers: collect more "
+            f"answers"
         )
-    # Without coordinates and residual utilities, answers could tell nothing of a person.
-    return found.with_residual(RESIDUAL_ALONE) if not (found.items.d or found.residual) else found
+    # Without coordinates and residual utilities, answers would say nothing about a person.
+    return population if population.items.d or population.residual else population.with_residual(RESIDUAL_ALONE)
 
 
 def _held_out(
     choices: Choices, tested: Validation, previous: Population | None, since: Collection[str] | None
 ) -> tuple[HeldOut | None, HeldOut | None]:
-    """Return the predictions of the new people's held-out answers by the earlier version, and by what was learned."""
+    """Return the accuracy on new people's held-out answers: of the previous version, and in cross-validation."""
     fresh = np.array([since is None or choices.people[trial.row] in since for trial in tested.trials])
     if not fresh.any():
-        # The earlier version has learned from all of them: how well it predicts others cannot be told.
+        # The previous version has learned from everybody, so its accuracy on others cannot be measured.
         return None, None
     after = HeldOut.of(tested.right[fresh], tested.scores[fresh])
     if previous is None:

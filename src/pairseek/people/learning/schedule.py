@@ -1,11 +1,11 @@
-"""Schedule of learning: the numbers of finished sessions at which a study learns."""
+"""Schedule of learning, by the number of finished sessions."""
 
 from __future__ import annotations
 
 FIRST = 10
-"""Number of finished sessions from which a study learns for the first time."""
+"""Number of finished sessions after which a study first learns."""
 RANDOM_SHARE = 0.1
-"""Share of random pairs in the sessions of a study that learns: they measure its predictions, and reach new items."""
+"""Share of random pairs in the sessions of a learning study: they test its predictions, and reach new items."""
 # A study learns again when its number of finished sessions has grown by this share.
 _GROWTH = 0.25
 
@@ -16,7 +16,7 @@ def next_due(learned: int | None) -> int:
     Parameters
     ----------
     learned
-        Number of sessions that the newest version was learned from; None before the first.
+        Number of sessions from which the newest version was learned; None before the first version.
     """
     if learned is None or learned < FIRST:
         return FIRST
@@ -26,8 +26,8 @@ def next_due(learned: int | None) -> int:
 def is_due(finished: int, learned: int | None) -> bool:
     """Return whether a study with this number of finished sessions learns now.
 
-    Voiding can bring the number below that of the newest version, which then learned from answers that no longer count:
-    this is a reason to learn too, as soon as the number differs by a quarter.
+    Voiding sessions can reduce the number below that of the newest version, which then rests on answers that no longer
+    count. The study learns again once the two numbers differ by a quarter.
     """
     if finished < FIRST:
         return False

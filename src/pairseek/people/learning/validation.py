@@ -1,7 +1,7 @@
-"""Cross-validation over people of what a study could learn: dimensions, and the residual utilities beside them.
+"""Cross-validation over people of what a study could learn: dimensions and residual utilities.
 
-A person's taste is in part common with other people's, which coordinates describe, and in part their own, which
-residual utilities describe.
+Coordinates describe the part of a person's taste that is shared with other people, and residual utilities the part that
+is not.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from pairseek.people.population.model import FitOptions, fit_model
 from pairseek.people.population.residual import residual_of
 
 SHARES = (0.0, 0.2, 0.4, 0.6)
-"""Shares of the noise of a fit that are tried as residual utilities: see `pairseek.people.population.residual`."""
-# The shares nearest to the residual of a search that knows nobody: of learned coordinates or none, and of given ones.
-_USUAL_LEARNED, _USUAL_GIVEN = 0.6, 0.4
+"""Candidate shares of residual utilities in the noise of a fit: see `pairseek.people.population.residual`."""
+# The candidates nearest to the default residual of a search: for learned or no coordinates, and for given ones.
+_DEFAULT_LEARNED, _DEFAULT_GIVEN = 0.6, 0.4
 _FOLDS = 4
-# Largest number of answers of a person that the model observes; it predicts the remaining ones.
-_SEEN = 10
-# Looser than for a final fit, because the folds are compared and not used.
+# Maximum number of a person's answers that the model observes; it predicts the others.
+_MAX_SEEN = 10
+# Looser than for a final fit, because the folds' fits are only compared.
 _TOLERANCE = 1e-3
 # Improvement in nats per answer below which the simpler option wins, even if the difference is significant.
 _MIN_GAIN = 2e-3
@@ -36,7 +36,7 @@ _MIN_GAIN = 2e-3
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A person whose answers are predicted: row, fold, and (m, 2) pairs that are observed and hidden, winners first."""
+    """A person whose answers are predicted: row, fold, and (m, 2) observed and hidden pairs, winners first."""
 
     row: int
     fold: int
@@ -46,19 +46,19 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Predictions of hidden answers, and what they recommend.
+    """Predictions of hidden answers, and the options that they recommend.
 
     Attributes
     ----------
     chosen
-        Fit options that are recommended.
+        Recommended fit options.
     share
-        Share of the noise that is residual utility.
+        Recommended share of residual utilities in the noise.
     trials
         The people whose answers were predicted.
     scores, right
-        (people,) mean log probability of a person's hidden answers, and the share that was likelier, in folds that were
-        fitted as recommended.
+        (people,) mean log probabilities of hidden answers, and shares predicted correctly, under the recommended
+        options.
     """
 
     chosen: FitOptions
@@ -68,22 +68,22 @@ class Validation:
     right: FloatArray
 
 
-def _first(scores: FloatArray, least: float = 0.0) -> int:
-    """Return the first of the (options, people) scores that is within a standard error, or `least`, of the best."""
+def _first_near_best(scores: FloatArray, tolerance: float = 0.0) -> int:
+    """Return the first of the (options, people) scores within a standard error, or `tolerance`, of the best."""
     lag = scores[int(scores.mean(axis=1).argmax())] - scores
     error = lag.std(axis=1, ddof=1) / np.sqrt(lag.shape[1]) if lag.shape[1] > 1 else np.zeros(len(lag))
-    return int((lag.mean(axis=1) <= np.fmax(error, least)).argmax())
+    return int((lag.mean(axis=1) <= np.fmax(error, tolerance)).argmax())
 
 
 def trials_of(choices: Choices, seed: int) -> tuple[Trial, ...]:
-    """Divide people into folds, and the answers of each into those that are observed, half of them, and hidden ones."""
+    """Divide people into folds, and each person's answers into observed ones (half, at most ten) and hidden ones."""
     rng = np.random.default_rng(seed)
     fold = rng.permutation(len(choices.people)) % _FOLDS
     pairs = np.stack([choices.winner, choices.loser], axis=1)
     out = []
     for row, (first, last) in enumerate(pairwise(choices.starts.tolist())):
         order = first + rng.permutation(last - first)
-        count = min(_SEEN, (last - first) // 2)
+        count = min(_MAX_SEEN, (last - first) // 2)
         if count:
             out.append(Trial(row, int(fold[row]), pairs[order[:count]], pairs[order[count:]]))
     return tuple(out)
@@ -99,18 +99,18 @@ def validated(
 ) -> Validation:
     """Choose fit options and residual by cross-validation: fit to the people outside a fold, and predict those inside.
 
-    Options are compared without residual utilities, by what they know of tastes that people have in common, because
-    these tell of items that a person has not met: the first one within a standard error, or a negligible difference,
-    of the best is chosen. Then the residual is: the one nearest to the usual among those within a standard error of the
-    best. It must not be 0 for want of evidence: a search without residual utilities learns nothing more once it knows
-    the common part of a taste.
+    Options are compared first, without residual utilities: only shared tastes predict answers about items that a person
+    has not seen. The first option within a standard error, or a negligible difference, of the best wins. The residual
+    comes second: among those within a standard error of the best, the one nearest to the default wins. A lack of
+    evidence must not make it 0, because a search without residual utilities stops learning once it knows the shared
+    part of a taste.
 
     Parameters
     ----------
     choices
         Choices of the people.
     items
-        Items with given coordinates; None if coordinates are learned.
+        Items with given coordinates; None to learn the coordinates.
     tried
         Fit options in order of increasing complexity.
     seed
@@ -120,24 +120,24 @@ def validated(
     """
     trials = trials_of(choices, seed)
     if not trials:
-        raise InvalidChoices("nobody made two choices, so that nothing can be predicted; collect more answers")
-    usual = _USUAL_LEARNED if items is None else _USUAL_GIVEN
-    shares = sorted(SHARES, key=lambda share: abs(share - usual))
+        raise InvalidChoices("nobody made two choices, so nothing can be predicted: collect more answers")
+    default = _DEFAULT_LEARNED if items is None else _DEFAULT_GIVEN
+    shares = sorted(SHARES, key=lambda share: abs(share - default))
     fits = []
     for option, learned in enumerate(tried):
         fits.append(_fitted_folds(choices, items, learned, trials))
         if progress is not None:
             progress(LearningStep("cross-validation", (option + 1) / len(tried), f"{learned}"))
-    chosen = _first(np.stack([_predicted_folds(fit, trials, 0.0)[0] for fit in fits]), _MIN_GAIN)
+    chosen = _first_near_best(np.stack([_predicted_folds(fit, trials, 0.0)[0] for fit in fits]), _MIN_GAIN)
     by_share = np.stack([_predicted_folds(fits[chosen], trials, share) for share in shares])
-    best = _first(by_share[:, 0])
+    best = _first_near_best(by_share[:, 0])
     return Validation(tried[chosen], shares[best], trials, *by_share[best])
 
 
 def _fitted_folds(
     choices: Choices, items: Items | None, learned: FitOptions, trials: Sequence[Trial]
 ) -> list[Population | None]:
-    """Return the population of the people outside each fold; None if their answers are not informative."""
+    """Return the population of the people outside each fold; None if their answers are uninformative."""
     out: list[Population | None] = []
     rows = np.arange(len(choices.people))
     for number in range(_FOLDS):
@@ -151,7 +151,7 @@ def _fitted_folds(
 
 
 def _predicted_folds(fits: Sequence[Population | None], trials: Sequence[Trial], share: float) -> FloatArray:
-    """Return the (2, people) predictions of each person by the fit without their fold, as of `predictions`."""
+    """Return the (2, people) `predictions` for each person by the fit to the other folds."""
     out = np.empty((2, len(trials)))
     for number, fit in enumerate(fits):
         places = [place for place, trial in enumerate(trials) if trial.fold == number]
@@ -163,6 +163,6 @@ def _predicted_folds(fits: Sequence[Population | None], trials: Sequence[Trial],
 
 
 def predictions(population: Population, trials: Sequence[Trial]) -> tuple[FloatArray, FloatArray]:
-    """Return the (people,) mean log probabilities of hidden answers, and the shares that were likelier than not."""
+    """Return (people,) mean log probabilities of hidden answers, and shares of them that were predicted correctly."""
     people = [(trial.seen, trial.hidden) for trial in trials]
     return held_out_predictions(population.items, population.prior, population.response, people)

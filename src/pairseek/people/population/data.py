@@ -1,9 +1,9 @@
 """Likelihoods of recorded choices in the array layout of the kernels: paired choices with ties, and ratings.
 
-Both take the utilities base_i + F_i·z of a person at z, and thresholds that are common to all people: the half-width
-of ties, or the cut points between the levels of ratings. The first columns of F are the factors of the tastes. For
-ratings a last column of ones is added, whose latent variable is the person's shift on the scale; differences of
-utilities do not depend on it.
+Both take the utilities base_i + F_i·z of a person at z, and thresholds shared by all people: the half-width of ties,
+or the cut points between the levels of ratings. The first columns of F are the factors of the tastes. For ratings, F
+has a last column of ones, whose latent variable is the person's shift on the scale; differences of utilities do not
+depend on it.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from pairseek.people.population.rating_points import Points, gather_points, slop
 
 # Maximum number of parameters with a full curvature matrix; larger models use one block per item.
 FULL_LIMIT = 1500
-# People and items per piece of work of a thread.
-_CHUNK, _ITEMS = 64, 16
+# People and items per unit of work of a thread.
+_PEOPLE_CHUNK, _ITEM_CHUNK = 64, 16
 # Ratings with more distinct values are divided into this many levels of equal frequency.
 LEVELS = 20
-# EM iterations of the model of ratings that do not depend on the items.
-_NULL_ROUNDS = 30
-# Largest number of ratings with two levels whose posteriors are computed by weighted points.
-_MOST_BY_POINTS = 100_000
+# EM iterations of the null model, in which ratings do not depend on the items.
+_NULL_ITERATIONS = 30
+# Largest number of ratings with two levels for which posteriors are weighted points.
+_MAX_BY_POINTS = 100_000
 # Prior standard deviation of a cut point around its initial value.
 _CUT_DEVIATION = 10.0
-# Largest change of a parameter in a Newton step, and smallest share of a gap between cut points that a step leaves.
-LONGEST, _LEAST_GAP = 1.0, 0.3
+# Largest change of a parameter in a Newton step, and smallest share of a gap between cut points that a step keeps.
+MAX_STEP, _MIN_GAP = 1.0, 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class Utilities:
-    """Parameters of the utilities base_i + F_i·z and of the thresholds."""
+    """Parameters of the utilities base_i + F_i·z, and the thresholds."""
 
     base: FloatArray
     factors: FloatArray
@@ -57,11 +57,11 @@ class Posteriors:
     mean, covariance
         (people, d) means and (people, d, d) covariances.
     evidence
-        (people,) log evidence, or a lower bound of it.
+        (people,) log evidence, or a lower bound on it.
     sites
         (m, 2) precisions and linear parameters of the sites of ratings; empty for pairs.
     points
-        Weighted points that have these moments; None if the posteriors are Gaussian.
+        Weighted points with these moments; None if the posteriors are Gaussian.
     """
 
     mean: FloatArray
@@ -71,7 +71,7 @@ class Posteriors:
     points: Points | None = None
 
     def transformed(self, centre: FloatArray, matrix: FloatArray) -> Posteriors:
-        """Return the posteriors of matrix (z - centre)."""
+        """Transform z to matrix (z - centre)."""
         points = self.points
         if points is not None:
             points = replace(points, place=np.ascontiguousarray((points.place - centre) @ matrix.T))
@@ -93,9 +93,9 @@ class Derivatives:
     threshold_slope, threshold_curve
         (t,) and (t, t) derivatives by the thresholds.
     cross
-        (n, q, t) negative mixed second derivatives; None if they are neglected.
+        (n, q, t) negative mixed second derivatives; None to neglect them.
     fisher
-        (n, q, q) sums over people of the outer products of their derivatives by an item's parameters, which estimate
+        (n, q, q) sums over people of the outer products of their derivatives by an item's parameters, an estimate of
         the Fisher information of the ratings about the item; None for pairs.
     """
 
@@ -111,15 +111,15 @@ class Derivatives:
 class Data:
     """Paired choices and ties.
 
-    An answer has the probability f(z - t), and a tie f(z + t) - f(z - t) = f(t + z) f(t - z) (1 - e^-2t), where t is
-    the half-width of ties: a tie is two answers with the offset t in place of -t.
+    For a half-width t of ties, an answer has probability f(z - t), and a tie has probability
+    f(z + t) - f(z - t) = f(t + z) f(t - z) (1 - e^-2t): a tie is two answers with the offset t in place of -t.
 
     Attributes
     ----------
     starts
         (people + 1,) offsets of each person's first row.
     rows
-        (m, 2) winner and loser; a tie has two rows, one in each direction.
+        (m, 2) winners and losers; a tie has two rows, one in each direction.
     weight
         (m,) weights of the rows.
     n
@@ -164,7 +164,7 @@ class Data:
         return np.asarray(np.diff(np.concatenate([[0.0], np.cumsum(values)])[self.starts]))
 
     def random_likelihood(self) -> FloatArray:
-        """Return the (people,) log-likelihoods of random answers, with the overall share of ties."""
+        """Return the (people,) log-likelihoods under random answers with the overall share of ties."""
         answers = self.totals(self.weight * (self.side < 0))
         if not self.ties.any():
             return np.asarray(-np.log(2.0) * answers)
@@ -172,7 +172,7 @@ class Data:
         return np.asarray(np.log(0.5 * (1.0 - share)) * answers + np.log(share) * self.ties)
 
     def thresholds(self) -> FloatArray:
-        """Return the initial half-width of ties, at which equal items have the observed share of ties."""
+        """Return the initial half-width of ties, which gives equal items the observed share of ties."""
         if not self.ties.any():
             return np.empty(0)
         share = self.ties.sum() / (self.ties.sum() + np.sum(self.side < 0))
@@ -182,29 +182,29 @@ class Data:
         return self.side * (thresholds[0] if len(thresholds) else 0.0)
 
     def prior(self, spread: FloatArray) -> Posteriors:
-        """Return the prior of everybody, N(0, spread), as the start of `posteriors`."""
+        """Return everybody's prior, N(0, spread), from which `posteriors` starts."""
         people = self.people
         mean, covariance = np.zeros((people, len(spread))), np.tile(spread, (people, 1, 1))
         return Posteriors(mean, covariance, np.zeros(people), np.empty((0, 2)))
 
     def posteriors(self, model: Utilities, precision: FloatArray, begin: Posteriors, steps: int) -> Posteriors:
-        """Update each person's Gaussian posterior, for a prior of mean 0 and this precision."""
+        """Update each person's Gaussian posterior under a prior of mean 0 with this precision."""
         mean, covariance, evidence = begin.mean.copy(), begin.covariance.copy(), np.empty(self.people)
         offset = self._offset(model.thresholds)
         arguments = (self.starts, self.rows, self.weight, offset, model.base, model.factors, precision, MIXTURE)
-        for_ranges(believe, self.people, _CHUNK, *arguments, steps, mean, covariance, evidence)
+        for_ranges(believe, self.people, _PEOPLE_CHUNK, *arguments, steps, mean, covariance, evidence)
         if len(model.thresholds):
             evidence += self.ties * np.log(-np.expm1(-2.0 * model.thresholds[0]))
         return Posteriors(mean, covariance, evidence, begin.sites)
 
-    def derivatives(self, model: Utilities, found: Posteriors, counts: FloatArray, q: int) -> Derivatives:
-        """Return derivatives with a curvature bound. Mixed ones with t are neglected: they cancel by symmetry."""
+    def derivatives(self, model: Utilities, people: Posteriors, counts: FloatArray, q: int) -> Derivatives:
+        """Return derivatives with a curvature bound; mixed ones with t cancel by symmetry and are neglected."""
         whole = self.n * q <= FULL_LIMIT
         slope, by_offset = np.zeros((self.n, q)), np.zeros(2)
         curve = np.zeros((self.n * q, self.n * q if whole else q))
         thresholds, offset = model.thresholds, self._offset(model.thresholds)
         arguments = (self.starts, self.rows, self.weight, offset, counts, model.base, model.factors, MIXTURE)
-        gather(*arguments, found.mean, found.covariance, slope, curve, by_offset)
+        gather(*arguments, people.mean, people.covariance, slope, curve, by_offset)
         curve = curve if whole else np.asarray(curve.reshape(self.n, q, q))
         if not len(thresholds):
             return Derivatives(slope, curve, np.empty(0), np.empty((0, 0)))
@@ -214,7 +214,7 @@ class Data:
         return Derivatives(slope, curve, np.array([rise]), np.array([[bend]]))
 
     def first_factors(self, d: int) -> FloatArray:
-        """Return initial (n, d) factors: principal components of the people's deviations from the mean win rates."""
+        """Return initial (n, d) factors, the principal components of people's deviations from the mean win rates."""
         score = np.zeros((self.people, self.n))
         count = np.zeros((self.people, self.n))
         who = np.repeat(np.arange(self.people), np.diff(self.starts))
@@ -225,8 +225,7 @@ class Data:
         share = np.where(count > 0, share - share.sum(axis=0) / np.maximum((count > 0).sum(axis=0), 1), 0.0)
         values, vectors = np.linalg.eigh(share.T @ share / self.people)
         top = slice(-1, -d - 1, -1)
-        # The derivative of the logistic function at 0 is 1/4: a win rate changes by a quarter of the utility
-        # difference.
+        # The logistic function has derivative 1/4 at 0: a win rate changes by a quarter of the utility difference.
         return np.ascontiguousarray(4.0 * vectors[:, top] * np.sqrt(np.maximum(values[top], 1e-6)))
 
     def moved(self, thresholds: FloatArray, step: FloatArray) -> FloatArray:
@@ -236,7 +235,7 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class RatingData:
-    """Ratings as levels between common cut points: see `rating_kernels`.
+    """Ratings as levels between cut points shared by all people: see `rating_kernels`.
 
     Attributes
     ----------
@@ -279,8 +278,8 @@ class RatingData:
 
     @property
     def by_points(self) -> bool:
-        """Whether posteriors are weighted points: with two levels and few ratings they are far from Gaussian."""
-        return self.levels == 2 and len(self.item) <= _MOST_BY_POINTS
+        """Whether posteriors are weighted points, because two levels and few ratings make them far from Gaussian."""
+        return self.levels == 2 and len(self.item) <= _MAX_BY_POINTS
 
     @cached_property
     def by_item(self) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]:
@@ -295,30 +294,30 @@ class RatingData:
 
     @cached_property
     def _null(self) -> FloatArray:
-        # All items are one, so the ratings of a person with the same level are one row with their number as the weight.
+        # All items are one item, so a person's ratings with the same level are one row weighted by their number.
         keys, count = np.unique(self.person * self.levels + self.level, return_counts=True)
         starts = np.searchsorted(keys, np.arange(self.people + 1) * self.levels)
         item = np.zeros(len(keys), dtype=np.int64)
         data = RatingData(starts, item, keys % self.levels, count.astype(np.float64), 1, self.levels)
         model = Utilities(np.zeros(1), np.ones((1, 1)), data.thresholds())
         counts, spread, none = np.ones(self.people), 1.0, np.zeros((self.people, 1))
-        found = data.prior(np.ones((1, 1)))
-        for _ in range(_NULL_ROUNDS):
-            found = data.posteriors(model, np.full((self.people, 1, 1), 1.0 / spread), none, found, 1)
-            slopes = data.derivatives(model, found, counts, 1)
+        people = data.prior(np.ones((1, 1)))
+        for _ in range(_NULL_ITERATIONS):
+            people = data.posteriors(model, np.full((self.people, 1, 1), 1.0 / spread), none, people, 1)
+            slopes = data.derivatives(model, people, counts, 1)
             step = np.asarray(np.linalg.solve(slopes.threshold_curve, slopes.threshold_slope))
-            centre = found.mean.mean()
+            centre = people.mean.mean()
             model = replace(model, thresholds=data.moved(model.thresholds, step) - centre)
-            spread = (np.sum((found.mean - centre) ** 2 + found.covariance[:, :, 0]) + 1.0) / (self.people + 1.0)
-        return found.evidence
+            spread = (np.sum((people.mean - centre) ** 2 + people.covariance[:, :, 0]) + 1.0) / (self.people + 1.0)
+        return people.evidence
 
     def thresholds(self) -> FloatArray:
-        """Return initial cut points: those of a single person without preferences."""
+        """Return initial cut points, under which a person without preferences gives the observed levels."""
         count = np.bincount(self.level, self.weight, minlength=self.levels)
         return np.asarray(-np.log(-np.log(np.cumsum(count)[:-1] / count.sum())))
 
     def prior(self, spread: FloatArray) -> Posteriors:
-        """Return the prior of everybody, N(0, spread), as the start of `posteriors`."""
+        """Return everybody's prior, N(0, spread), from which `posteriors` starts."""
         people = self.people
         mean, covariance = np.zeros((people, len(spread))), np.tile(spread, (people, 1, 1))
         return Posteriors(mean, covariance, np.zeros(people), np.zeros((len(self.item), 2)))
@@ -326,46 +325,46 @@ class RatingData:
     def posteriors(
         self, model: Utilities, precision: FloatArray, linear: FloatArray, begin: Posteriors, steps: int
     ) -> Posteriors:
-        """Update each person's Gaussian posterior, for the natural parameters of their prior."""
+        """Update each person's Gaussian posterior, given the natural parameters of their prior."""
         mean, covariance, sites = begin.mean.copy(), begin.covariance.copy(), begin.sites.copy()
         evidence = np.empty(self.people)
         rated = (self.starts, self.item, self.level, self.weight, model.base, model.factors, _ends(model.thresholds))
         arguments = (precision, linear, QUADRATURE, steps, sites, mean, covariance, evidence)
-        for_ranges(believe_ratings, self.people, _CHUNK, *rated, *arguments)
+        for_ranges(believe_ratings, self.people, _PEOPLE_CHUNK, *rated, *arguments)
         return Posteriors(mean, covariance, evidence, sites)
 
     def weighed(self, model: Utilities, place: FloatArray, log_weight: FloatArray, begin: Posteriors) -> Posteriors:
-        """Return posteriors as (people, points, d) points, given the log weights of the points for the prior."""
+        """Return posteriors as (people, points, d) points, given the log weights that represent the prior."""
         weight, evidence = log_weight.copy(), np.empty(self.people)
         rated = (self.starts, self.item, self.level, self.weight, model.base, model.factors, _ends(model.thresholds))
         points = Points(place, weight)
-        for_ranges(weigh_points, self.people, _CHUNK, *rated, points.columns, weight, evidence)
+        for_ranges(weigh_points, self.people, _PEOPLE_CHUNK, *rated, points.columns, weight, evidence)
         return Posteriors(*points.moments(), evidence, begin.sites, points)
 
     def shift_slopes(self, model: Utilities, points: Points) -> tuple[FloatArray, FloatArray]:
-        """Return the (people, points) derivatives of the log-likelihood by the shift, and the negative second ones."""
+        """Return (people, points) first and negative second derivatives of the log-likelihood by the shift."""
         slope, curve = np.zeros_like(points.weight), np.zeros_like(points.weight)
         rated = (self.starts, self.item, self.level, self.weight, model.base, model.factors, _ends(model.thresholds))
-        for_ranges(slope_points, self.people, _CHUNK, *rated, points.columns, slope, curve)
+        for_ranges(slope_points, self.people, _PEOPLE_CHUNK, *rated, points.columns, slope, curve)
         return slope, curve
 
-    def derivatives(self, model: Utilities, found: Posteriors, counts: FloatArray, q: int) -> Derivatives:
+    def derivatives(self, model: Utilities, people: Posteriors, counts: FloatArray, q: int) -> Derivatives:
         """Return derivatives; those by the cut points include a weak prior around their initial values."""
         slope, curve, fisher = np.zeros((self.n, q)), np.zeros((self.n, q, q)), np.zeros((self.n, q, q))
         sums, cross = np.zeros((self.n, self.levels, 3)), np.zeros((self.n, q, self.levels, 2))
         thresholds = model.thresholds
         starts, row, *rated = self.by_item
         arguments, out = (*rated, counts, model.base, model.factors, _ends(thresholds)), (slope, curve, fisher)
-        if found.points is None:
-            believed = (found.sites, found.mean, found.covariance, QUADRATURE)
-            for_ranges(gather_ratings, self.n, _ITEMS, starts, row, *arguments, *believed, *out, sums, cross)
+        if people.points is None:
+            believed = (people.sites, people.mean, people.covariance, QUADRATURE)
+            for_ranges(gather_ratings, self.n, _ITEM_CHUNK, starts, row, *arguments, *believed, *out, sums, cross)
         else:
-            points = found.points
+            points = people.points
             for_ranges(
-                gather_points, self.n, _ITEMS, starts, *arguments, points.columns, points.weight, *out, sums, cross
+                gather_points, self.n, _ITEM_CHUNK, starts, *arguments, points.columns, points.weight, *out, sums, cross
             )
         above, rise, bend = sums.sum(axis=0).T
-        # With a and b the cut points below and above a level and r = 1/(e^(b - a) - 1), δ has the derivatives
+        # Let a and b be the cut points below and above a level, and r = 1/(e^(b - a) - 1). Then δ has the derivatives
         # -(1 + r) by a and r by b, and r has the derivative -r(1 + r) by b.
         ratio = np.zeros(self.levels)
         ratio[1:-1] = 1.0 / np.expm1(np.diff(thresholds))
@@ -384,15 +383,15 @@ class RatingData:
         starts = np.concatenate([[0], np.cumsum(keep)])[self.starts]
         return replace(self, starts=starts, item=self.item[keep], level=self.level[keep], weight=self.weight[keep])
 
-    def predicted(self, model: Utilities, found: Posteriors) -> FloatArray:
+    def predicted(self, model: Utilities, people: Posteriors) -> FloatArray:
         """Return the (m,) log predictive probabilities of the ratings under these posteriors."""
         out = np.empty(len(self.item))
         rated = (self.person, self.item, self.level, model.base, model.factors, _ends(model.thresholds), QUADRATURE)
-        for_ranges(predict_ratings, len(out), 4096, *rated, found.mean, found.covariance, out)
+        for_ranges(predict_ratings, len(out), 4096, *rated, people.mean, people.covariance, out)
         return out
 
     def first_factors(self, d: int) -> FloatArray:
-        """Return initial (n, d) factors: principal components of ratings without the people's and the items' means."""
+        """Return initial (n, d) factors: principal components of the ratings minus the people's and items' means."""
         count = np.bincount(self.level, minlength=self.levels)
         # Normal scores of the levels with the deviation of Gumbel noise.
         score = np.pi / np.sqrt(6.0) * ndtri((np.cumsum(count) - 0.5 * count) / count.sum())[self.level]
@@ -407,7 +406,7 @@ class RatingData:
         else:
             _, singular, rows = svds(table, k=d, v0=np.ones(min(table.shape)))
             axes, singular = rows[::-1].T, singular[::-1]
-        # Missing ratings count as 0, which shrinks the components by the share of ratings that exist.
+        # Missing ratings count as 0, which shrinks the components by the share of observed ratings.
         share = len(score) / (self.people * self.n)
         factors = axes * np.minimum(singular / (np.sqrt(self.people) * share), np.sqrt(self.n))
         signs = np.sign(factors[np.abs(factors).argmax(axis=0), np.arange(d)])
@@ -416,8 +415,8 @@ class RatingData:
     def moved(self, thresholds: FloatArray, step: FloatArray) -> FloatArray:
         """Return the cut points after a Newton step, shortened so that they stay in order."""
         shrinkage = -np.diff(step) / np.diff(thresholds)
-        share = min(1.0, (1.0 - _LEAST_GAP) / max(shrinkage.max(initial=0.0), 1e-12))
-        return np.asarray(thresholds + share * np.clip(step, -LONGEST, LONGEST))
+        share = min(1.0, (1.0 - _MIN_GAP) / max(shrinkage.max(initial=0.0), 1e-12))
+        return np.asarray(thresholds + share * np.clip(step, -MAX_STEP, MAX_STEP))
 
 
 def _ends(cuts: FloatArray) -> FloatArray:
@@ -426,7 +425,7 @@ def _ends(cuts: FloatArray) -> FloatArray:
 
 
 def to_levels(values: FloatArray) -> tuple[IntArray, int]:
-    """Return the level of each rating and the number of levels: the distinct values, or groups of equal frequency."""
+    """Return the level of each rating and the number of levels: distinct values, or groups of equal frequency."""
     distinct, level = np.unique(values, return_inverse=True)
     if len(distinct) <= LEVELS:
         return level.astype(np.int64), len(distinct)
@@ -436,7 +435,7 @@ def to_levels(values: FloatArray) -> tuple[IntArray, int]:
 
 
 def data_of(choices: Choices) -> Data | RatingData:
-    """Return the ratings of choices or, if there are none, the pairs."""
+    """Return the ratings of choices, or the pairs if there are no ratings or all are equal."""
     ratings = choices.ratings
     if ratings is None or not np.ptp(ratings.value):
         return Data.of(choices)

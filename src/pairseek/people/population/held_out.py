@@ -1,4 +1,4 @@
-"""Held-out predictions: what some choices of a person say about their other choices."""
+"""Held-out predictions of people's choices from their other choices."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from pairseek.posteriors import EP
 from pairseek.posteriors.residuals import infer_with_residuals
 
 SeenAndHidden: TypeAlias = tuple[IntArray, IntArray]
-"""(m, 2) pairs of rows that a person's model observes, and (t, 2) pairs that it predicts, each winner first."""
-# Probabilities are clipped here, so that one wrong prediction does not dominate.
-_LEAST = 1e-4
+"""(m, 2) pairs of rows that a person's model observes, and (t, 2) pairs that it predicts, winners first."""
+# Lower bound on predicted probabilities, so that one wrong prediction does not dominate.
+_MIN_PROBABILITY = 1e-4
 
 
 def held_out_predictions(
     items: Items, prior: Prior, response: Response, people: Sequence[SeenAndHidden]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the (people,) mean log probabilities of hidden choices, and the shares that were likelier than not."""
+    """Return (people,) mean log probabilities of hidden choices, and shares of them that were predicted correctly."""
     scores, right = np.empty((2, len(people)))
     for row, (seen, hidden) in enumerate(people):
         chance, logit = _predicted(items, prior, response, seen, hidden)
-        scores[row] = np.mean(np.log(np.maximum(chance, _LEAST)))
+        scores[row] = np.mean(np.log(np.maximum(chance, _MIN_PROBABILITY)))
         right[row] = np.mean(0.5 * (np.sign(logit) + 1.0))
     return scores, right
 
@@ -37,9 +37,9 @@ def held_out_predictions(
 def _predicted(
     items: Items, prior: Prior, response: Response, seen: IntArray, hidden: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the (t,) probabilities of hidden choices, given that they are no ties, and the means of their logits."""
+    """Return the (t,) probabilities of hidden choices, given that they are not ties, and the means of their logits."""
     if not items.d and response.residual_deviation == 0.0:
-        # Nothing is inferred of a person.
+        # There is nothing to infer about a person.
         logit = -np.diff(items.appeal[hidden])[:, 0]
         return expit(logit), logit
     winner, loser = seen.T

@@ -14,18 +14,18 @@ import numpy as np
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import kernel, primitive
 
-# Weights and variances of a mixture of four centred normals that approximates the logistic distribution. They are a
-# least-squares fit to the distribution function and the density between 0 and 16, with an error below 2e-5.
+# Weights and variances of a mixture of four centred normals that approximates the logistic distribution: a
+# least-squares fit to the distribution function and the density between 0 and 16, with errors below 2e-5.
 MIXTURE = np.array(
     [
         [0.08961975698731378, 0.4338333828948632, 0.4013285464784413, 0.07521831363938154],
         [0.9573639567277966**2, 1.3919300765185756**2, 2.0417670121608396**2, 3.03538328596948**2],
     ]
 )
-_ROOT = math.sqrt(0.5)
-_DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+_ROOT_HALF = math.sqrt(0.5)
+_NORMAL_DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 # Convergence tolerances of a posterior: the squared Newton decrement, and the relative error of the covariance.
-_CLOSE, _NARROW = 1e-6, 1e-3
+_DECREMENT_TOLERANCE, _COVARIANCE_TOLERANCE = 1e-6, 1e-3
 
 
 @primitive
@@ -39,8 +39,8 @@ def expectations(mean: float, variance: float, mixture: FloatArray) -> tuple[flo
     for i in range(mixture.shape[1]):
         deviation = math.sqrt(mixture[1, i] + variance)
         x = mean / deviation
-        below = 0.5 * mixture[0, i] * math.erfc(x * _ROOT)
-        density = mixture[0, i] * _DENSITY * math.exp(-0.5 * x * x)
+        below = 0.5 * mixture[0, i] * math.erfc(x * _ROOT_HALF)
+        density = mixture[0, i] * _NORMAL_DENSITY * math.exp(-0.5 * x * x)
         miss += below
         slope += density / deviation
         value += mean * below - deviation * density
@@ -49,7 +49,7 @@ def expectations(mean: float, variance: float, mixture: FloatArray) -> tuple[flo
 
 @primitive
 def curvature_bound(x: float) -> float:
-    """Return tanh(x/2)/(2x), the curvature of the Jaakkola-Jordan parabola that bounds -log f and touches it at ±x."""
+    """Return tanh(x/2)/(2x), the curvature of the Jaakkola-Jordan parabola, which bounds -log f, tight at ±x."""
     return math.tanh(0.5 * x) / (2.0 * x) if x > 1e-4 else 0.25
 
 
@@ -102,11 +102,11 @@ def believe(
     covariance: FloatArray,
     evidence: FloatArray,
 ) -> None:
-    """Update the Gaussian posterior of each person in place, and write their evidence lower bounds.
+    """Update the Gaussian posterior of each person in place, and write evidence lower bounds.
 
     The updates maximise E log p(choices | z) - KL(q | prior) over q = N(μ, Σ). At the maximum
-    Σ^-1 = prior precision + Σ E f' δδ'. μ moves by Newton steps. Far from the maximum the steps use the curvature bound
-    of `curvature_bound` in place of f', which prevents overshooting.
+    Σ^-1 = prior precision + Σ E f' δδ'. μ moves by Newton steps. Far from the maximum the steps use
+    `curvature_bound` in place of f', which prevents overshooting.
     """
     d = factors.shape[1]
     known = np.linalg.slogdet(precision)[1]
@@ -126,7 +126,8 @@ def believe(
                 add_square(stiff, weight[r] * curvature_bound(math.sqrt(m * m + v)), delta)
             step = np.linalg.solve(curve, pull)
             decrement = np.sum(step * pull)
-            if turn == rounds or (decrement < _CLOSE and abs(np.sum(sigma * curve) - d) < _NARROW):
+            is_close = decrement < _DECREMENT_TOLERANCE and abs(np.sum(sigma * curve) - d) < _COVARIANCE_TOLERANCE
+            if turn == rounds or is_close:
                 break
             # Damp the precision update by half: the undamped fixed-point iteration can diverge, because a larger
             # covariance lowers the curvature, which enlarges the covariance again.
@@ -161,9 +162,9 @@ def gather(
     curve_out: FloatArray,
     offset_out: FloatArray,
 ) -> None:
-    """Accumulate the gradient of E log p(choices) in (base, factors) of every item, and a bound of its curvature.
+    """Accumulate the gradient of E log p(choices) in (base, factors) of every item, and a bound on its curvature.
 
-    `slope_out` has shape (n, q): the derivative by base, followed by those by the factors if q > 1. The bound is
+    `slope_out`, shape (n, q), holds the derivative by base, followed by those by the factors if q > 1. The bound is
     `curvature_bound` at the root of E z². `curve_out` has shape (nq, nq), or (nq, q) for a block-diagonal bound that
     holds twice the diagonal blocks, because (a - b)² <= 2a² + 2b². `offset_out`, shape (2,), holds the first and the
     negative second derivative by t, where each row's offset is t or -t.

@@ -15,14 +15,16 @@ from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.people.choices import Choices
 from pairseek.people.population.data import Data, RatingData, data_of
-from pairseek.people.population.fit import TOLERANCE, FitState, LearningStep, Smoother, Start, fit, log_evidence
-from pairseek.people.population.predictive import MOST_ITEMS, Predictive, predictive
+from pairseek.people.population.fit import TOLERANCE, LearningStep, fit, log_evidence
+from pairseek.people.population.fit_state import FitState, Smoother, Start
+from pairseek.people.population.predictive import MAX_TREND_ITEMS, Predictive, predictive
 
-# Lower bound of k as a share of the default k. A smaller estimate means that people prefer extremes and that no ideal
-# point exists.
-_LEAST = 0.05
-# Prior standard deviations of the people's mean and of k: this many default deviations of people, and default k.
-_LOOSENESS = 3.0
+# Lower bound on k, as a share of the default k. A smaller estimate means that people prefer extremes and have no ideal
+# point.
+_MIN_K_SHARE = 0.05
+# Prior standard deviations of the people's mean and of k, in multiples of the default deviations of people and of the
+# default k.
+_PRIOR_DEVIATIONS = 3.0
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,10 @@ class FitOptions:
     Parameters
     ----------
     dimension
-        Number of dimensions in which to learn the items' coordinates; with 0, items have an appeal and nothing else.
-        None means that the coordinates are given.
+        Number of dimensions in which to learn the items' coordinates; with 0, items have only an appeal. None: the
+        coordinates are given.
     appeal
-        Whether to learn an appeal for each item.
+        Whether to learn the appeal of each item.
     rescale
         Whether to learn a factor for each given coordinate. The factors are not identifiable together with a free
         appeal, so `rescale` requires ``appeal=False``.
@@ -52,10 +54,12 @@ class FitOptions:
     def __post_init__(self) -> None:
         if self.dimension is not None:
             if isinstance(self.dimension, bool) or not isinstance(self.dimension, int) or self.dimension < 0:
-                raise InvalidParameter(f"dimension is {self.dimension!r}: give a whole number, at least 0")
+                raise InvalidParameter(
+                    f"dimension is {self.dimension!r}: give a whole number, at least 0", field="dimension"
+                )
             if self.rescale or self.curvature:
                 raise InvalidParameter(
-                    "rescale and curvature apply to given coordinates only: leave them out when dimension is given"
+                    "rescale and curvature apply only to given coordinates: leave them out when dimension is given"
                 )
             if not self.appeal:
                 raise InvalidParameter(
@@ -79,7 +83,7 @@ class FitOptions:
     def __str__(self) -> str:
         parts = [name for name in ("appeal", "rescale", "curvature") if getattr(self, name)]
         if self.dimension == 0:
-            return "appeal alone"
+            return "appeal only"
         if self.dimension is not None:
             return f"coordinates in {plural(self.dimension, 'dimension')}"
         return "given coordinates" + "".join(f", {name}" for name in parts)
@@ -87,7 +91,7 @@ class FitOptions:
 
 @dataclass(frozen=True, eq=False)
 class DefaultModel:
-    """Default model of a search without a population.
+    """Model of a search without a population.
 
     Attributes
     ----------
@@ -103,7 +107,7 @@ class DefaultModel:
 
     @classmethod
     def of(cls, items: Items) -> DefaultModel:
-        """Return the default model of these items."""
+        """Return the default model for these items."""
         mean, covariance = default_prior(items).moments(items.d)
         spread = float(np.sqrt(np.trace(covariance) / items.d))
         return cls(Logistic(noise="constant").for_spread(spread).constant, mean, covariance)
@@ -133,32 +137,32 @@ def start_of(data: Data | RatingData, learned: FitOptions, items: Items | None) 
     spread = np.diag(np.append(np.zeros(items.d), 4.0 * plain.k**2 * np.trace(plain.covariance) / items.d))
     spread = spread[: factors.shape[1], : factors.shape[1]]
     spread[: items.d, : items.d] = 4.0 * plain.k**2 * plain.covariance
-    if learned.appeal and (isinstance(data, RatingData) or data.n > MOST_ITEMS):
+    if learned.appeal and (isinstance(data, RatingData) or data.n > MAX_TREND_ITEMS):
         base = 2.0 * plain.k * points @ plain.mean - plain.k * np.sum(points**2, axis=1) + items.appeal
         return Start(None, base, np.full(data.n, np.nan), factors, spread, free=False)
     squares = points**2 if learned.rescale else np.sum(points**2, axis=1, keepdims=True)
     if learned.appeal and learned.curvature:
-        # |x|² is a combination of the coordinates, up to a constant; the appeal has the rest.
+        # |x|² is a linear combination of the coordinates, up to a constant; the appeal absorbs the rest.
         squares = squares[:, :0]
     pull = np.append(2.0 * plain.k * plain.mean, np.zeros(factors.shape[1] - items.d))
     centre = np.append(pull, np.full(squares.shape[1], -plain.k))
-    looseness = _LOOSENESS * np.append(np.sqrt(np.diag(spread)), np.full(squares.shape[1], plain.k))
+    deviation = _PRIOR_DEVIATIONS * np.append(np.sqrt(np.diag(spread)), np.full(squares.shape[1], plain.k))
     own = np.asarray(items.appeal)
     if not learned.appeal:
-        # The coefficient of the items' own appeal is fixed to 1.
+        # The items' own appeal has the fixed coefficient 1.
         basis = np.column_stack([factors, squares, own])
-        return Start(basis, np.append(centre, 1.0), np.append(looseness, 1e-6), factors, spread, free=False)
+        return Start(basis, np.append(centre, 1.0), np.append(deviation, 1e-6), factors, spread, free=False)
     if learned.curvature:
         own = own - plain.k * np.sum(points**2, axis=1)
-    # Beside the trend each item has an appeal of its own, whose deviation is estimated.
+    # Each item deviates from the trend by an appeal of its own, whose standard deviation is estimated.
     basis = np.column_stack([factors, squares, np.eye(data.n)])
-    looseness = np.append(looseness, np.full(data.n, np.nan))
-    return Start(basis, np.append(centre, own), looseness, factors, spread, free=False)
+    deviation = np.append(deviation, np.full(data.n, np.nan))
+    return Start(basis, np.append(centre, own), deviation, factors, spread, free=False)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """Parameters of a search that a fit implies.
+    """Parameters of a search, converted from a fit.
 
     Attributes
     ----------
@@ -169,9 +173,9 @@ class FittedModel:
     mean, covariance
         (d,) mean and (d, d) covariance of the user points.
     error
-        (n,) standard errors of the items' utilities for a typical person; None if they are not estimated.
+        (n,) standard errors of the items' utilities for a typical person; None if not estimated.
     item_deviation
-        `Predictive.item_deviation`.
+        See `Predictive.item_deviation`.
     """
 
     coordinates: FloatArray
@@ -183,34 +187,38 @@ class FittedModel:
     item_deviation: float = 0.0
 
 
-def fitted_model(found: Predictive, state: FitState, learned: FitOptions, items: Items | None) -> FittedModel:
+def fitted_model(utilities: Predictive, state: FitState, learned: FitOptions, items: Items | None) -> FittedModel:
     """Convert a fit into the parameters of a search, and fix the gauge.
 
     Choices identify the differences of base = appeal - k|x|² + 2k x·m and the covariance of utilities V S V'. Many
-    combinations of k, m and appeal are equivalent. The gauge is: the given coordinates, or, if they are learned,
-    principal axes with mean zero and the identity as the people's covariance; the k at which people and items have
-    equal variance, tr cov(people) = tr cov(items); the m at which appeal is uncorrelated with every coordinate; and an
-    appeal of mean zero. Without a free appeal, k and m are the values at which the appeal vanishes.
+    combinations of k, m and appeal are equivalent. The gauge uses the given coordinates or, if they are learned,
+    principal axes with mean zero and the identity as the people's covariance. It takes the k at which people and items
+    have equal variance, tr cov(people) = tr cov(items), the m at which appeal is uncorrelated with every coordinate,
+    and an appeal of mean zero. Without a free appeal, k and m are the values at which the appeal vanishes.
     """
     if items is None:
-        d = found.factors.shape[1]
+        base, factors = utilities.base, utilities.factors
+        d = factors.shape[1]
         if not d:
-            return FittedModel(found.factors, found.base - found.base.mean(), 1.0, np.zeros(0), np.zeros((0, 0)))
-        points = found.factors - found.factors.mean(axis=0)
+            return FittedModel(factors, base - base.mean(), 1.0, np.zeros(0), np.zeros((0, 0)))
+        points = factors - factors.mean(axis=0)
         # The people's covariance is the identity: choose the k at which the items, V = 2k x, have the same variance.
         k = 0.5 * float(np.sqrt(max(np.sum(points**2) / (len(points) * d), 1e-12)))
-        return _without_trend(points / (2.0 * k), found.base, k, np.eye(d))
+        return _without_trend(points / (2.0 * k), base, k, np.eye(d))
     if not learned.appeal:
-        return _exact(found, found.shrinkage * state.coefficients, learned, items)
-    k = _common_scale(found.factors, found.spread)
-    return _without_trend(found.factors, found.base, k, found.spread / (4.0 * k**2))
+        return _exact(utilities, utilities.shrinkage * state.coefficients, learned, items)
+    points, spread = utilities.factors, utilities.spread
+    k = _balanced_k(points, spread)
+    return _without_trend(points, utilities.base, k, spread / (4.0 * k**2))
 
 
-def _common_scale(points: FloatArray, spread: FloatArray) -> float:
+def _balanced_k(points: FloatArray, spread: FloatArray) -> float:
+    """Return the k at which people and items have equal variance."""
     return 0.5 * float(np.sqrt(np.trace(spread) / np.var(points, axis=0).sum()))
 
 
 def _without_trend(points: FloatArray, base: FloatArray, k: float, covariance: FloatArray) -> FittedModel:
+    """Return the model whose mean m leaves an appeal uncorrelated with every coordinate."""
     square = np.sum(points**2, axis=1)
     centred = points - points.mean(axis=0)
     rest = base + k * square
@@ -219,10 +227,10 @@ def _without_trend(points: FloatArray, base: FloatArray, k: float, covariance: F
     return FittedModel(points, appeal - appeal.mean(), k, mean, covariance)
 
 
-def _exact(found: Predictive, coefficients: FloatArray, learned: FitOptions, items: Items) -> FittedModel:
+def _exact(utilities: Predictive, coefficients: FloatArray, learned: FitOptions, items: Items) -> FittedModel:
     """Compute k and the factors from the coefficients of |x|²; the residual becomes the appeal."""
-    points, spread = found.factors, found.spread
-    least = _LEAST * found.shrinkage * DefaultModel.of(items).k
+    base, points, spread = utilities.base, utilities.factors, utilities.spread
+    least = _MIN_K_SHARE * utilities.shrinkage * DefaultModel.of(items).k
     pull, fall = coefficients[: points.shape[1]], np.maximum(-coefficients[points.shape[1] : -1], least)
     k = float(fall.mean())
     if learned.rescale:
@@ -231,10 +239,10 @@ def _exact(found: Predictive, coefficients: FloatArray, learned: FitOptions, ite
         spread = spread / np.outer(factors, factors)
         pull = pull / factors
     mean = pull / (2.0 * k)
-    appeal = found.base - 2.0 * k * points @ mean + k * np.sum(points**2, axis=1)
+    appeal = base - 2.0 * k * points @ mean + k * np.sum(points**2, axis=1)
     appeal = appeal - appeal.mean()
     # Set rounding errors to zero.
-    appeal[np.abs(appeal) < 1e-9 * max(1.0, float(np.abs(found.base).max()))] = 0.0
+    appeal[np.abs(appeal) < 1e-9 * max(1.0, float(np.abs(base).max()))] = 0.0
     return FittedModel(points, appeal, k, mean, spread / (4.0 * k**2))
 
 
@@ -256,15 +264,16 @@ def fit_model(
     Parameters
     ----------
     choices, items, learned
-        The choices, the items with given coordinates, and the options of the fit.
+        The choices, the items if their coordinates are given, and the options of the fit.
     people
         (people,) weight of each person. None gives everybody the weight 1.
     state
-        A fit to nearly the same choices that serves as a warm start.
+        A fit to nearly the same choices, as a warm start.
     rounds, tolerance
-        Maximum number of EM iterations, and the improvement in nats per person below which they end.
+        Maximum number of EM iterations, and the improvement in nats per person below which they stop.
     cautious
-        Whether the parameters describe a new person, with what the fit leaves open, or are the estimates themselves.
+        Whether the parameters describe a new person, including the uncertainty of the fit, or are the estimates
+        themselves.
     progress
         Called after each iteration.
     smoother
@@ -279,9 +288,9 @@ def fit_model(
     start = replace(start_of(data, learned, items), smoother=smoother)
     counts = np.ones(data.people) if people is None else people
     state = fit(data, start, people=people, state=state, rounds=rounds, tolerance=tolerance, progress=progress)
-    found = predictive(data, start, state, counts) if cautious else Predictive.exact(start, state)
-    model = fitted_model(found, state, learned, items)
-    model = replace(model, error=found.error, item_deviation=found.item_deviation)
+    utilities = predictive(data, start, state, counts) if cautious else Predictive.exact(start, state)
+    model = fitted_model(utilities, state, learned, items)
+    model = replace(model, error=utilities.error, item_deviation=utilities.item_deviation)
     if log_evidence(data, start, state, counts) > float(counts @ data.random_likelihood()):
         return model, state, None
     what = f"the choices of {len(choices.people)} people are no more informative than random answers"
@@ -289,4 +298,4 @@ def fit_model(
         raise InvalidChoices(
             f"{what}: coordinates cannot be learned from them; give more choices, or items with coordinates"
         )
-    return model, state, f"{what}: the population knows little, and a search that begins with it trusts answers little"
+    return model, state, f"{what}: the population knows little, and a search that starts from it trusts answers little"

@@ -268,7 +268,9 @@ class Population:
         All utilities are multiplied by one factor that keeps the choices as uncertain as before.
         """
         if residual is None:
-            raise InvalidParameter('residual is None: give a number of logits (at least 0), "auto" or "implied"')
+            raise InvalidParameter(
+                'residual is None: give a number of logits (at least 0), "auto" or "implied"', field="residual"
+            )
         deviation = Logistic(1.0, residual=residual).residual_deviation
         factor = scale_of(deviation) / scale_of(self.residual)
         own = self.items

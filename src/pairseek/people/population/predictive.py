@@ -1,22 +1,23 @@
-"""Uncertainty that a fit leaves about a new person: the people's mean, the curvature and the scale of utilities.
+"""Predictive distribution of a new person, including the uncertainty of the fit.
 
-A fit gives point estimates. A search that takes them for the truth claims too much where few people were asked, so the
-prior of a new person is widened by what the fit leaves open:
+A fit gives point estimates. A search that took them for the truth would be overconfident after a fit to few people, so
+the prior of a new person is widened by the uncertainty about the people's mean, the curvature and the scale of
+utilities:
 
 - The coefficients c of the trend have a Gaussian posterior N(ĉ, C), with the people's z and the appeal integrated out.
   The columns V of the trend share their coordinates with z, so C adds to the covariance of people. The coefficient of
-  |x|² has no such coordinate. It gets one, as long as its uncertainty matters.
+  |x|² has no such coordinate. It gets one if its uncertainty matters.
 - The covariance S of people is the mean of its inverse-Wishart posterior instead of the estimate. Before that it is
-  multiplied by the posterior mean of its scale: the estimate from few noisy people is often close to 0.
-- Choices of few people hardly tell how consistent they are. The utilities are multiplied by exp(m - s), where m, at
+  multiplied by the posterior mean of its scale, because the estimate from few noisy people is often close to 0.
+- A few people's choices hardly tell how consistent they are. The utilities are multiplied by exp(m - s), where m, at
   most 0, and s are the posterior mean and standard deviation of the logarithm of their scale.
-- What is open about the mean and about S must not make a new person more decisive: after it was added, all utilities
-  are multiplied by a factor that gives them back the size that they had before.
-- Each item has an appeal beside the trend, of which few choices tell next to nothing. What is open about it becomes a
-  residual utility of new people, because the best items are often less than that apart.
+- The uncertainty about the mean and about S must not make a new person more decisive. Once it has been added, all
+  utilities are multiplied by a factor that restores their previous size.
+- Each item's appeal deviates from the trend, and few choices say next to nothing about that deviation. Its uncertainty
+  becomes a residual utility of new people, because the best items often differ by less.
 
-Both scales have log-normal priors around the default model. That of S is around the covariance of the default model on
-the scale of the estimated utilities.
+Both scales have log-normal priors around the default model. The prior of the scale of S is centred on the default
+model's covariance, converted to the scale of the estimated utilities.
 """
 
 from __future__ import annotations
@@ -28,21 +29,24 @@ from scipy.special import softmax
 
 from pairseek.core.types import BoolArray, FloatArray
 from pairseek.people.population.data import Data, RatingData
-from pairseek.people.population.fit import FitState, Start, beliefs, item_errors, pseudo_people
+from pairseek.people.population.e_step import beliefs
+from pairseek.people.population.fit import item_errors
+from pairseek.people.population.fit_state import FitState, Start
 from pairseek.people.population.kernels import MIXTURE
+from pairseek.people.population.m_step import pseudo_people
 
 # Prior standard deviation of the logarithm of the scale of utilities, and the step of its numerical derivatives.
 _SCALE_DEVIATION, _STEP = 0.5, 0.2
 # Prior standard deviation of the logarithm of the scale of S, and the logarithms at which its posterior is computed.
-_SPREAD_DEVIATION, _SPREADS = 1.0, np.linspace(-2.0, 5.0, 15)
-# Number of people from which the scale of S is taken as estimated: its posterior mean is then within a few percent.
-_MANY = 300
-# Largest number of items with a trend beside their appeals.
-MOST_ITEMS = 1500
-# Standard deviation of the utilities, in logits, from which an uncertain direction gets a coordinate of its own.
-_MATTERS = 0.25
-# Columns of the trend whose singular values are smaller, relative to the largest one, depend on the others.
-_DEPENDENT = 1e-9
+_LOG_SPREAD_DEVIATION, _LOG_SPREADS = 1.0, np.linspace(-2.0, 5.0, 15)
+# With more people than this, the scale of S is taken as estimated: its posterior mean is then within a few percent.
+_MAX_RESCALED_PEOPLE = 300
+# Largest number of items whose appeals are modelled as deviations from a trend.
+MAX_TREND_ITEMS = 1500
+# An uncertain direction gets a coordinate of its own above this standard deviation of the utilities, in logits.
+_MIN_DIRECTION_DEVIATION = 0.25
+# Columns of the trend with smaller singular values, relative to the largest one, depend on the others.
+_MIN_SINGULAR_VALUE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +58,12 @@ class Predictive:
     base, factors, spread
         (n,) utilities at the mean, (n, q) factors V and (q, q) covariance S.
     shrinkage
-        Factor by which the utilities of the fit were multiplied.
+        Factor by which the fit's utilities were multiplied.
     error
-        (n,) standard errors of the items' utilities for a typical person; None if they are not estimated.
+        (n,) standard errors of the items' utilities for a typical person; None if not estimated.
     item_deviation
-        Root mean square of the posterior deviations of the items' utilities beside the trend, in logits.
+        Root mean square over items of the posterior standard deviation of an item's departure from the trend, in
+        logits.
     """
 
     base: FloatArray
@@ -77,8 +82,8 @@ class Predictive:
 def predictive(data: Data | RatingData, start: Start, state: FitState, people: FloatArray) -> Predictive:
     """Return the distribution of a new person's utilities, given the (people,) weights of the people.
 
-    If the coordinates are learned, or the items are too many for a trend, only the scale is shrunk. Ratings leave the
-    estimates as they are, with the standard errors of the items.
+    Learned coordinates, or too many items for a trend, leave only the scale to shrink. A fit to ratings keeps its
+    estimates and adds the standard errors of the items.
     """
     if isinstance(data, RatingData):
         return replace(Predictive.exact(start, state), error=item_errors(data, start, state, people))
@@ -95,35 +100,36 @@ def predictive(data: Data | RatingData, start: Start, state: FitState, people: F
     if start.basis is None:
         return Predictive(shrinkage * base, factors, shrinkage**2 * between, shrinkage)
     covariance = trend_covariance(data, start, state, counts)
-    loose = np.isnan(start.looseness)
-    b = int(np.sum(~loose))
+    is_appeal = np.isnan(start.prior_deviation)
+    b = int(np.sum(~is_appeal))
     spread = between + covariance[:d, :d]
-    if loose.any() and b == d + 1:
+    if is_appeal.any() and b == d + 1:
         direction = start.basis[:, d] - start.basis[:, d].mean()
-        if np.std(direction) * np.sqrt(covariance[d, d]) > _MATTERS:
-            # Dividing gives the new coordinate the unit of the others.
+        if np.std(direction) * np.sqrt(covariance[d, d]) > _MIN_DIRECTION_DEVIATION:
+            # Division by `unit` gives the new coordinate the unit of the others.
             unit = np.std(direction) / np.std(factors - factors.mean(axis=0))
             factors = np.column_stack([factors, direction / unit])
             scale = np.append(np.ones(d), unit)
             spread = np.pad(between, (0, 1)) + covariance[:b, :b] * np.outer(scale, scale)
     shrinkage *= min(1.0, _size(base, state.factors, state.spread) / _size(base, factors, spread))
-    item_deviation = shrinkage * _item_deviation(start.basis, loose, covariance)
+    item_deviation = shrinkage * _item_deviation(start.basis, is_appeal, covariance)
     return Predictive(shrinkage * base, factors, shrinkage**2 * spread, shrinkage, item_deviation=item_deviation)
 
 
-def _item_deviation(basis: FloatArray, loose: BoolArray, covariance: FloatArray) -> float:
-    """Return the root mean square of what is open about the items' utilities beside the trend and a constant.
+def _item_deviation(basis: FloatArray, is_appeal: BoolArray, covariance: FloatArray) -> float:
+    """Return the root mean square uncertainty of the items' utilities, apart from the trend and a constant.
 
-    Choices do not tell the appeals from the trend along its columns; what is open there belongs to the trend.
+    Along the columns of the trend, choices cannot distinguish the appeals from the trend; uncertainty there belongs to
+    the trend.
     """
-    if not loose.any():
+    if not is_appeal.any():
         return 0.0
-    columns = np.column_stack([np.ones(len(basis)), basis[:, ~loose]])
+    columns = np.column_stack([np.ones(len(basis)), basis[:, ~is_appeal]])
     axes, values, _ = np.linalg.svd(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300), full_matrices=False)
-    # Columns may depend on each other: of items on a sphere, |x|² is a constant.
-    trend = axes[:, values > _DEPENDENT * values[0]]
-    beside = basis[:, loose] - trend @ (trend.T @ basis[:, loose])
-    variance = np.sum((beside @ covariance[np.ix_(loose, loose)]) * beside)
+    # Columns may be linearly dependent: |x|² is constant for items on a sphere.
+    trend = axes[:, values > _MIN_SINGULAR_VALUE * values[0]]
+    residual = basis[:, is_appeal] - trend @ (trend.T @ basis[:, is_appeal])
+    variance = np.sum((residual @ covariance[np.ix_(is_appeal, is_appeal)]) * residual)
     return float(np.sqrt(variance / len(basis)))
 
 
@@ -138,24 +144,25 @@ def _default_size(start: Start) -> float:
 
 
 def _evidence(data: Data, start: Start, state: FitState, counts: FloatArray, scale: float, spread: FloatArray) -> float:
-    """Return the log evidence with all utilities multiplied by `scale` and this covariance of people before that."""
+    """Return the log evidence with all utilities multiplied by `scale`; `spread` is S before that."""
     base, tie = start.base(state.coefficients), float(state.thresholds.sum())
     return float(counts @ beliefs(data, scale * base, state.factors, scale**2 * spread, tie_width=scale * tie)[2])
 
 
 def spread_scale(data: Data, start: Start, state: FitState, counts: FloatArray) -> float:
     """Return the posterior mean of the scale of S relative to the estimate, at least 1."""
-    if counts.sum() > _MANY:
+    if counts.sum() > _MAX_RESCALED_PEOPLE:
         return 1.0
     size = _size(start.base(state.coefficients), state.factors, state.spread)
     usual = (size / _default_size(start)) ** 2 * start.spread
-    away = np.log(np.trace(np.linalg.solve(usual, state.spread)) / len(usual)) + _SPREADS
-    evidence = [_evidence(data, start, state, counts, 1.0, np.exp(t) * state.spread) for t in _SPREADS]
-    share = softmax(np.array(evidence) - 0.5 * (away / _SPREAD_DEVIATION) ** 2)
-    return max(float(share @ np.exp(_SPREADS)), 1.0)
+    away = np.log(np.trace(np.linalg.solve(usual, state.spread)) / len(usual)) + _LOG_SPREADS
+    evidence = [_evidence(data, start, state, counts, 1.0, np.exp(t) * state.spread) for t in _LOG_SPREADS]
+    share = softmax(np.array(evidence) - 0.5 * (away / _LOG_SPREAD_DEVIATION) ** 2)
+    return max(float(share @ np.exp(_LOG_SPREADS)), 1.0)
 
 
 def _shrinkage(data: Data, start: Start, state: FitState, counts: FloatArray) -> float:
+    """Return the factor exp(m - s) on utilities: see the module's docstring."""
     low, middle, high = (
         _evidence(data, start, state, counts, scale, state.spread) for scale in np.exp([-_STEP, 0.0, _STEP])
     )
@@ -170,8 +177,8 @@ def _shrinkage(data: Data, start: Start, state: FitState, counts: FloatArray) ->
 def trend_covariance(data: Data, start: Start, state: FitState, counts: FloatArray) -> FloatArray:
     """Return the posterior covariance of the coefficients of the basis, with z integrated out.
 
-    Each choice counts as a Gaussian observation of its logit whose precision is the expected curvature of its
-    likelihood. A tie counts as a choice.
+    Each choice counts as a Gaussian observation of its logit, with the expected curvature of its likelihood as the
+    precision. A tie counts as a choice.
     """
     assert start.basis is not None
     design = start.basis
@@ -182,18 +189,18 @@ def trend_covariance(data: Data, start: Start, state: FitState, counts: FloatArr
     variance = np.einsum("ri,rij,rj->r", delta, state.found.covariance[who], delta)
     weight = data.weight * expected_slope(mean, variance)
     inner = np.linalg.inv(state.spread)
-    information = np.diag(np.where(np.isnan(start.looseness), state.scale, start.looseness) ** -2.0)
+    information = np.diag(np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation) ** -2.0)
     for person, (first, last) in enumerate(zip(data.starts[:-1], data.starts[1:], strict=True)):
         rows, own, share = data.rows[first:last], delta[first:last], weight[first:last, None]
-        seen = design[rows[:, 0]] - design[rows[:, 1]]
-        cross = seen.T @ (share * own)
-        known = np.linalg.solve(inner + own.T @ (share * own), cross.T)
-        information += counts[person] * (seen.T @ (share * seen) - cross @ known)
+        pairs = design[rows[:, 0]] - design[rows[:, 1]]
+        cross = pairs.T @ (share * own)
+        explained = np.linalg.solve(inner + own.T @ (share * own), cross.T)
+        information += counts[person] * (pairs.T @ (share * pairs) - cross @ explained)
     return np.asarray(np.linalg.inv(information))
 
 
 def expected_slope(mean: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return E f'(z) for logits z with these means and variances."""
+    """Return E f'(z) for Gaussian logits z with these means and variances."""
     shares, variances = MIXTURE
     deviation = np.sqrt(variances + np.maximum(variance, 0.0)[:, None])
     density = np.exp(-0.5 * (mean[:, None] / deviation) ** 2) / (np.sqrt(2.0 * np.pi) * deviation)

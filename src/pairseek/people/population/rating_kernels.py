@@ -2,8 +2,8 @@
 
 A rating is the level of u + ε between cut points, where u = base_i + V_i·z + s is the utility of item i for a person at
 z with the shift s, and ε has the Gumbel distribution G(x) = exp(-e^-x). The difference of two Gumbel variables is
-logistic, so the order of two such sums has the probabilities of a paired choice. The likelihood of a level between the
-cut points a and b is G(b - u) - G(a - u). Its logarithm is -e^(u - b) + h(u + δ) with h(x) = log(1 - exp(-e^x)) and
+logistic, so the order of two such sums has the probabilities of a paired choice. A level between the cut points a and b
+has the likelihood G(b - u) - G(a - u). Its logarithm is -e^(u - b) + h(u + δ) with h(x) = log(1 - exp(-e^x)) and
 δ = log(e^-a - e^-b); both terms are concave.
 
 The posterior of (z, s) is approximated by expectation propagation (EP): a Gaussian site in u stands for each rating.
@@ -26,14 +26,14 @@ from pairseek.numerics.jit import exp_minus, inner, kernel, primitive
 _NODES, _WEIGHTS = hermegauss(11)
 QUADRATURE = np.stack([_NODES, _WEIGHTS / _WEIGHTS.sum()])
 QUADRATURE.flags.writeable = False
-# Exponents of utilities are limited so that products stay finite.
-_LARGEST = 60.0
-# Where e^-x is as small as `exp_minus` computes it, x is limited, so that products x e^-x stay small.
-_SMALL = 36.0
-# Smallest probability of a rating whose tilted moments are computed; the sites of others stay.
-_LEAST = 1e-13
-# Share of the new site in an update, and largest share of a marginal precision that a site may have.
-_DAMPING, _MOST = 0.8, 0.95
+# Utilities are clipped here before exponentiation, so that products stay finite.
+_MAX_UTILITY = 60.0
+# x is clipped at the largest argument of `exp_minus`, so that products x e^-x stay small.
+_MAX_EXPONENT = 36.0
+# Smallest probability of a rating whose tilted moments are computed; less likely ratings keep their sites.
+_MIN_PROBABILITY = 1e-13
+# Share of the new site in an update, and largest share of a site in the precision of its marginal.
+_DAMPING, _MAX_SITE_SHARE = 0.8, 0.95
 
 
 @primitive
@@ -47,12 +47,12 @@ def tilted(mean: float, deviation: float, below: float, above: float, quadrature
     total = first = second = upper = rise = bend = 0.0
     nodes = quadrature.shape[1]
     last = quadrature[0, nodes - 1]
-    # The largest e^u, so that the others need e^-x for positive x alone, which vectorises.
-    largest = math.exp(min(mean + deviation * last, _LARGEST))
+    # Relative to the largest e^u, the others need e^-x only for positive x, which vectorises.
+    largest = math.exp(min(mean + deviation * last, _MAX_UTILITY))
     if below < 0.0:
         for i in range(nodes):
             x = quadrature[0, i]
-            over = min(above * largest * exp_minus(deviation * (last - x)), _SMALL)
+            over = min(above * largest * exp_minus(deviation * (last - x)), _MAX_EXPONENT)
             share = quadrature[1, i] * exp_minus(over)
             total += share
             first += share * x
@@ -62,7 +62,7 @@ def tilted(mean: float, deviation: float, below: float, above: float, quadrature
         for i in range(nodes):
             x = quadrature[0, i]
             scale = largest * exp_minus(deviation * (last - x))
-            over, width = min(scale * above, _SMALL), min(scale * (below - above), _SMALL)
+            over, width = min(scale * above, _MAX_EXPONENT), min(scale * (below - above), _MAX_EXPONENT)
             missed = exp_minus(width)
             slope = width * missed / (1.0 - missed + 1e-12)
             share = quadrature[1, i] * exp_minus(over) * (1.0 - missed)
@@ -73,7 +73,7 @@ def tilted(mean: float, deviation: float, below: float, above: float, quadrature
             rise += share * slope
             bend += share * slope * (width - 1.0 + slope)
     out[0] = total
-    if total > _LEAST:
+    if total > _MIN_PROBABILITY:
         out[1] = first / total
         out[2] = second / total - out[1] * out[1]
         out[3], out[4], out[5] = upper / total, rise / total, bend / total
@@ -96,14 +96,14 @@ def marginal(factors: FloatArray, mu: FloatArray, sigma: FloatArray, moved: Floa
 
 @inner
 def cavity(mean: float, variance: float, precision: float, linear: float) -> tuple[float, float]:
-    """Return the mean and variance of the marginal without the site."""
-    wide = variance / (1.0 - variance * min(precision, _MOST / variance))
+    """Return the mean and variance of the cavity: the marginal without the site."""
+    wide = variance / (1.0 - variance * min(precision, _MAX_SITE_SHARE / variance))
     return wide * (mean / variance - linear), wide
 
 
 @inner
 def add_site(curve: FloatArray, pull: FloatArray, factors: FloatArray, precision: float, linear: float) -> None:
-    """Add a site in factors·z to natural parameters, to the lower triangle of the precision alone."""
+    """Add a site in factors·z to natural parameters; only the lower triangle of the precision is updated."""
     for i in range(len(factors)):
         pull[i] += linear * factors[i]
         share = precision * factors[i]
@@ -113,7 +113,7 @@ def add_site(curve: FloatArray, pull: FloatArray, factors: FloatArray, precision
 
 @inner
 def set_moments(curve: FloatArray, pull: FloatArray, mu: FloatArray, sigma: FloatArray) -> float:
-    """Write the moments that belong to natural parameters, and return the logarithm of their normalising factor."""
+    """Convert natural parameters to moments, and return twice the log normalising factor, up to a constant."""
     d = len(pull)
     for i in range(d):
         for j in range(i):
@@ -148,8 +148,8 @@ def sweep(
         centre, wide = cavity(m, variance, sites[r, 0], sites[r, 1])
         tilted(base[item[r]] + centre, math.sqrt(wide), ends[level[r], 0], ends[level[r], 1], quadrature, out)
         gap = math.log(wide / variance) + centre * centre / wide - m * m / variance
-        total += weight[r] * (2.0 * math.log(max(out[0], _LEAST)) + gap)
-        if out[0] > _LEAST:
+        total += weight[r] * (2.0 * math.log(max(out[0], _MIN_PROBABILITY)) + gap)
+        if out[0] > _MIN_PROBABILITY:
             narrow = wide * min(max(out[2], 1e-4), 1.0)
             linear = (centre + math.sqrt(wide) * out[1]) / narrow - centre / wide
             sites[r, 0] += _DAMPING * (1.0 / narrow - 1.0 / wide - sites[r, 0])
@@ -180,8 +180,8 @@ def believe_ratings(
 ) -> None:
     """Update the sites of each person's ratings by parallel EP, and write the moments and the log evidence.
 
-    `precision` and `linear` are the natural parameters of each person's Gaussian prior. `sites` holds the precision
-    and the linear parameter of each site, as a function of factors·z. The evidence is that before the last update. A
+    `precision` and `linear` are the natural parameters of each person's Gaussian prior. `sites` holds the precision and
+    the linear parameter of each site, as a function of factors·z. The evidence is the value before the last update. A
     rating of weight w stands for w equal ratings.
     """
     d = factors.shape[1]
@@ -237,7 +237,7 @@ def gather_ratings(
     level_out: FloatArray,
     cross_out: FloatArray,
 ) -> None:
-    """Accumulate derivatives of the log evidence for each item; ratings are sorted by item, and `row` is their site.
+    """Accumulate derivatives of the log evidence for each item; ratings are sorted by item, and `row` indexes sites.
 
     `slope_out`, shape (n, q), holds the derivative by base, followed by those by the first q - 1 columns of the
     factors, `curve_out`, (n, q, q), the negative second derivatives of the complete-data likelihood, and `fisher_out`,
@@ -254,7 +254,7 @@ def gather_ratings(
             m, variance = marginal(factors[i], mean[p], covariance[p], moved)
             centre, wide = cavity(m, variance, sites[row[r], 0], sites[row[r], 1])
             tilted(base[i] + centre, math.sqrt(wide), ends[level[r], 0], ends[level[r], 1], quadrature, out)
-            if count == 0.0 or out[0] <= _LEAST:
+            if count == 0.0 or out[0] <= _MIN_PROBABILITY:
                 continue
             point[1:] = mean[p, : q - 1]
             stiff = (1.0 / min(max(out[2], 1e-4), 1.0) - 1.0) / wide
@@ -291,7 +291,7 @@ def add_rating(
 ) -> None:
     """Add the derivatives of `count` equal ratings; `stiff` is the precision of a site, and `point` is E (1, z).
 
-    The derivatives of one of them are left in `own`.
+    Write the derivatives of one rating to `own`.
     """
     q = len(point)
     push, bend = terms[1] - terms[0], count * (terms[0] + terms[2])
@@ -326,8 +326,8 @@ def add_shifts(
 ) -> None:
     """Accumulate the normal equations of the shift, the last component, as a quadratic function of the others.
 
-    `place` and `weight` are the points of each person and their weights. The rows of `normal`, `right` and `total`, the
-    sum of squared shifts, are one for each piece of `chunk` people. The features are 1, z_i, and z_i z_j for i <= j.
+    `place` and `weight` are each person's points and their weights. `normal`, `right` and `total`, the sum of squared
+    shifts, have one row for each piece of `chunk` people. The features are 1, z_i, and z_i z_j for i <= j.
     """
     d, piece = place.shape[2] - 1, start // chunk
     features = np.ones(normal.shape[1])
@@ -364,10 +364,10 @@ def predict_ratings(
     covariance: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write the log predictive probability of each rating under the posterior of its person."""
-    moved, found = np.empty(factors.shape[1]), np.zeros(6)
+    """Write the log predictive probability of each rating under its person's posterior."""
+    moved, moments = np.empty(factors.shape[1]), np.zeros(6)
     for r in range(start, stop):
         p, i = person[r], item[r]
         m, variance = marginal(factors[i], mean[p], covariance[p], moved)
-        tilted(base[i] + m, math.sqrt(variance), ends[level[r], 0], ends[level[r], 1], quadrature, found)
-        out[r] = math.log(max(found[0], _LEAST))
+        tilted(base[i] + m, math.sqrt(variance), ends[level[r], 0], ends[level[r], 1], quadrature, moments)
+        out[r] = math.log(max(moments[0], _MIN_PROBABILITY))

@@ -1,9 +1,9 @@
 """Posteriors of people as weighted points, for ratings with two levels.
 
-The shift of a person is nearly a quadratic function of their tastes z if ratings follow the utility -k|w - x|². The
-posterior of (z, s) is then curved, and with the few likes of a person no Gaussian describes it: a Gaussian E-step finds
-half of the true variance of people. Here it is represented by quasi-random points with importance weights, which
-`Shift.propose` draws.
+If ratings follow the utility -k|w - x|², a person's shift is nearly a quadratic function of their tastes z. The
+posterior of (z, s) is then curved, and with the few likes of one person no Gaussian describes it: a Gaussian E-step
+finds half of the true variance of people. Here the posterior is represented by quasi-random points with importance
+weights, drawn by `Shift.propose`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import exp_minus, inner, kernel
 
-# Exponents of utilities are limited so that products stay finite.
-_LARGEST = 60.0
+# Utilities are clipped here before exponentiation, so that products stay finite.
+_MAX_UTILITY = 60.0
 # Largest argument of `exp_minus`.
-_SMALL = 36.0
+_MAX_EXPONENT = 36.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Points:
     place
         (people, points, d + 1) tastes and shifts.
     weight
-        (people, points) weights, which add up to 1 for each person.
+        (people, points) weights, which sum to 1 for each person.
     """
 
     place: FloatArray
@@ -45,18 +45,18 @@ class Points:
 
     @property
     def columns(self) -> FloatArray:
-        """(people, d + 1, points) places, the layout of the kernels."""
+        """(people, d + 1, points) places in the layout of the kernels."""
         return np.ascontiguousarray(self.place.transpose(0, 2, 1))
 
     @property
     def effective(self) -> FloatArray:
-        """(people,) effective numbers of points."""
+        """(people,) effective sample sizes."""
         return np.asarray(1.0 / np.sum(self.weight**2, axis=1))
 
 
 @inner
 def raise_utilities(base: float, factors: FloatArray, place: FloatArray, out: FloatArray) -> None:
-    """Write e^u to `out` for the utilities u = base + factors·z of the columns z of `place`."""
+    """Write e^u to `out`, where u = base + factors·z is the utility at each column z of `place`."""
     count = len(out)
     out[:] = base
     for j in range(len(factors)):
@@ -65,8 +65,8 @@ def raise_utilities(base: float, factors: FloatArray, place: FloatArray, out: Fl
     top = out[0]
     for k in range(count):
         top = max(top, out[k])
-    # The others need e^-x for positive x alone, which vectorises.
-    largest = math.exp(min(top, _LARGEST))
+    # Relative to the largest e^u, the others need e^-x only for positive x, which vectorises.
+    largest = math.exp(min(top, _MAX_UTILITY))
     for k in range(count):
         out[k] = largest * exp_minus(top - out[k])
 
@@ -75,11 +75,11 @@ def raise_utilities(base: float, factors: FloatArray, place: FloatArray, out: Fl
 def derivatives(scale: float, below: float, above: float) -> tuple[float, float, float]:
     """Return the terms of the derivatives of a rating's log-likelihood by its utility u, at `scale` = e^u.
 
-    With o = scale above and the width x = scale (below - above), they are o, x/(e^x - 1), and the negative second
+    For o = scale above and the width x = scale (below - above), they are o, x/(e^x - 1), and the negative second
     derivative of log(1 - e^-x).
     """
-    over = min(scale * above, _SMALL)
-    width = min(scale * (below - above), _SMALL) if below >= 0.0 else _SMALL
+    over = min(scale * above, _MAX_EXPONENT)
+    width = min(scale * (below - above), _MAX_EXPONENT) if below >= 0.0 else _MAX_EXPONENT
     missed = exp_minus(width)
     slope = width * missed / (1.0 - missed + 1e-12)
     return over, slope, slope * (width - 1.0 + slope)
@@ -182,7 +182,7 @@ def slope_points(
     slope_out: FloatArray,
     curve_out: FloatArray,
 ) -> None:
-    """Accumulate the derivative of the log-likelihood by the shift at each point, and the negative second one."""
+    """Accumulate the first and negative second derivatives of the log-likelihood by the shift at each point."""
     count = place.shape[2]
     scale = np.empty(count)
     for p in range(start, stop):

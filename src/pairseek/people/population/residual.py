@@ -1,11 +1,12 @@
-"""The residual of a population: how much of what coordinates leave open in people's choices is lasting taste.
+"""The residual of a population: the part of the noise in people's choices that is lasting taste.
 
 A fit explains a choice by coordinates and appeal, and calls everything else noise: logits z with logistic noise of
-variance π²/3. Of that noise a share ρ is residual utility of the two items, the same whenever the person meets them,
-and 1 - ρ is noise of the answer. In units in which the noise of the answer is logistic again, all utilities are
-multiplied by c = 1/sqrt(1 - ρ), and a residual utility has the variance σ² = ρ c² π²/6: two of them make up ρ c² π²/3.
+variance π²/3. A share ρ of that noise is residual utility of the two items, which stays the same whenever the person
+meets them, and 1 - ρ is noise of the answer. In units that make the noise of the answer logistic again, all utilities
+are multiplied by c = 1/sqrt(1 - ρ), and a residual utility has the variance σ² = ρ c² π²/6: two of them make up
+ρ c² π²/3.
 
-The share is the one under which answers of a person best predict other choices of the same person.
+The chosen share is the one under which some answers of a person best predict their other choices.
 """
 
 from __future__ import annotations
@@ -29,28 +30,28 @@ SHARES: dict[ResidualSetting, tuple[float, ...]] = {
     "auto": (0.0, 0.2, 0.4, 0.6),
     "implied": (0.0, 0.2, 0.4, 0.6, 0.8, 0.9),
 }
-"""Shares that are tried. Ratings are given once for an item, so that the pairs which they imply never contradict each
-other and favour a share of 1. People who answer pairs contradict themselves; the largest share of ``"auto"`` allows for
-it. ``"implied"`` does not: it is for newcomers whose answers are implied by ratings too, as those of an evaluation."""
-# People, answers of each, and choices of each that are predicted.
-_PEOPLE, _ANSWERS, _PREDICTED = 120, 15, 30
-# With fewer pairs a person has nothing to predict, and fewer people say nothing of others.
-_FEWEST = 4
-_FEWEST_PEOPLE = 10
+"""Candidate shares. People rate each item once, so the pairs implied by ratings never contradict each other and favour
+a share of 1. People who answer pairs do contradict themselves; the largest share of ``"auto"`` allows for it.
+``"implied"`` does not: it is for newcomers whose answers are implied by ratings too, as in an evaluation."""
+# Numbers of people, of answers of each, and of choices of each that are predicted.
+_MAX_PEOPLE, _MAX_ANSWERS, _MAX_PREDICTED = 120, 15, 30
+# A person with fewer pairs leaves nothing to predict, and fewer people say too little about others.
+_MIN_PAIRS = 4
+_MIN_PEOPLE = 10
 
 
 def scale_of(residual: float) -> float:
-    """Return c, the factor on utilities of a population with this residual."""
+    """Return c, the factor that this residual puts on all utilities."""
     return math.sqrt(1.0 + 6.0 * residual**2 / math.pi**2)
 
 
 def residual_of(share: float) -> float:
-    """Return the residual σ of a share ρ."""
+    """Return the residual σ for a share ρ."""
     return math.sqrt(share / (1.0 - share) * math.pi**2 / 6.0)
 
 
 def splits(choices: Choices, seed: int) -> list[SeenAndHidden]:
-    """Return, for some people, (m, 2) pairs that they answer and (t, 2) pairs to predict, each winner first."""
+    """Return, for a sample of people, (m, 2) pairs that they answer and (t, 2) pairs to predict, winners first."""
     rng = np.random.default_rng(seed)
     starts = choices.starts
     out = []
@@ -59,16 +60,16 @@ def splits(choices: Choices, seed: int) -> list[SeenAndHidden]:
         pairs = np.stack([choices.winner[span], choices.loser[span]], axis=1)
         _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
         pairs = pairs[rng.permutation(first)]
-        if len(pairs) >= _FEWEST:
-            answers = min(_ANSWERS, len(pairs) // 2)
-            out.append((pairs[:answers], pairs[answers : answers + _PREDICTED]))
-        if len(out) == _PEOPLE:
+        if len(pairs) >= _MIN_PAIRS:
+            answers = min(_MAX_ANSWERS, len(pairs) // 2)
+            out.append((pairs[:answers], pairs[answers : answers + _MAX_PREDICTED]))
+        if len(out) == _MAX_PEOPLE:
             break
     return out
 
 
 def predicted(people: list[SeenAndHidden], items: Items, prior: Prior, k: float, residual: float) -> FloatArray:
-    """Return the mean log probability of the choices to predict, for each person after their answers."""
+    """Return the (people,) mean log probability of the choices to predict, given each person's answers."""
     factor = scale_of(residual)
     scaled = Items._unwarned(
         items.coordinates if items.d else None, items.ids, appeal=factor * np.asarray(items.appeal)
@@ -85,23 +86,23 @@ def best_residual(
     progress: Callable[[LearningStep], None] | None = None,
     setting: ResidualSetting = "auto",
 ) -> float:
-    """Return the residual under which answers of people predict their other choices best.
+    """Return the residual under which people's answers best predict their other choices.
 
-    It is that of the smallest share within a standard error of the best one. It is 0 unless the best one is better than
-    none by two standard errors, and for fewer than ten people.
+    The smallest share within one standard error of the best wins. The residual is 0 for fewer than ten people, and
+    unless the best share beats 0 by two standard errors.
     """
-    if len(people) < _FEWEST_PEOPLE:
+    if len(people) < _MIN_PEOPLE:
         return 0.0
     shares = SHARES[setting]
-    found = np.stack([predicted(people, items, prior, k, residual_of(share)) for share in shares])
-    best = int(np.argmax(found.mean(axis=1)))
-    behind = found[best] - found
+    scores = np.stack([predicted(people, items, prior, k, residual_of(share)) for share in shares])
+    best = int(np.argmax(scores.mean(axis=1)))
+    behind = scores[best] - scores
     error = behind.std(axis=1, ddof=1) / math.sqrt(len(people))
     chosen = int(np.argmax(behind.mean(axis=1) <= error))
     if behind[0].mean() < 2.0 * error[0]:
         chosen = 0
     if progress is not None:
-        gained = float(found[chosen].mean() - found[0].mean())
+        gained = float(scores[chosen].mean() - scores[0].mean())
         text = f"residual {residual_of(shares[chosen]):.2f} logits: log-likelihood {gained:+.4f} a choice"
         progress(LearningStep("residual", 1.0, text))
     return residual_of(shares[chosen])

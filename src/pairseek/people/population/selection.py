@@ -14,15 +14,16 @@ from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.people.choices import Choices
-from pairseek.people.population import fit as fitting
 from pairseek.people.population.data import Data, RatingData, data_of
+from pairseek.people.population.e_step import beliefs, rating_beliefs
+from pairseek.people.population.fit import TOLERANCE, LearningStep, fit
 from pairseek.people.population.kernels import MIXTURE
 from pairseek.people.population.model import FitOptions, fit_model, start_of
 
 DIMENSIONS = (1, 2, 3, 4, 6, 8)
 FOLDS = 4
-# Maximum number of observed choices of a held-out person; the fit predicts the remaining ones.
-SEEN = 10
+# Maximum number of observed choices of a held-out person; the fit predicts the others.
+MAX_SEEN = 10
 # Improvement in nats per choice below which the simpler option wins, even if the difference is significant.
 _MIN_GAIN = 2e-3
 
@@ -38,29 +39,31 @@ def options(
     """List the candidate options in order of increasing complexity."""
     for name, value in (("appeal", appeal), ("rescale", rescale), ("curvature", curvature)):
         if not isinstance(value, bool) and value != "auto":
-            raise InvalidParameter(f"{name} is {value!r}: give True, False or 'auto'")
+            raise InvalidParameter(f"{name} is {value!r}: give True, False or 'auto'", field=name)
     if dimension == "auto":
         tried = [d for d in DIMENSIONS if d <= max(1, n - 2)]
         return [FitOptions(d, *_plain((appeal, rescale, curvature))) for d in tried]
     if dimension is not None:
         if not isinstance(dimension, bool) and isinstance(dimension, int) and dimension > n - 1:
-            raise InvalidParameter(f"dimension is {dimension} and there are {n} items: give at most {n - 1}")
+            raise InvalidParameter(
+                f"dimension is {dimension} and there are {n} items: give at most {n - 1}", field="dimension"
+            )
         return [FitOptions(dimension, *_plain((appeal, rescale, curvature)))]
-    found = [
-        FitOptions(None, *wish)
-        for wish in product(*((False, True) if x == "auto" else (bool(x),) for x in (appeal, rescale, curvature)))
-        if not (wish[0] and wish[1] and "auto" in (appeal, rescale))
+    candidates = [
+        FitOptions(None, *setting)
+        for setting in product(*((False, True) if x == "auto" else (bool(x),) for x in (appeal, rescale, curvature)))
+        if not (setting[0] and setting[1] and "auto" in (appeal, rescale))
     ]
-    return sorted(found, key=_size)
+    return sorted(candidates, key=_complexity)
 
 
-def _plain(wish: tuple[bool | str, bool | str, bool | str]) -> tuple[bool, bool, bool]:
-    appeal, rescale, curvature = wish
+def _plain(settings: tuple[bool | str, bool | str, bool | str]) -> tuple[bool, bool, bool]:
+    appeal, rescale, curvature = settings
     # Learned coordinates leave no other option to select.
     return (appeal == "auto" or appeal is True, rescale is True, curvature is True)
 
 
-def _size(learned: FitOptions) -> tuple[bool, bool, bool]:
+def _complexity(learned: FitOptions) -> tuple[bool, bool, bool]:
     return learned.appeal, learned.curvature, learned.rescale
 
 
@@ -75,7 +78,7 @@ class CrossValidation:
     scores
         (options, people) mean log-likelihood of each person's held-out choices.
     right
-        (options, people) share of each person's held-out choices whose likelier outcome came true; NaN for ratings.
+        (options, people) share of each person's held-out choices that were predicted correctly; NaN for ratings.
     people
         (people,) rows of the people with held-out choices.
     """
@@ -120,13 +123,13 @@ def choose(
     *,
     rng: int = 0,
     folds: int = FOLDS,
-    tolerance: float = fitting.TOLERANCE,
-    progress: Callable[[fitting.LearningStep], None] | None = None,
+    tolerance: float = TOLERANCE,
+    progress: Callable[[LearningStep], None] | None = None,
 ) -> CrossValidation:
     """Score fit options by cross-validation over people.
 
     Each fold fits a population to the people outside the fold. For each person in the fold the model observes half of
-    the choices, at most ten, and predicts the remaining ones.
+    the choices, at most ten, and predicts the others.
     """
     count = len(choices.people)
     folds = min(folds, count)
@@ -136,7 +139,7 @@ def choose(
         tested = np.bincount(choices.ratings.person, minlength=count) > 1
     if not tested.any():
         raise InvalidChoices(
-            "nobody made two choices, so cross-validation is impossible: replace 'auto' by a fixed option"
+            "nobody made two choices, so cross-validation is impossible: replace 'auto' with a fixed option"
         )
     scores, right = np.full((2, len(tried), count), np.nan)
     for number in range(folds):
@@ -146,7 +149,7 @@ def choose(
             if progress is not None:
                 text = f"fold {number + 1} of {folds}, {learned}: {np.nanmean(scores[row, people]):.4f}"
                 done = (number * len(tried) + row + 1) / (folds * len(tried))
-                progress(fitting.LearningStep("cross-validation", done, text))
+                progress(LearningStep("cross-validation", done, text))
     return CrossValidation(tuple(tried), scores[:, tested], right[:, tested], np.flatnonzero(tested))
 
 
@@ -160,7 +163,7 @@ def _division(choices: Choices, folds: int, rng: int) -> tuple[IntArray, BoolArr
 def _seen(choices: Choices, rng: np.random.Generator) -> BoolArray:
     out = np.zeros(len(choices), dtype=np.bool_)
     for first, last in pairwise(choices.starts.tolist()):
-        chosen = rng.permutation(last - first)[: min(SEEN, (last - first) // 2)]
+        chosen = rng.permutation(last - first)[: min(MAX_SEEN, (last - first) // 2)]
         out[first + chosen] = True
     return out
 
@@ -173,7 +176,7 @@ def _score(
     seen: BoolArray,
     tolerance: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the (people,) mean log-likelihoods and shares predicted of the held-out choices.
+    """Return (people,) mean log-likelihoods of the held-out choices, and shares predicted correctly.
 
     Uninformative fits predict 1/2.
     """
@@ -196,14 +199,14 @@ def _score(
 def predicted(
     shown: Choices, hidden: Choices, base: FloatArray, factors: FloatArray, covariance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return, for each person, the mean log-likelihood of the hidden choices given the shown ones, and the share right.
+    """Return (people,) mean log-likelihoods of hidden choices given the shown ones, and shares predicted correctly.
 
-    Utilities are base + V z with z ~ N(0, covariance). Both are 0 for people without hidden choices.
+    Utilities are base + V z with z ~ N(0, covariance). Both results are 0 for people without hidden choices.
     """
-    # So few choices are nearly independent, so each has the weight 1.
+    # With so few shown, choices are nearly independent, so each has weight 1.
     data = Data.of(shown)
     data = replace(data, weight=np.ones(len(data.weight)))
-    mean, spread, _ = fitting.beliefs(data, base, factors, covariance)
+    mean, spread, _ = beliefs(data, base, factors, covariance)
     delta = factors[hidden.winner] - factors[hidden.loser]
     logit = base[hidden.winner] - base[hidden.loser] + np.einsum("md,md->m", delta, mean[hidden.person])
     variance = np.einsum("mi,mij,mj->m", delta, spread[hidden.person], delta)
@@ -211,7 +214,7 @@ def predicted(
     count = len(hidden.people)
     total = np.maximum(np.bincount(hidden.person, minlength=count), 1)
     hits = 0.5 * (np.sign(logit) + 1.0)
-    return tuple(np.bincount(hidden.person, each, minlength=count) / total for each in (value, hits))  # type: ignore[return-value]
+    return tuple(np.bincount(hidden.person, part, minlength=count) / total for part in (value, hits))  # type: ignore[return-value]
 
 
 def _score_ratings(
@@ -219,29 +222,29 @@ def _score_ratings(
 ) -> FloatArray:
     """Return the (people,) mean log-likelihoods of held-out ratings, given half of a person's ratings, at most ten.
 
-    Pairs of ratings would not do: shown and hidden pairs share the noise of a rating, which rewards models that take
-    noise for taste.
+    Pairs of ratings would mislead: shown and hidden pairs share the noise of a rating, which rewards models that
+    mistake noise for taste.
     """
     data = data_of(choices)
     assert isinstance(data, RatingData)
     own = data.only(np.isin(data.person, people))
     inside = data.only(np.isin(data.person, others))
     start = start_of(inside, learned, items)
-    state = fitting.fit(inside, start, people=np.isin(np.arange(data.people), others).astype(np.float64))
-    # Ratings are in no particular order of the items, but people may have rated them in one.
+    state = fit(inside, start, people=np.isin(np.arange(data.people), others).astype(np.float64))
+    # Shuffle each person's ratings, because people may have rated items in a systematic order.
     order = np.argsort(np.random.default_rng(0).random(len(own.item)) + own.person)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     count = np.diff(own.starts)[own.person]
-    shown = place - own.starts[own.person] < np.minimum(SEEN, count // 2)
-    model, found = fitting.rating_beliefs(own.only(shown), start, state)
+    shown = place - own.starts[own.person] < np.minimum(MAX_SEEN, count // 2)
+    model, posteriors = rating_beliefs(own.only(shown), start, state)
     hidden = own.only(~shown)
-    total = np.bincount(hidden.person, hidden.predicted(model, found), minlength=len(choices.people))
+    total = np.bincount(hidden.person, hidden.predicted(model, posteriors), minlength=len(choices.people))
     return np.asarray((total / np.maximum(np.diff(hidden.starts), 1))[people])
 
 
 def log_predicted(mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return log E f(z) for Gaussian logits z with these means and deviations."""
+    """Return log E f(z) for Gaussian logits z with these means and standard deviations."""
     shares, variances = MIXTURE
     chance = ndtr(mean[:, None] / np.sqrt(variances + deviation[:, None] ** 2)) @ shares
     return np.asarray(np.log(np.maximum(chance, 1e-12)))

@@ -1,8 +1,8 @@
 """Distribution of the people's shifts on the scale of ratings.
 
 The utility appeal_i - k|w - x_i|² of an item contains the term -k|w|², which is the same for all items of a person.
-Differences of utilities do not depend on it, but ratings do, and people also use a scale in their own way. The shift s
-of a person is therefore N(α + β·z + z'Qz/2, τ²) given their tastes z.
+Differences of utilities do not depend on it, but ratings do, and people also use a scale in their own way. A person's
+shift s therefore has the distribution N(α + β·z + z'Qz/2, τ²) given their tastes z.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ from pairseek.numerics.parallel import for_ranges
 from pairseek.people.population.data import Posteriors
 from pairseek.people.population.rating_kernels import add_shifts
 from pairseek.people.population.rating_points import Points
-from pairseek.posteriors.gaussian import standard_points
+from pairseek.posteriors.gaussian_samples import standard_points
 
+# People per unit of work of a thread.
 _CHUNK = 256
-# Points for each person, and the factor by which the covariance of a proposal is wider than that of the points.
-_COUNT, _WIDE = 128, 1.3
+# Points for each person, and the factor by which a proposal's covariance exceeds that of the points.
+_POINTS, _WIDENING = 128, 1.3
 
-# Prior of the variance: so many people of this variance. Least variance, and prior precision of the coefficients.
-_PEOPLE, _VARIANCE, _LEAST, _TIGHT = 1.0, 1.0, 0.02, 1.0
+# The prior of the variance counts as this many people with this variance.
+_PSEUDO_PEOPLE, _PRIOR_VARIANCE = 1.0, 1.0
+_MIN_VARIANCE = 0.02
+# Prior precision of the coefficients.
+_PRIOR_PRECISION = 1.0
 # Largest change of a coefficient in a Newton step.
-_LONGEST = 0.5
+_MAX_STEP = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,41 +43,41 @@ class Shift:
 
     @classmethod
     def none(cls, d: int) -> Shift:
-        """Return shifts that do not depend on the tastes."""
-        return cls(0.0, np.zeros(d), np.zeros((d, d)), _VARIANCE)
+        """Return the distribution of shifts that do not depend on the tastes."""
+        return cls(0.0, np.zeros(d), np.zeros((d, d)), _PRIOR_VARIANCE)
 
     @classmethod
-    def of(cls, found: Posteriors, counts: FloatArray) -> Shift:
+    def of(cls, posteriors: Posteriors, counts: FloatArray) -> Shift:
         """Regress the shifts on the tastes, given posteriors of both and the weights of the people.
 
-        A Gaussian posterior is replaced by 2d points at equal distances from its mean, which have its moments.
+        A Gaussian posterior is replaced by 2(d + 1) points around its mean, which have its moments.
         """
-        people, size = found.mean.shape
+        people, size = posteriors.mean.shape
         d = size - 1
         first, second = np.triu_indices(d)
         features = 1 + d + len(first)
         pieces = -(-people // _CHUNK)
         normal, right, total = np.zeros((pieces, features, features)), np.zeros((pieces, features)), np.zeros(pieces)
-        points = found.points
+        points = posteriors.points
         if points is None:
-            arms = np.sqrt(size) * np.linalg.cholesky(found.covariance).transpose(0, 2, 1)
-            place = found.mean[:, None] + np.concatenate([arms, -arms], axis=1)
+            arms = np.sqrt(size) * np.linalg.cholesky(posteriors.covariance).transpose(0, 2, 1)
+            place = posteriors.mean[:, None] + np.concatenate([arms, -arms], axis=1)
             points = Points(np.ascontiguousarray(place), np.full((people, 2 * size), 0.5 / size))
         for_ranges(add_shifts, people, _CHUNK, _CHUNK, points.place, points.weight, counts, normal, right, total)
         matrix, pull = normal.sum(axis=0), right.sum(axis=0)
-        tight = np.append(1e-9, np.full(features - 1, _TIGHT))
+        tight = np.append(1e-9, np.full(features - 1, _PRIOR_PRECISION))
         solved = np.linalg.solve(matrix + np.diag(tight), pull)
         rest = total.sum() - 2.0 * solved @ pull + solved @ matrix @ solved
-        variance = (rest + _PEOPLE * _VARIANCE) / (counts.sum() + _PEOPLE)
+        variance = (rest + _PSEUDO_PEOPLE * _PRIOR_VARIANCE) / (counts.sum() + _PSEUDO_PEOPLE)
         square = np.zeros((d, d))
         square[first, second] = solved[1 + d :]
-        return cls(float(solved[0]), solved[1 : 1 + d], square + square.T, max(float(variance), _LEAST))
+        return cls(float(solved[0]), solved[1 : 1 + d], square + square.T, max(float(variance), _MIN_VARIANCE))
 
     def improved(self, points: Points, slope: FloatArray, curve: FloatArray, counts: FloatArray) -> Shift:
         """Take a Newton step of the expected log-likelihood, given z and ε = (s - α - β·z - z'Qz/2)/τ at points.
 
-        Unlike a regression of the shifts, it is not slow where τ is small. `slope` and `curve` are the (people, points)
-        first and negative second derivatives of the log-likelihood by the shift.
+        Unlike a regression of the shifts, it does not become slow as τ becomes small. `slope` and `curve` are the
+        (people, points) first and negative second derivatives of the log-likelihood by the shift.
         """
         d, deviation = len(self.linear), float(np.sqrt(self.variance))
         first, second = np.triu_indices(d)
@@ -83,13 +87,13 @@ class Shift:
         weight = points.weight * counts[:, None]
         half = np.where(first == second, 0.5, 1.0)
         now = np.concatenate([[0.0], self.linear, half * self.square[first, second]])
-        tight = np.append(1e-9, np.full(len(now) - 1, _TIGHT))
+        tight = np.append(1e-9, np.full(len(now) - 1, _PRIOR_PRECISION))
         # The prior of the variance is an inverse Gamma distribution.
-        pull = np.append(-tight * now, _PEOPLE * (_VARIANCE / deviation**3 - 1.0 / deviation))
-        bend = np.append(tight, _PEOPLE * max(3.0 * _VARIANCE / deviation**4 - deviation**-2, 0.0))
+        pull = np.append(-tight * now, _PSEUDO_PEOPLE * (_PRIOR_VARIANCE / deviation**3 - 1.0 / deviation))
+        bend = np.append(tight, _PSEUDO_PEOPLE * max(3.0 * _PRIOR_VARIANCE / deviation**4 - deviation**-2, 0.0))
         matrix = features.T @ ((weight * curve).reshape(-1, 1) * features) + np.diag(bend)
         step = np.linalg.solve(matrix, features.T @ (weight * slope).ravel() + pull)
-        step *= min(1.0, _LONGEST / float(np.abs(step).max()))
+        step *= min(1.0, _MAX_STEP / float(np.abs(step).max()))
         square = np.zeros((d, d))
         square[first, second] = step[1 + d : -1]
         deviation = float(np.clip(deviation + step[-1], 0.5 * deviation, 2.0 * deviation))
@@ -97,11 +101,11 @@ class Shift:
             self.constant + float(step[0]),
             self.linear + step[1 : 1 + d],
             self.square + square + square.T,
-            max(deviation**2, _LEAST),
+            max(deviation**2, _MIN_VARIANCE),
         )
 
     def transformed(self, centre: FloatArray, matrix: FloatArray) -> Shift:
-        """Return the distribution of the shift in the coordinates matrix ((z, s) - centre).
+        """Transform (z, s) to matrix ((z, s) - centre).
 
         The matrix has the rows (M, 0) and (-l, 1).
         """
@@ -120,8 +124,8 @@ class Shift:
         """Draw (people, points, d + 1) points (z, s), and return them with log importance weights for the prior.
 
         The points are quasi-random in the coordinates z and ε = (s - α - β·z - z'Qz/2)/τ, in which the prior is
-        Gaussian. Their distribution is the prior or, if there are earlier points, a Gaussian with moments like theirs
-        that is somewhat wider. Where few points carry the weight, their moments are mixed with those of the prior.
+        Gaussian. They come from the prior or, if there are earlier points, from a Gaussian with the moments of those,
+        but somewhat wider. If few points carry the weight, their moments are mixed with those of the prior.
         """
         d = len(spread)
         deviation = np.sqrt(self.variance)
@@ -134,32 +138,32 @@ class Shift:
             place[:, :, d] = (place[:, :, d] - self.at(place[:, :, :d])) / deviation
             mean, covariance = Points(place, before.weight).moments()
             own = (before.effective / (before.effective + d + 1))[:, None, None]
-            covariance = _WIDE * (own * covariance + (1.0 - own) * prior)
-        standard, root = standard_points(_COUNT, d + 1), np.linalg.cholesky(covariance)
+            covariance = _WIDENING * (own * covariance + (1.0 - own) * prior)
+        standard, root = standard_points(_POINTS, d + 1), np.linalg.cholesky(covariance)
         place = mean[:, None] + standard @ root.transpose(0, 2, 1)
         log_weight = 0.5 * np.sum(standard**2, axis=1) - 0.5 * np.sum((place @ np.linalg.inv(prior)) * place, axis=2)
         log_weight += np.sum(np.log(np.einsum("pii->pi", root)), axis=1)[:, None]
         place[:, :, d] = self.at(place[:, :, :d]) + deviation * place[:, :, d]
-        return np.ascontiguousarray(place), log_weight - 0.5 * np.linalg.slogdet(prior)[1] - np.log(_COUNT)
+        return np.ascontiguousarray(place), log_weight - 0.5 * np.linalg.slogdet(prior)[1] - np.log(_POINTS)
 
-    def prior(self, precision: FloatArray, found: Posteriors) -> tuple[FloatArray, FloatArray]:
+    def prior(self, precision: FloatArray, posteriors: Posteriors) -> tuple[FloatArray, FloatArray]:
         """Return natural parameters of each person's Gaussian prior of (z, s), given the precision of z.
 
-        The factor exp(-r²/2τ²) with r = s - α - β·z - z'Qz/2 is replaced by the Gaussian that has the same expected
-        gradient, and the expected r'r'ᵀ as its precision, under the current posterior.
+        The factor exp(-r²/2τ²) with r = s - α - β·z - z'Qz/2 is replaced by a Gaussian that has, under the current
+        posterior, the same expected gradient, and the expected r'r'ᵀ over τ² as its precision.
         """
-        people, size = found.mean.shape
+        people, size = posteriors.mean.shape
         d = size - 1
-        z, sigma = found.mean[:, :d], found.covariance
+        z, sigma = posteriors.mean[:, :d], posteriors.covariance
         moved = z @ self.square
         slope = np.column_stack([-(self.linear + moved), np.ones(people)])
-        residual = found.mean[:, d] - self.constant - z @ self.linear - 0.5 * np.sum(moved * z, axis=1)
+        residual = posteriors.mean[:, d] - self.constant - z @ self.linear - 0.5 * np.sum(moved * z, axis=1)
         residual -= 0.5 * np.einsum("ij,pji->p", self.square, sigma[:, :d, :d])
         out = np.einsum("pi,pj->pij", slope, slope)
         out[:, :d, :d] += self.square @ sigma[:, :d, :d] @ self.square
         gradient = residual[:, None] * slope
         gradient[:, :d] -= np.einsum("ij,pjk,pk->pi", self.square, sigma[:, :d], slope)
-        linear = (np.einsum("pij,pj->pi", out, found.mean) - gradient) / self.variance
+        linear = (np.einsum("pij,pj->pi", out, posteriors.mean) - gradient) / self.variance
         out /= self.variance
         out[:, :d, :d] += precision
         return np.ascontiguousarray(out), np.ascontiguousarray(linear)

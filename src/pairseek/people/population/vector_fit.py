@@ -1,9 +1,9 @@
 """Maps from vectors of items to their coordinates and appeal, learned together with a population.
 
-The parameters of an item, its utility for the mean person and its factors, have a linear function of its vector as
-their prior mean, and deviations from it whose size the fit estimates. An item that nobody compared is where the
-function says. The function is a ridge regression on the principal axes of the vectors; its shrinkage is the one under
-which choices about items that were left out of a fit are likeliest.
+An item's parameters, its utility for the mean person and its factors, have a linear function of its vector as their
+prior mean; the fit estimates the size of deviations from it. Items that nobody compared are placed by the function. It
+is a ridge regression on the principal axes of the vectors, with the shrinkage under which choices about items left out
+of a fit are likeliest.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek.errors import InvalidChoices
 from pairseek.model.vectors import VectorMap, principal_map
 from pairseek.people.choices import Choices, Ratings
-from pairseek.people.population.fit import LearningStep, Smoother
+from pairseek.people.population.fit import LearningStep
+from pairseek.people.population.fit_state import Smoother
 from pairseek.people.population.model import FitOptions, FittedModel, fit_model
 from pairseek.people.population.selection import predicted
 
 SHRINKAGES = (0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
-"""Ridges that are tried: the variance of the deviations from the map over that of the map."""
-_MIDDLE = 1.0
+"""Candidate ridges: the variance of the deviations from the map over the variance of the map."""
+_DEFAULT_SHRINKAGE = 1.0
 _FOLDS = 3
-_MOST_AXES = 64
-# Choices about items that were left out, by which a shrinkage is judged.
-_MOST_CHOICES = 20_000
+_MAX_AXES = 64
+# Maximum number of choices about left-out items by which a shrinkage is judged.
+_MAX_CHOICES = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +48,12 @@ class VectorFeatures:
 
     @classmethod
     def of(cls, vectors: object, ids: Sequence[ItemId]) -> VectorFeatures:
-        """Return the features of vectors, at most 64 of them and no more than half as many as there are items."""
+        """Return the features of vectors: at most 64, and at most half the number of items."""
         widest = principal_map(vectors, dimension=1, ids=ids)
-        most = min(_MOST_AXES, widest.provenance["directions"], max(len(ids) // 2, 1))
-        found = principal_map(vectors, dimension=most, ids=ids)
-        scale = 1.0 / np.sqrt(found.axes.shape[1])
-        scaled = replace(found, axes=found.axes * scale)
+        most = min(_MAX_AXES, widest.provenance["directions"], max(len(ids) // 2, 1))
+        principal = principal_map(vectors, dimension=most, ids=ids)
+        scale = 1.0 / np.sqrt(principal.axes.shape[1])
+        scaled = replace(principal, axes=principal.axes * scale)
         return cls(scaled, scaled.place(vectors, ids))
 
     def smoother(self, compared: BoolArray, shrinkage: float) -> Smoother:
@@ -66,14 +67,14 @@ class VectorFeatures:
 
 @dataclass(frozen=True, eq=False)
 class VectorFit:
-    """A shrinkage with the held-out log-likelihoods of all that were tried."""
+    """The chosen shrinkage, and the held-out log-likelihood of each candidate."""
 
     shrinkage: float
     tried: tuple[tuple[float, float], ...]
 
 
 def without_items(choices: Choices, left_out: BoolArray) -> Choices:
-    """Return the choices that concern none of these items."""
+    """Return the choices that do not involve any of these items."""
     keep = ~(left_out[choices.winner] | left_out[choices.loser])
     tied = choices.tied[~left_out[choices.tied[:, 1:]].any(axis=1)] if len(choices.tied) else choices.tied
     ratings = choices.ratings
@@ -90,16 +91,18 @@ def choose_shrinkage(
     rng: int = 0,
     progress: Callable[[LearningStep], None] | None = None,
 ) -> VectorFit:
-    """Return the shrinkage under which choices about items that a fit left out are likeliest."""
+    """Return the shrinkage under which choices about items left out of a fit are likeliest."""
     n = len(choices.ids)
     compared = compared_items(choices)
     fold = np.random.default_rng(rng).permutation(n) % _FOLDS
     total = np.zeros(len(SHRINKAGES))
     for number in range(_FOLDS):
         left_out = fold == number
-        some = without_items(choices, left_out).usable()
+        kept = without_items(choices, left_out).usable()
         try:
-            model, _, _ = fit_model(some, None, learned, smoother=known.smoother(compared & ~left_out, _MIDDLE))
+            model, _, _ = fit_model(
+                kept, None, learned, smoother=known.smoother(compared & ~left_out, _DEFAULT_SHRINKAGE)
+            )
         except InvalidChoices:
             continue
         shown, hidden = _divided(choices, left_out, rng)
@@ -109,17 +112,17 @@ def choose_shrinkage(
             base = base_of(placed)
             total[row] += float(predicted(shown, hidden, base, factors, placed.covariance)[0].mean())
         if progress is not None:
-            text = f"items left out, part {number + 1} of {_FOLDS}: {total.max() / (number + 1):.4f}"
+            text = f"left-out items, fold {number + 1} of {_FOLDS}: {total.max() / (number + 1):.4f}"
             progress(LearningStep("cross-validation", (number + 1) / _FOLDS, text))
     tried = tuple(zip(SHRINKAGES, (total / _FOLDS).tolist(), strict=True))
-    return VectorFit(SHRINKAGES[int(np.argmax(total))] if total.any() else _MIDDLE, tried)
+    return VectorFit(SHRINKAGES[int(np.argmax(total))] if total.any() else _DEFAULT_SHRINKAGE, tried)
 
 
 def _divided(choices: Choices, left_out: BoolArray, rng: int) -> tuple[Choices, Choices]:
-    """Return choices between items of the fit, and some of those about items that it left out."""
+    """Return the choices between items of the fit, and a sample of the choices that involve left-out items."""
     about = left_out[choices.winner] | left_out[choices.loser]
     hidden = np.flatnonzero(about)
-    drawn: IntArray = np.random.default_rng(rng).permutation(hidden)[:_MOST_CHOICES]
+    drawn: IntArray = np.random.default_rng(rng).permutation(hidden)[:_MAX_CHOICES]
     asked = np.zeros(len(about), dtype=np.bool_)
     asked[drawn] = True
     return choices.rows(~about), choices.rows(asked)
@@ -141,12 +144,12 @@ def base_of(model: FittedModel) -> FloatArray:
 
 
 def linear_map(model: FittedModel, smoother: Smoother) -> FloatArray:
-    """Return the (1 + q, 1 + d) coefficients of utility over k and of the coordinates, by a constant and features."""
+    """Return (1 + q, 1 + d) coefficients of a constant and the features for utility over k and the coordinates."""
     return smoother.coefficients(np.column_stack([base_of(model) / model.k, model.coordinates]))
 
 
 def placed_model(model: FittedModel, smoother: Smoother, left_out: BoolArray) -> FittedModel:
-    """Return a model with some of the items where the map places them."""
+    """Return the model with the left-out items placed by the map."""
     places = smoother.design[left_out] @ linear_map(model, smoother)
     points, appeal = np.array(model.coordinates), np.array(model.appeal)
     points[left_out] = places[:, 1:]
@@ -155,7 +158,7 @@ def placed_model(model: FittedModel, smoother: Smoother, left_out: BoolArray) ->
 
 
 def appeal_of(places: FloatArray, k: float, mean: FloatArray) -> FloatArray:
-    """Return the (n,) appeals of items with (n, 1 + d) utilities over k and coordinates."""
+    """Return the (n,) appeals of items, given their (n, 1 + d) utilities over k and coordinates."""
     points = places[:, 1:]
     return np.asarray(k * (places[:, 0] + np.sum(points**2, axis=1) - 2.0 * points @ mean))
 

@@ -1,4 +1,4 @@
-"""Group ranking of items with its uncertainty, and segments of people with alike tastes."""
+"""Group rankings of items with their uncertainty, and segments of people with similar tastes."""
 
 from pairseek.people.ranking.ranking import RankedItem, Ranking, rank
 from pairseek.people.ranking.segments import Segment, Segmentation, find_segments

@@ -31,14 +31,14 @@ def fit_mixture(
     linear, precision, weight
         (people, q) vectors η, (people, q, q) matrices Λ, and (people,) weights.
     share, centre, within
-        (s,) shares, (s, q) centres and the (q, q) covariance, which are updated.
+        (s,) shares, (s, q) centres and the (q, q) covariance, updated in place.
     usual, pseudo
-        (q, q) covariance of the prior of `within`, and the numbers of people that the priors of `within` and of each
-        share count as.
+        (q, q) prior covariance of `within`, and how many people the priors of `within` and of each share count as.
     rounds, tolerance
-        Largest number of iterations, none to evaluate alone, and the improvement of the log-likelihood that ends them.
+        Maximum number of iterations (0 only evaluates), and the improvement of the log-likelihood below which they
+        stop.
     joint
-        (people, s) log-likelihoods of each person in each segment, with the log of its share, which are written.
+        Output: (people, s) log-likelihoods of each person in each segment, plus the log of its share.
     """
     people, q = linear.shape
     segments = len(share)
@@ -58,9 +58,9 @@ def fit_mixture(
             size = volume + np.linalg.slogdet(inner)[1]
             top = -1e300
             for s in range(segments):
-                seen = linear[p] + pull[s]
-                mean[p, s] = covariance[p] @ seen
-                value = np.sum(seen * mean[p, s]) - np.sum(pull[s] * centre[s]) - size
+                natural = linear[p] + pull[s]
+                mean[p, s] = covariance[p] @ natural
+                value = np.sum(natural * mean[p, s]) - np.sum(pull[s] * centre[s]) - size
                 joint[p, s] = math.log(share[s]) + 0.5 * value
                 top = max(top, joint[p, s])
             norm = 0.0

@@ -1,9 +1,9 @@
-"""Segments: groups of people with alike tastes, by a mixture of Gaussians over the people's points.
+"""Segments: groups of people with similar tastes, by a mixture of Gaussians over the people's points.
 
-The population model gives every person a Gaussian likelihood of their taste z, as their posterior divided by the prior.
-A mixture with one covariance within all segments is fitted to these likelihoods by EM, so a person with few answers
-says little about it. Cross-validation over people chooses the number of segments: each person's answers are predicted
-by the mixture that was fitted to others. One segment is the population model itself.
+The population model gives every person a Gaussian likelihood of their taste z, the posterior divided by the prior. EM
+fits a mixture with one covariance for all segments to these likelihoods, so a person with few answers has little
+influence. Cross-validation over people chooses the number of segments: a mixture fitted to the others predicts each
+person's answers. With one segment, this is the population model itself.
 """
 
 from __future__ import annotations
@@ -20,37 +20,39 @@ from pairseek.people.choices import Choices
 from pairseek.people.ranking.kernels import fit_mixture
 from pairseek.people.ranking.utilities import UtilityPosterior, mean_utilities
 
-MOST_SEGMENTS = 5
-# People for each segment, at least, so that a segment is no single person.
-_LEAST_PEOPLE = 8
-# Dimensions of the tastes in which segments are sought, those with the largest variance of utilities.
-_DIMENSIONS = 3
-_FOLDS, _STARTS, _BURN_IN, _ROUNDS = 8, 6, 12, 100
+MAX_SEGMENTS = 5
+# Minimum number of people per segment, so that a segment is more than one person.
+_MIN_PEOPLE = 8
+# Segments are sought in the dimensions of taste with the largest variance of utilities, at most this many.
+_MAX_DIMENSIONS = 3
+_FOLDS, _STARTS = 8, 6
+# EM iterations from each starting point, and further ones from the best.
+_BURN_IN, _MAX_ITERATIONS = 12, 100
 # EM stops when an iteration improves the log-likelihood by less than this, in nats per person.
 _TOLERANCE = 1e-4
-# The covariance within segments has an inverse-Wishart prior that counts as so many people, who vary by this share of
-# the variance of all people. The shares have a Dirichlet prior that counts as one person for each segment.
+# The covariance within segments has an inverse-Wishart prior that counts as `_PSEUDO_PEOPLE` people with the share
+# `_WITHIN` of the variance of all people. The shares have a Dirichlet prior that counts as one person per segment.
 _PSEUDO_PEOPLE, _PSEUDO_SHARE, _WITHIN = 4.0, 1.0, 0.5
 # Improvement of the score, in nats per person, below which fewer segments win even if it is significant: with many
-# people the Gaussian approximation of their likelihoods alone makes a difference of about 0.01.
+# people, the Gaussian approximation of their likelihoods already makes a difference of about 0.01.
 _MIN_GAIN = 0.02
-# Numbers of segments in a row that do not improve the score, after which no larger one is tried.
-_WORSE = 2
+# The search for the number of segments ends after this many numbers in a row without improvement.
+_PATIENCE = 2
 _FAVOURITES = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """People with alike tastes.
+    """A group of people with similar tastes.
 
     Attributes
     ----------
     share
         Share of all people.
     favourites
-        Ids of the items with the largest mean utility in the segment, best first.
+        Ids of the items with the highest mean utility in the segment, best first.
     distinctive
-        Ids of the items that the segment likes more than the others do, by the difference of the mean utilities.
+        Ids of the items that the segment likes more than other people do, by the difference of mean utilities.
     utility
         (n,) mean utilities of the items in the segment, in logits, centred over the items.
     """
@@ -63,16 +65,16 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Segmentation:
-    """Segments of a group of people, the largest first.
+    """Segments of a group of people, largest first.
 
     Attributes
     ----------
     segments
-        The segments; a single one if people cannot be divided.
+        The segments; only one if the answers do not support a division.
     people
         Names of the people.
     membership
-        (people, segments) probabilities that a person belongs to a segment.
+        (people, segments) probabilities that each person belongs to each segment.
     scores
         Mean held-out log-likelihood of a person's answers with 1, 2, ... segments, minus that with one segment.
     errors
@@ -89,7 +91,7 @@ class Segmentation:
         return len(self.segments)
 
     def __repr__(self) -> str:
-        shares = ", ".join(f"{one.share:.0%}" for one in self.segments)
+        shares = ", ".join(f"{segment.share:.0%}" for segment in self.segments)
         return f"Segmentation({len(self)} of {len(self.people)} people: {shares})"
 
     def of(self, person: str) -> int:
@@ -126,7 +128,7 @@ class _Mixture:
     within: FloatArray
 
     def joint(self, data: _Likelihoods) -> FloatArray:
-        """Return the (people, s) log-likelihoods in each segment, with the log of its share."""
+        """Return the (people, s) log-likelihoods in each segment, plus the log of its share."""
         return _run(data, self, rounds=0)[1]
 
     def scores(self, data: _Likelihoods) -> FloatArray:
@@ -142,17 +144,17 @@ def find_segments(
     choices: Choices,
     items: Items | None = None,
     *,
-    most: int = MOST_SEGMENTS,
+    most: int = MAX_SEGMENTS,
     rng: int | np.random.Generator = 0,
 ) -> Segmentation:
-    """Divide people into segments with alike tastes.
+    """Divide people into segments with similar tastes.
 
     Parameters
     ----------
     choices, items
-        The arguments of `pairseek.rank`.
+        As for `pairseek.rank`.
     most
-        Largest number of segments that is tried.
+        Maximum number of segments.
     rng
         A seed or a generator for the folds and the starting points.
     """
@@ -160,63 +162,63 @@ def find_segments(
 
 
 def segmented(
-    found: UtilityPosterior, *, most: int = MOST_SEGMENTS, rng: int | np.random.Generator = 0
+    posterior: UtilityPosterior, *, most: int = MAX_SEGMENTS, rng: int | np.random.Generator = 0
 ) -> Segmentation:
-    """Return the segments of a fitted population model."""
+    """Find the segments of a fitted population model."""
     generator = np.random.default_rng(seed_of(rng))
-    axes, data = _likelihoods(found)
+    axes, data = _likelihoods(posterior)
     people = len(data.weight)
-    most = max(1, min(most, people // _LEAST_PEOPLE))
+    most = max(1, min(most, people // _MIN_PEOPLE))
     folds = generator.permutation(people) % _FOLDS
-    scores = _compared(data, most, folds, generator)
+    scores = _scores_by_count(data, most, folds, generator)
     gain = scores - scores[0]
     mean = gain.mean(axis=1)
     errors = gain.std(axis=1, ddof=1) / np.sqrt(people) if people > 1 else np.zeros(len(scores))
-    mixture = _fit(data, _chosen(scores), generator)
+    mixture = _fit(data, _best_count(scores), generator)
     order = np.argsort(-mixture.share, kind="stable")
     mixture = _Mixture(mixture.share[order], mixture.centre[order], mixture.within)
     membership = mixture.membership(data)
     return Segmentation(
-        _described(found, axes, mixture),
-        found.choices.people,
+        _described(posterior, axes, mixture),
+        posterior.choices.people,
         membership,
         tuple(mean.tolist()),
         tuple(errors.tolist()),
     )
 
 
-def _likelihoods(found: UtilityPosterior) -> tuple[FloatArray, _Likelihoods]:
+def _likelihoods(posterior: UtilityPosterior) -> tuple[FloatArray, _Likelihoods]:
     """Return the (d, q) axes of the tastes with the largest variance of utilities, and the likelihoods along them.
 
     z = axes @ y + rest, where y has the covariance I in the population and is independent of the rest.
     """
-    root = np.linalg.cholesky(found.spread)
-    varying = (found.factors - found.factors.mean(axis=0)) @ root
+    root = np.linalg.cholesky(posterior.spread)
+    varying = (posterior.factors - posterior.factors.mean(axis=0)) @ root
     turn = np.linalg.svd(varying, full_matrices=False)[2].T
     axes = root @ turn
     back = np.linalg.inv(axes)
-    q = min(_DIMENSIONS, len(turn))
-    mean = (found.mean @ back.T)[:, :q]
-    covariance = (back @ found.covariance @ back.T)[:, :q, :q]
+    q = min(_MAX_DIMENSIONS, len(turn))
+    mean = (posterior.mean @ back.T)[:, :q]
+    covariance = (back @ posterior.covariance @ back.T)[:, :q, :q]
     precision = np.linalg.inv(covariance)
     linear = np.einsum("pij,pj->pi", precision, mean)
-    # The people's posteriors hold the prior N(0, I) of y. Rounding must not make a likelihood improper.
+    # The people's posteriors contain the prior N(0, I) of y. Rounding must not make a likelihood improper.
     values, vectors = np.linalg.eigh(precision - np.eye(q))
     precision = np.einsum("pij,pj,pkj->pik", vectors, np.maximum(values, 0.0), vectors)
-    return axes[:, :q], _Likelihoods(linear, np.ascontiguousarray(precision), np.ascontiguousarray(found.trust))
+    return axes[:, :q], _Likelihoods(linear, np.ascontiguousarray(precision), np.ascontiguousarray(posterior.trust))
 
 
-def _compared(data: _Likelihoods, most: int, folds: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Return the (tried, people) held-out scores of 1, 2, ... segments, until two more do not improve them.
+def _scores_by_count(data: _Likelihoods, most: int, folds: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Return the (counts, people) held-out scores of 1, 2, ... segments, until two more do not improve them.
 
-    One segment has the better of two priors of its covariance, the second being that within several segments: people
-    who vary less than the population model says are not divided for that alone.
+    One segment takes the better of two priors of its covariance, the second being the prior of several segments.
+    Otherwise people could be divided just because they vary less than the population model says.
     """
-    alone = [_held_out(data, 1, folds, rng, usual) for usual in (1.0, _WITHIN)]
-    scores = [max(alone, key=lambda one: float(one.mean()))]
+    undivided = [_held_out(data, 1, folds, rng, usual) for usual in (1.0, _WITHIN)]
+    scores = [max(undivided, key=lambda score: float(score.mean()))]
     while len(scores) < most:
         scores.append(_held_out(data, len(scores) + 1, folds, rng))
-        if len(scores) - int(np.argmax([one.mean() for one in scores])) > _WORSE:
+        if len(scores) - int(np.argmax([score.mean() for score in scores])) > _PATIENCE:
             break
     return np.stack(scores)
 
@@ -224,7 +226,7 @@ def _compared(data: _Likelihoods, most: int, folds: IntArray, rng: np.random.Gen
 def _held_out(
     data: _Likelihoods, count: int, folds: IntArray, rng: np.random.Generator, usual: float = _WITHIN
 ) -> FloatArray:
-    """Return the (people,) weighted log-likelihoods under mixtures that were fitted to the people of other folds."""
+    """Return the (people,) weighted log-likelihoods under mixtures fitted to the other folds."""
     out = np.empty(len(folds))
     for fold in np.unique(folds):
         held = np.flatnonzero(folds == fold)
@@ -233,8 +235,8 @@ def _held_out(
     return out
 
 
-def _chosen(scores: FloatArray) -> int:
-    """Return the smallest number of segments whose score is within one standard error, or a trifle, of the best."""
+def _best_count(scores: FloatArray) -> int:
+    """Return the smallest number of segments within one standard error, or a negligible difference, of the best."""
     top = int(scores.mean(axis=1).argmax())
     lag = scores[top] - scores
     error = lag.std(axis=1, ddof=1) / np.sqrt(scores.shape[1]) if scores.shape[1] > 1 else np.zeros(len(lag))
@@ -242,48 +244,48 @@ def _chosen(scores: FloatArray) -> int:
 
 
 def _fit(data: _Likelihoods, count: int, rng: np.random.Generator, usual: float | None = None) -> _Mixture:
-    """Return the mixture of the largest likelihood from several starting points.
+    """Return the mixture of highest likelihood from several starting points.
 
-    `usual` is the variance that the prior expects within a segment; by default that of all people for one segment.
+    `usual` is the prior variance within a segment. By default, one segment has the variance of all people.
     """
     if usual is None:
         usual = 1.0 if count == 1 else _WITHIN
     if count == 1:
-        return _run(data, _first(data, 1, rng), rounds=_ROUNDS, usual=usual)[0]
-    begun = [_run(data, _first(data, count, rng), rounds=_BURN_IN, usual=usual) for _ in range(_STARTS)]
-    best = max(begun, key=lambda one: float(data.weight @ logsumexp(one[1], axis=1)))
-    return _run(data, best[0], rounds=_ROUNDS, usual=usual)[0]
+        return _run(data, _initial(data, 1, rng), rounds=_MAX_ITERATIONS, usual=usual)[0]
+    runs = [_run(data, _initial(data, count, rng), rounds=_BURN_IN, usual=usual) for _ in range(_STARTS)]
+    best = max(runs, key=lambda run: float(data.weight @ logsumexp(run[1], axis=1)))
+    return _run(data, best[0], rounds=_MAX_ITERATIONS, usual=usual)[0]
 
 
-def _first(data: _Likelihoods, count: int, rng: np.random.Generator) -> _Mixture:
-    """Return starting values: the tastes of people who are drawn far from each other (k-means++)."""
+def _initial(data: _Likelihoods, count: int, rng: np.random.Generator) -> _Mixture:
+    """Return starting values, centred on the tastes of people drawn far from each other (k-means++)."""
     q = data.linear.shape[1]
     place = np.linalg.solve(data.precision + np.eye(q), data.linear[:, :, None])[:, :, 0]
     if count == 1:
         return _Mixture(np.ones(1), np.zeros((1, q)), np.eye(q))
     centres = [place[rng.choice(len(place), p=data.weight / data.weight.sum())]]
     for _ in range(count - 1):
-        far = data.weight * np.min([np.sum((place - one) ** 2, axis=1) for one in centres], axis=0)
+        far = data.weight * np.min([np.sum((place - centre) ** 2, axis=1) for centre in centres], axis=0)
         chance = far / far.sum() if far.sum() > 0 else None
         centres.append(place[rng.choice(len(place), p=chance)])
     return _Mixture(np.full(count, 1.0 / count), np.array(centres), _WITHIN * np.eye(q))
 
 
 def _run(data: _Likelihoods, mixture: _Mixture, *, rounds: int, usual: float = 1.0) -> tuple[_Mixture, FloatArray]:
-    """Return the mixture after at most this many iterations of EM, and the log-likelihoods of people and segments."""
+    """Run at most `rounds` EM iterations, and return the mixture and the (people, s) joint log-likelihoods."""
     q = data.linear.shape[1]
-    found = _Mixture(mixture.share.copy(), mixture.centre.copy(), mixture.within.copy())
-    joint = np.empty((len(data.weight), len(found.share)))
+    fitted = _Mixture(mixture.share.copy(), mixture.centre.copy(), mixture.within.copy())
+    joint = np.empty((len(data.weight), len(fitted.share)))
     pseudo = np.array([_PSEUDO_PEOPLE, _PSEUDO_SHARE])
     tolerance = _TOLERANCE * float(data.weight.sum())
-    parts = (found.share, found.centre, found.within)
+    parts = (fitted.share, fitted.centre, fitted.within)
     fit_mixture(data.linear, data.precision, data.weight, *parts, usual * np.eye(q), pseudo, rounds, tolerance, joint)
-    return found, joint
+    return fitted, joint
 
 
-def _described(found: UtilityPosterior, axes: FloatArray, mixture: _Mixture) -> tuple[Segment, ...]:
+def _described(posterior: UtilityPosterior, axes: FloatArray, mixture: _Mixture) -> tuple[Segment, ...]:
     """Return the segments with the items that they like."""
-    utility = found.base + mixture.centre @ (found.factors @ axes).T
+    utility = posterior.base + mixture.centre @ (posterior.factors @ axes).T
     utility = utility - utility.mean(axis=1, keepdims=True)
     segments = []
     for row, share in enumerate(mixture.share.tolist()):
@@ -291,7 +293,7 @@ def _described(found: UtilityPosterior, axes: FloatArray, mixture: _Mixture) -> 
         others = np.delete(utility, row, axis=0)
         more = utility[row] - (rest @ others / rest.sum() if len(rest) else utility[row])
         favourites, distinctive = (np.argsort(-values, kind="stable")[:_FAVOURITES] for values in (utility[row], more))
-        ids = found.choices.ids
+        ids = posterior.choices.ids
         segments.append(
             Segment(
                 share,

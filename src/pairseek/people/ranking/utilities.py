@@ -1,11 +1,10 @@
-"""Posterior of the items' mean utilities over a population, with the people's own tastes integrated out.
+"""Posterior of the items' mean utilities over a population, with individual tastes integrated out.
 
 In the population model of `pairseek.people.population.fit`, a person's utilities are base_i + V_i·z, where z ~ N(0, S)
 differs between people, so base holds the mean utilities. They are linear in coefficients c, base = B c, whose posterior
 is approximated by a Gaussian around the estimate: each choice counts as an observation of its logit with the expected
-curvature of its likelihood, and z is eliminated person by person. The number of people is small next to what their
-covariance S has to tell, so the Gaussian is widened to a t distribution with one degree of freedom for each person but
-one.
+curvature of its likelihood, and z is eliminated person by person. Few people leave their covariance S uncertain, so the
+Gaussian is widened to a t distribution with one degree of freedom less than there are people.
 """
 
 from __future__ import annotations
@@ -21,23 +20,24 @@ from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.people.choices import Choices
 from pairseek.people.population.data import Data
-from pairseek.people.population.fit import FitState, Start, fit
+from pairseek.people.population.fit import fit
+from pairseek.people.population.fit_state import FitState, Start
 from pairseek.people.population.model import FitOptions, start_of
-from pairseek.people.population.predictive import MOST_ITEMS, expected_slope, spread_scale
+from pairseek.people.population.predictive import MAX_TREND_ITEMS, expected_slope, spread_scale
 
-# A ranking of a group begins with this many people.
-LEAST_PEOPLE = 3
-# Dimensions of people's tastes that are learned where the items have no coordinates.
-_DIMENSIONS = 2
-# EM iterations. The mean utilities converge well before the covariance of people does.
-_ROUNDS = 100
-# Largest number of compared items without coordinates: their covariance is one matrix.
-_MOST_COMPARED = 4000
+# Minimum number of people for a group ranking.
+MIN_PEOPLE = 3
+# Maximum number of dimensions of taste learned for items without coordinates.
+_MAX_DIMENSIONS = 2
+# EM iterations: enough for the mean utilities, which converge well before the covariance of people.
+_MAX_ITERATIONS = 100
+# Maximum number of compared items without coordinates, whose covariance is one matrix.
+_MAX_COMPARED = 4000
 
 
 @dataclass(frozen=True, eq=False)
 class UtilityPosterior:
-    """Fit of a population model and the posterior of the items' mean utilities.
+    """Fit of a population model, and the posterior of the items' mean utilities.
 
     Attributes
     ----------
@@ -76,29 +76,31 @@ class UtilityPosterior:
 
 
 def group_choices(choices: Choices, items: Items | None) -> Choices:
-    """Return the choices of the people with usable pairs; raise `InvalidChoices` if they make no ranking of a group."""
+    """Return the choices of the people with usable pairs; raise `InvalidChoices` if a group ranking is impossible."""
     if not isinstance(choices, Choices):
         raise InvalidParameter(
-            f"choices is {choices!r}: give Choices, as from Choices.read('choices.csv') or Choices.from_pairs(rows)"
+            f"choices is {choices!r}: give Choices, as from Choices.read('choices.csv') or Choices.from_pairs(rows)",
+            field="choices",
         )
     if items is not None:
         if not isinstance(items, Items):
-            raise InvalidParameter(f"items is a {type(items).__name__}: give Items, or leave items out")
+            raise InvalidParameter(f"items is a {type(items).__name__}: give Items, or leave items out", field="items")
         choices = choices.of_items(items.ids)
-    # Ratings count by the pairs that they imply.
+    # Ratings count as the pairs that they imply.
     usable = replace(choices, ratings=None).usable()
     if not len(usable):
         ties = usable.ties or choices.ties
-        why = f"all {plural(ties, 'answer')} are ties" if ties else "nobody compared two items"
+        reason = f"all {plural(ties, 'answer')} are ties" if ties else "nobody compared two items"
         raise InvalidChoices(
-            f"there is nothing to rank: {why}; collect answers that prefer one item to another",
+            f"there is nothing to rank: {reason}; collect answers that prefer one item to another",
             reason="ties" if ties else "no_pair",
             count=ties,
         )
-    if len(usable.people) < LEAST_PEOPLE:
+    if len(usable.people) < MIN_PEOPLE:
         count = "1 person" if len(usable.people) == 1 else f"{len(usable.people)} people"
         raise InvalidChoices(
-            f"only {count} gave answers that count: a ranking of a group needs at least {LEAST_PEOPLE} people",
+            f"only {count} gave usable answers, and a group ranking needs at least {MIN_PEOPLE} people: collect more "
+            f"answers",
             reason="few_people",
             count=len(usable.people),
         )
@@ -106,41 +108,42 @@ def group_choices(choices: Choices, items: Items | None) -> Choices:
 
 
 def mean_utilities(choices: Choices, items: Items | None = None) -> UtilityPosterior:
-    """Fit the population model to choices and return the posterior of the mean utilities.
+    """Fit the population model to choices, and return the posterior of the mean utilities.
 
-    Items without coordinates, or None, have two dimensions of taste learned from the choices. More than 1500 items with
-    coordinates have no appeal of their own: the coordinates alone tell them apart.
+    Without coordinates, up to two dimensions of taste are learned from the choices. More than 1500 items with
+    coordinates get no individual appeal: they differ only by their coordinates.
     """
     usable = group_choices(choices, items)
     if items is not None and items.d:
-        learned = FitOptions(appeal=items.n <= MOST_ITEMS)
+        learned = FitOptions(appeal=items.n <= MAX_TREND_ITEMS)
         return _fitted(usable, usable, items, learned, np.arange(items.n))
-    # Nothing is known of an item that nobody compared: it keeps the prior of all items.
+    # Nothing is known about an item that nobody compared: it keeps the prior of all items.
     compared = np.unique(np.concatenate([usable.winner, usable.loser, usable.outcomes[:, 1:].ravel()]))
-    if len(compared) > _MOST_COMPARED:
+    if len(compared) > _MAX_COMPARED:
         raise InvalidChoices(
-            f"the choices compare {len(compared)} items without coordinates, and a ranking takes at most "
-            f"{_MOST_COMPARED}: give items with coordinates",
+            f"the choices compare {len(compared)} items without coordinates, but a ranking takes at most "
+            f"{_MAX_COMPARED}: give items with coordinates",
             reason="many_items",
             count=len(compared),
         )
-    seen = usable.of_items([usable.ids[row] for row in compared])
-    learned = FitOptions(dimension=min(_DIMENSIONS, len(compared) - 1))
-    return _fitted(usable, seen, None, learned, compared)
+    known = usable.of_items([usable.ids[row] for row in compared])
+    learned = FitOptions(dimension=min(_MAX_DIMENSIONS, len(compared) - 1))
+    return _fitted(usable, known, None, learned, compared)
 
 
 def _fitted(
-    usable: Choices, seen: Choices, items: Items | None, learned: FitOptions, rows: IntArray
+    usable: Choices, compared: Choices, items: Items | None, learned: FitOptions, rows: IntArray
 ) -> UtilityPosterior:
-    data = Data.of(seen)
+    """Fit the model to choices about the compared items, which are those of `rows`; add the other items."""
+    data = Data.of(compared)
     start = start_of(data, learned, items)
-    state = fit(data, start, rounds=_ROUNDS)
+    state = fit(data, start, rounds=_MAX_ITERATIONS)
     if items is not None:
-        # Few noisy people often look alike by chance.
+        # A few noisy people often look alike by chance.
         wider = spread_scale(data, start, state, state.trust)
         state = replace(state, spread=wider * state.spread)
     design = sparse.csr_array(np.eye(data.n) if start.basis is None else start.basis)
-    deviation = np.where(np.isnan(start.looseness), state.scale, start.looseness)
+    deviation = np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation)
     precision = marginal_information(data, start, state, design) + np.diag(deviation**-2.0)
     root, base, factors = np.asarray(np.linalg.cholesky(precision)), start.base(state.coefficients), state.factors
     n = len(usable.ids)
@@ -169,7 +172,7 @@ def _with_unseen(
     root: FloatArray,
     deviation: float,
 ) -> tuple[FloatArray, FloatArray, sparse.csr_array, FloatArray]:
-    """Add the items that nobody compared, whose utilities have the estimated distribution of all items."""
+    """Add the items that nobody compared, with the estimated distribution of all items' utilities."""
     unseen = np.setdiff1d(np.arange(n), rows)
     order = np.argsort(np.concatenate([rows, unseen]))
     base = np.concatenate([base, np.full(len(unseen), base.mean())])[order]
@@ -189,7 +192,7 @@ def _with_unseen(
 def marginal_information(data: Data, start: Start, state: FitState, design: sparse.csr_array) -> FloatArray:
     """Return the (b, b) information of the choices about the coefficients of `design`, with z integrated out.
 
-    With the rows x_r of the pairs in the design, δ_r their factors and w_r their expected curvatures, a person adds
+    For pairs with design rows x_r, factors δ_r and expected curvatures w_r, a person contributes
     Σ w xx' - (Σ w xδ')(S^-1 + Σ w δδ')^-1(Σ w δx'), weighted by the trust in the person.
     """
     who = np.repeat(np.arange(data.people), np.diff(data.starts))
@@ -203,10 +206,10 @@ def marginal_information(data: Data, start: Start, state: FitState, design: spar
     inner = np.tile(np.linalg.inv(state.spread), (data.people, 1, 1))
     np.add.at(inner, who, weight[:, None, None] * delta[:, :, None] * delta[:, None, :])
     inverse_root = np.linalg.cholesky(np.linalg.inv(inner))
-    known = weight[:, None] * np.einsum("ri,rij->rj", delta, inverse_root[who]) * np.sqrt(state.trust[who])[:, None]
+    projected = weight[:, None] * np.einsum("ri,rij->rj", delta, inverse_root[who]) * np.sqrt(state.trust[who])[:, None]
     columns = who[:, None] * d + np.arange(d)
     rows = np.repeat(np.arange(len(who)), d)
     shape = (len(who), data.people * d)
-    cross = pairs.T @ sparse.csr_array((known.ravel(), (rows, columns.ravel())), shape=shape)
+    cross = pairs.T @ sparse.csr_array((projected.ravel(), (rows, columns.ravel())), shape=shape)
     whole = pairs.T @ (pairs * (state.trust[who] * weight)[:, None])
     return np.asarray((whole - cross @ cross.T).toarray())

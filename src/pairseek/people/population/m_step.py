@@ -1,0 +1,222 @@
+"""M-step of a population fit: a Newton step in items and thresholds, then the moments of the people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pairseek.core.types import FloatArray
+from pairseek.people.population.data import MAX_STEP, Data, Derivatives, RatingData
+from pairseek.people.population.e_step import posteriors
+from pairseek.people.population.fit_state import FitState, Start, model_of
+from pairseek.people.population.shift import Shift
+
+# Prior standard deviation of utilities, between people and between items. A difference of this size makes a choice
+# nearly certain. The prior keeps the estimates finite if all choices are consistent (separable data).
+_UTILITY_DEVIATION = 4.0
+# Ratings: the estimated deviations pull well-known items towards 0 with this share of their precision. Half of the
+# reduction applies where an item has this many times as much information as the pull.
+_MIN_PULL, _HALF_PULL = 0.1, 4.0
+# Ratings: largest root mean square of the learned factors, over items and dimensions. Beyond it the quadrature of the
+# kernels is not accurate enough.
+_MAX_FACTOR = 2.5
+# Prior of the deviation of the appeals from a trend: it counts as this number of items with this deviation, in logits.
+_PSEUDO_ITEMS, _APPEAL = 5.0, 0.1
+# Prior of S: it counts as this multiple of d + 1 people, distributed as in the default model up to a scale of their
+# variance, which has a Gamma prior of mean 1 with this shape.
+_PSEUDO_PEOPLE, _SCALE_SHAPE = 2.0, 0.1
+
+
+def m_step(data: Data | RatingData, start: Start, state: FitState, counts: FloatArray) -> FitState:
+    """Run one M-step: a Newton step in items and thresholds, then the parameter expansion of z (PX-EM)."""
+    d = state.factors.shape[1]
+    q = 1 + d if start.free else 1
+    counts = np.ascontiguousarray(counts)
+    derivatives = data.derivatives(model_of(start, state), state.found, counts, q)
+    if start.basis is not None:
+        derivatives = in_basis(derivatives, start.basis)
+    away, tight = hyperprior(start, state, derivatives)
+    step, by_threshold, variance = _newton(derivatives, derivatives.slope - away * tight, tight)
+    values = state.coefficients[:, None]
+    values = step + (np.column_stack([values, state.factors]) if start.free else values)
+    estimated = np.isnan(start.prior_deviation)
+    scale = state.scale
+    if estimated.any():
+        usual = (1.0, 1.0) if start.basis is None else (_PSEUDO_ITEMS, _APPEAL)
+        away = values[:, :1] - start.coefficients[:, None]
+        scale = _deviation((away - start.centre(away))[estimated, 0], variance[estimated, 0], *usual)
+    thresholds = data.moved(state.thresholds, by_threshold)
+    factors = np.ascontiguousarray(values[:, 1:]) if start.free else state.factors
+    moved = replace(state, coefficients=values[:, 0], factors=factors, thresholds=thresholds, scale=scale)
+    if start.free and state.shift is not None:
+        # Separable ratings would let all utilities and cut points grow together.
+        width = np.sqrt(np.mean((factors - factors.mean(axis=0)) ** 2))
+        share = min(1.0, _MAX_FACTOR / max(float(width), 1e-12))
+        moved = replace(
+            moved, coefficients=share * values[:, 0], factors=share * factors, thresholds=share * thresholds
+        )
+    state = _absorb_moments(start, moved, counts)
+    return _shift_step(data, start, state, counts) if isinstance(data, RatingData) and data.by_points else state
+
+
+def _shift_step(data: RatingData, start: Start, state: FitState, counts: FloatArray) -> FitState:
+    """Improve the distribution of the shifts, given the posteriors under the new parameters of the items."""
+    model, updated = model_of(start, state), posteriors(data, start, state)
+    points = updated.points
+    assert state.shift is not None
+    assert points is not None
+    shift = state.shift.improved(points, *data.shift_slopes(model, points), counts)
+    # Each point keeps its noise ε, and its shift moves with the distribution.
+    d = state.factors.shape[1]
+    place = points.place.copy()
+    noise = (place[:, :, d] - state.shift.at(place[:, :, :d])) * np.sqrt(shift.variance / state.shift.variance)
+    place[:, :, d] = shift.at(place[:, :, :d]) + noise
+    return replace(state, shift=shift, found=replace(updated, points=replace(points, place=place)))
+
+
+def hyperprior(start: Start, state: FitState, derivatives: Derivatives) -> tuple[FloatArray, FloatArray]:
+    """Return the parameters' deviations from their prior means, and the precisions of their hyperpriors.
+
+    Free factors V also have a fixed prior that limits their size.
+    """
+    deviation = np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation)
+    away, tight = (state.coefficients - start.coefficients)[:, None], deviation[:, None] ** -2
+    if not start.free:
+        return away, tight
+    away = np.column_stack([away, state.factors])
+    away = away - start.centre(away)
+    tight = np.column_stack([tight, np.tile(state.ridge**-2, (len(away), 1))])
+    if state.shift is not None:
+        # All items contribute to the estimated deviations, which pull all of them towards 0. Ratings with few levels
+        # hardly identify the common scale, so the pull on well-known items is reduced.
+        known = np.einsum("nii->ni", derivatives.curve)
+        tight = tight * (1.0 - (1.0 - _MIN_PULL) * known / (known + _HALF_PULL * tight))
+    return away, tight + _UTILITY_DEVIATION**-2
+
+
+def in_basis(derivatives: Derivatives, basis: FloatArray) -> Derivatives:
+    """Convert derivatives by the items' utilities into derivatives by the coefficients of the basis."""
+    curve, cross = derivatives.curve, derivatives.cross
+    curve = curve[:, 0, 0][:, None] * basis if curve.ndim == 3 else curve @ basis
+    cross = None if cross is None else np.einsum("nb,nqt->bqt", basis, cross)
+    return replace(derivatives, slope=basis.T @ derivatives.slope, curve=basis.T @ curve, cross=cross)
+
+
+def _newton(
+    derivatives: Derivatives, slope: FloatArray, tight: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the Newton steps of the items' parameters and the thresholds, and the (n, q) variances of the former."""
+    n, q = slope.shape
+    if derivatives.curve.ndim == 3:
+        inverse = np.linalg.inv(derivatives.curve + tight[:, :, None] * np.eye(q))
+        variance = np.einsum("nii->ni", inverse)
+
+        def solve(right: FloatArray) -> FloatArray:
+            return np.asarray(np.einsum("nij,nj...->ni...", inverse, right))
+    else:
+        inverse = np.linalg.inv(derivatives.curve + np.diag(tight.ravel()))
+        variance = np.diag(inverse).reshape(n, q)
+
+        def solve(right: FloatArray) -> FloatArray:
+            return np.asarray((inverse @ right.reshape(n * q, -1)).reshape(right.shape))
+
+    cross, threshold_slope, threshold_curve = (
+        derivatives.cross,
+        derivatives.threshold_slope,
+        derivatives.threshold_curve,
+    )
+    if not len(threshold_slope):
+        return solve(slope), threshold_slope, variance
+    if cross is None:
+        return solve(slope), np.asarray(np.linalg.solve(threshold_curve, threshold_slope)), variance
+    # Eliminate the items: the Schur complement of their blocks has the size of the thresholds.
+    across = solve(cross)
+    schur = threshold_curve - np.einsum("nqs,nqt->st", cross, across)
+    by_threshold = np.linalg.solve(schur, threshold_slope - np.einsum("nqt,nq->t", across, slope))
+    step = solve(slope) - across @ by_threshold
+    # These curvatures are not upper bounds, so each item's step is limited in length.
+    longest = np.abs(step).max(axis=1, keepdims=True)
+    return step * np.minimum(1.0, MAX_STEP / np.maximum(longest, 1e-12)), by_threshold, variance
+
+
+def _deviation(values: FloatArray, variance: FloatArray, pseudo: float, usual: float) -> float:
+    """Estimate a standard deviation from estimates and their variances, with pseudo-items of the usual deviation."""
+    return float(np.sqrt((np.sum(values**2 + variance) + pseudo * usual**2) / (len(values) + pseudo)))
+
+
+def pseudo_people(d: int) -> float:
+    """Return how many people the inverse-Wishart prior of S counts as, if V is fixed."""
+    return _PSEUDO_PEOPLE * (d + 1.0)
+
+
+def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitState:
+    """Absorb the people's mean into base, and their covariance into S, or into V if V is free."""
+    d = state.factors.shape[1]
+    total = counts.sum()
+    mean = counts @ state.found.mean / max(total, 1e-9)
+    centred = state.found.mean - mean
+    second = np.einsum("p,pi,pj->ij", counts, centred[:, :d], centred[:, :d])
+    second += np.einsum("p,pij->ij", counts, state.found.covariance[:, :d, :d])
+    # The inverse-Wishart prior of S counts as a few people who are distributed as in the default model, up to a scale
+    # of their variance. That scale is estimated too: the tastes of these pseudo-people count as known, so with a fixed
+    # scale they would outweigh real people, whose tastes are only inferred.
+    known, pseudo = start.spread, d + 1.0
+    if not start.free:
+        pseudo = pseudo_people(d)
+        ratio = float(np.trace(np.linalg.solve(state.spread, known)))
+        known = known * (0.5 * pseudo * d + _SCALE_SHAPE) / (0.5 * pseudo * ratio + _SCALE_SHAPE)
+    spread = (second + pseudo * known) / (total + pseudo)
+    thresholds = state.thresholds - mean[d:].sum()
+    if start.basis is None:
+        coefficients = state.coefficients + state.factors @ mean[:d]
+        if state.shift is not None:
+            # Ratings identify utilities up to a constant shared by the items and the cut points.
+            surplus = np.mean(coefficients - start.coefficients)
+            coefficients, thresholds = coefficients - surplus, thresholds - surplus
+    else:
+        # The factors are the first columns of the basis, so the coefficients absorb the whole mean.
+        coefficients = state.coefficients.copy()
+        coefficients[:d] += mean[:d]
+    state = replace(state, coefficients=coefficients, thresholds=thresholds)
+    state = _transformed(state, mean, np.eye(len(mean)), counts)
+    if start.free and d:
+        state = _rotate(start, state, spread, counts)
+    elif d:
+        varying = state.factors - state.factors.mean(axis=0)
+        width = np.sqrt(np.einsum("ni,ij,nj->", varying, spread, varying) / (len(varying) * d))
+        state = replace(state, spread=spread * min(1.0, _UTILITY_DEVIATION / width) ** 2)
+    return state
+
+
+def _transformed(state: FitState, centre: FloatArray, matrix: FloatArray, counts: FloatArray) -> FitState:
+    """Transform the people's (z, s) to matrix ((z, s) - centre)."""
+    people, shift = state.found.transformed(centre, matrix), state.shift
+    if shift is not None:
+        shift = Shift.of(people, counts) if people.points is None else shift.transformed(centre, matrix)
+    return replace(state, found=people, shift=shift)
+
+
+def _rotate(start: Start, state: FitState, spread: FloatArray, counts: FloatArray) -> FitState:
+    """Transform z, with the covariance `spread`, to principal axes and unit variances; remove linear shifts.
+
+    The axes are in order of decreasing variance of the utilities: V'V is diagonal for the centred V, and the largest
+    entry of each column is positive.
+    """
+    d = state.factors.shape[1]
+    root = np.linalg.cholesky(spread)
+    # The part of the shift that is linear in z adds a constant to each column of V.
+    linear = np.zeros(d) if state.shift is None else state.shift.linear
+    factors = (state.factors + linear) @ root
+    turn = np.linalg.svd(factors - factors.mean(axis=0), full_matrices=False)[2]
+    factors = factors @ turn.T
+    signs = np.sign(factors[np.abs(factors).argmax(axis=0), np.arange(d)])
+    signs[signs == 0] = 1.0
+    back = np.eye(state.found.mean.shape[1])
+    back[:d, :d] = signs[:, None] * turn @ np.linalg.inv(root)
+    back[d:, :d] = -linear
+    return replace(
+        _transformed(state, np.zeros(len(back)), back, counts),
+        factors=np.ascontiguousarray(factors * signs),
+        ridge=np.sqrt((np.sum((factors - start.centre(factors)) ** 2, axis=0) + 1.0) / (len(factors) + 1.0)),
+    )
