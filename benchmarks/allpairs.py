@@ -1,11 +1,11 @@
-"""The best of all pairs: time, share of the pairs looked at and certain gap, beside brute force in the same run.
+"""The best of all pairs: time, fraction of pairs searched and certified gap, with brute force in the same run.
 
-    python benchmarks/allpairs.py               # Food-10k, all noise kinds, states after 0, 10 and 40 answers
-    python benchmarks/allpairs.py --others      # and the other utilities, d = 4
-    python benchmarks/allpairs.py --large       # instead, synthetic catalogues of 100,000 and a million items
+    python benchmarks/allpairs.py               # Food-10k, all kinds of noise, states after 0, 10 and 40 answers
+    python benchmarks/allpairs.py --others      # the other utilities too, d = 4
+    python benchmarks/allpairs.py --large       # synthetic catalogues of 100,000 and a million items instead
 
-States come from one simulated user who answers InfoGain's questions. Brute force looks up the table for every pair, by
-a compiled loop on the same threads; over large catalogues it is timed on some rows and scaled up ("about").
+States come from a simulated user who answers InfoGain's questions. Brute force looks up every pair in the table, in a
+compiled loop on the same threads; for large catalogues it is timed on some rows and scaled up ("about").
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pairseek.pairs.sources.branch_and_bound.tree import Tree
 from pairseek.pairs.sources.branch_and_bound.view import CatalogueView
 
 NOISES = ("constant", "normalized", "decaying")
-# Gap asked for and milliseconds wanted on two cores.
+# Requested gaps, and target milliseconds on two cores.
 WANTED = {"constant": (0.0, 20), "normalized": (0.03, 100), "decaying": (0.01, 150)}
 WANTED_LARGE = {100_000: 150, 1_000_000: 2000}
 TIMES = (0, 10, 40)
@@ -37,8 +37,8 @@ TIMES = (0, 10, 40)
 
 @kernel
 def brute_force(start, stop, points, shadows, squares, values, model, out):
-    """The best of the pairs (i, j > i) for the rows i from start to stop: utility and j."""
-    shape, noise, k, penalty, table = model
+    """Write utility and j of the best pair (i, j > i) for each row i from start to stop."""
+    shape, noise, k, penalty, table, _ = model
     n, d = points.shape
     for i in range(start, stop):
         best, at = -np.inf, -1
@@ -62,7 +62,7 @@ def brute_force(start, stop, points, shadows, squares, values, model, out):
 
 
 def brute(scene, rows=None):
-    """Utility of the best pair and seconds; of `rows` evenly spread rows only, with seconds scaled up."""
+    """Return the utility of the best pair and the seconds; with `rows`, from evenly spread rows, with seconds scaled up."""
     view = CatalogueView.of(scene, scene.strategy.shape())
     began = time.perf_counter()
     values, vectors = np.linalg.eigh(scene.belief.covariance)
@@ -89,7 +89,7 @@ def _picked(start, stop, picked, arguments):
 
 
 def states(catalogue, noise, d):
-    """Beliefs after 0, 10 and 40 answers to InfoGain's questions."""
+    """Yield the beliefs after 0, 10 and 40 answers to InfoGain's questions."""
     source = ps.AllPairs(gap=0.01, budget=20_000_000)
     search = ps.Search(catalogue, response=response(d, noise), prior=ps.UniformBox(), candidates=source, rng=7)
     user = ps.SimulatedUser(np.random.default_rng(3).uniform(-1, 1, d), search.response, rng=5)
@@ -101,7 +101,7 @@ def states(catalogue, noise, d):
 
 
 def measured(scene, source, *, repeats):
-    """The choice, and the median of wall and processor milliseconds."""
+    """Return the choice, and the median wall-clock and processor milliseconds."""
     source.choose(scene, np.random.default_rng(0))
     wall, processor = [], []
     for _ in range(repeats):
@@ -116,7 +116,7 @@ def row(scene, source, *, answers, repeats, rows=None):
     choice, wall, processor = measured(scene, source, repeats=repeats)
     best, plain = brute(scene, rows)
     n, d = scene.points.shape
-    # Brute force on some rows may have missed the best; ours may not be below what it found by more than its gap.
+    # Brute force on some rows may miss the best pair, but ours must be within its gap of the best found.
     zero = 0.0 if not scene.strategy.shape().signed else min(best, 0.0)
     honest = best - choice.utility <= (choice.gap + 1e-9) * max(best - zero, abs(best)) + 1e-12
     about = "" if rows is None else " about"
@@ -132,7 +132,7 @@ def row(scene, source, *, answers, repeats, rows=None):
 def header(title):
     print(f"\n{title}\n")
     print(
-        f"{'utility':14}{'noise':11}{'d':>3}{'answers':>8}{'asked':>7}{'certain':>11}{'looked at':>14}"
+        f"{'utility':14}{'noise':11}{'d':>3}{'answers':>8}{'asked':>7}{'certain':>11}{'searched':>14}"
         f"{'ms':>9}{'cpu ms':>9}{'brute ms':>9}{'ratio':>9}"
     )
 
@@ -157,7 +157,7 @@ def food(repeats, others):
     print()
     for noise, (gap, wanted) in WANTED.items():
         took = np.median(medians[noise, gap])
-        print(f"{noise:11} to within {gap:.0%}: median {took:6.1f} ms, wanted {wanted} ms")
+        print(f"{noise:11} to within {gap:.0%}: median {took:6.1f} ms, target {wanted} ms")
 
 
 def large(repeats):
@@ -184,7 +184,7 @@ def large(repeats):
                 tracemalloc.stop()
                 print(f"{noise}: {peak:.0f} MB for the last choice")
                 if noise == "constant":
-                    print(f"constant, exact: median {np.median(took):.0f} ms, wanted {WANTED_LARGE[n]} ms")
+                    print(f"constant, exact: median {np.median(took):.0f} ms, target {WANTED_LARGE[n]} ms")
 
 
 def main():
