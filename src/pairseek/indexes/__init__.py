@@ -1,9 +1,10 @@
 """Catalogues of millions of items to recommend from: exact by numpy, or in FAISS, Qdrant or PostgreSQL.
 
-The expected utility of an item, appeal - k E|w - x|², is linear in a vector of the item alone: with the mean μ of the
-belief and any origin o it is k (2 (μ - o)·(x - o) + appeal/k - |x - o|²), but for what all items share. So the best
-items are those of the highest inner product of (2 (μ - o), 1) with (x - o, appeal/k - |x - o|²), which any vector
-database finds. An unknown curvature of the utility is one more coordinate of x, as it is in a search.
+The expected utility of an item, appeal - k E|w - x|², is linear in a vector that depends only on the item: for the
+mean μ of the belief and any origin o it is k (2 (μ - o)·(x - o) + appeal/k - |x - o|²), up to a constant shared by all
+items. The best items are therefore those with the highest inner product of (2 (μ - o), 1) and
+(x - o, appeal/k - |x - o|²), and any vector database can find them. An unknown curvature of the utility adds a
+coordinate to x, as it does in a search.
 
 Examples
 --------

@@ -41,7 +41,7 @@ class VectorIndex(Protocol):
 
     Examples
     --------
-    A class with these two methods is a vector index. This one computes all inner products, and has no filter.
+    Any class with these two methods is a vector index. This one computes all inner products, and has no filter.
 
     >>> import numpy as np
     >>> class PlainIndex:
@@ -53,7 +53,7 @@ class VectorIndex(Protocol):
     ...
     ...     def best(self, query, count, *, where=None, only=None, exclude=()):
     ...         names = set(self.vectors) if only is None else set(self.vectors) & set(only)
-    ...         hits = [(one, float(self.vectors[one] @ query)) for one in names - set(exclude)]
+    ...         hits = [(name, float(self.vectors[name] @ query)) for name in names - set(exclude)]
     ...         return sorted(hits, key=lambda hit: -hit[1])[:count]
     >>> index = PlainIndex()
     >>> index.add(["tea", "coffee"], np.array([[1.0, 0.0], [0.0, 1.0]]), {})
@@ -62,7 +62,7 @@ class VectorIndex(Protocol):
     """
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
-        """Add items with their (n, d) vectors; ``payload`` has columns of n values by which items are filtered."""
+        """Add items with their (n, d) vectors; ``payload`` has columns of n values to filter items by."""
         ...
 
     def best(
@@ -74,16 +74,16 @@ class VectorIndex(Protocol):
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:
-        """Return up to `count` items of highest inner product, highest first.
+        """Return up to `count` items with the highest inner products, highest first.
 
-        ``where`` is a filter, as the database takes it. ``only`` and ``exclude`` are ids; one that is not in the
-        database is ignored.
+        ``where`` is a filter in the form that the database accepts. ``only`` and ``exclude`` are ids; ids that are not
+        in the database are ignored.
         """
         ...
 
 
 class ModelOfTaste(Protocol):
-    """What a catalogue needs of a search like those that will recommend from it; a `Search` has it."""
+    """The parts of a `Search` that determine the vectors of a catalogue."""
 
     @property
     def items(self) -> Items | Space:
@@ -105,8 +105,8 @@ class ModelOfTaste(Protocol):
 class CatalogueIndex:
     """A catalogue in a vector database, for ``search.recommend(count, among=catalogue)``.
 
-    `of` makes one. The vectors depend on k and on the prior of the searches, so that all searches that recommend from
-    it must agree in these, as searches among the same items do by default.
+    `of` builds one. The vectors depend on k and on the prior, so all searches that recommend from a catalogue must
+    agree on these. Searches among the same items do so by default.
 
     Attributes
     ----------
@@ -119,9 +119,9 @@ class CatalogueIndex:
     d
         Number of coordinates of the items.
     places
-        Function that returns items as the model has them: with one more coordinate where the curvature is unknown.
+        Function that converts items to the coordinates of the model, which has one more if the curvature is unknown.
     filter
-        Filter that the database applies: see `where`.
+        Filter for the database: see `where`.
 
     Examples
     --------
@@ -134,8 +134,8 @@ class CatalogueIndex:
     >>> shelf = CatalogueIndex.of(ExactIndex(), items, search, stock)
     >>> query = search.ask()
     >>> search.tell(query, winner=query.left)
-    >>> found = search.recommend(3, among=shelf.where({"in_stock": True}))
-    >>> all(one.id % 2 == 0 for one in found)
+    >>> best = search.recommend(3, among=shelf.where({"in_stock": True}))
+    >>> all(item.id % 2 == 0 for item in best)
     True
     """
 
@@ -159,9 +159,9 @@ class CatalogueIndex:
         items
             The items, in the coordinates of the search.
         search
-            A search like those that will recommend: it provides k and the prior.
+            A search like those that will recommend from the catalogue; it provides k and the prior.
         payload
-            Columns of one value for each item, by which the database filters.
+            Columns to filter by, with one value for each item.
         """
         prior = extended_prior(search.prior, search.response, search.items.d)
         d = search.items.d + (search.response.curvature_prior is not None)
@@ -181,15 +181,17 @@ class CatalogueIndex:
         for name, values in columns.items():
             if len(values) != items.n:
                 raise InvalidItems(
-                    f"the column {name!r} has {len(values)} values and there are {items.n} items: give one for each"
+                    f"the column {name!r} has {len(values)} values and there are {items.n} items: give one value "
+                    f"per item"
                 )
-        _reached(lambda: self.index.add(items.ids, self.vectors(items), columns))
+        _call_database(lambda: self.index.add(items.ids, self.vectors(items), columns))
 
     def vectors(self, items: Items) -> FloatArray:
         """Return the (n, d + 1) vectors of items: x - o and appeal/k - |x - o|²."""
         if items.d != self.d:
             raise InvalidItems(
-                f"the items have {items.d} coordinates and the search has {self.d}: place their vectors by the same map"
+                f"the items have {items.d} coordinates and the search has {self.d}: place their vectors with the same "
+                f"map"
             )
         modelled = self.places(items)
         moved = modelled.coordinates - self.origin
@@ -197,7 +199,7 @@ class CatalogueIndex:
         return np.column_stack([moved, modelled.appeal / self.k - squares])
 
     def where(self, filter: object) -> Self:
-        """Return the catalogue with a filter, which the database gets as it is given here."""
+        """Return the catalogue with a filter, which is passed to the database unchanged."""
         return replace(self, filter=filter)
 
     def recommend(
@@ -212,13 +214,13 @@ class CatalogueIndex:
     ) -> list[Recommendation]:
         """Return the items of highest expected utility.
 
-        ``shown`` has the mean residual utility of the items that the person has seen, which the database cannot know.
+        ``shown`` holds the mean residual utility of each item that the person has seen, which the database cannot know.
         """
         count = whole(count, "the count of recommend")
         if len(belief.mean) != len(self.origin) or not math.isclose(k, self.k, rel_tol=1e-9):
             raise InvalidParameter(
-                f"among was filled for searches with k = {self.k:g} in {len(self.origin)} dimensions of the model, and "
-                f"this one has k = {k:g} in {len(belief.mean)}: fill one with CatalogueIndex.of(index, items, search)",
+                f"among was built for searches with k = {self.k:g} in {len(self.origin)} dimensions of the model, but "
+                f"this one has k = {k:g} in {len(belief.mean)}: build it with CatalogueIndex.of(index, items, search)",
                 field="among",
             )
         allowed = None if only is None else list(only)
@@ -226,11 +228,11 @@ class CatalogueIndex:
         moved = belief.mean - self.origin
         query = np.append(2.0 * moved, 1.0)
         best = partial(self.index.best, query, where=self.filter, exclude=barred)
-        hits = dict(_reached(lambda: best(count + len(shown), only=allowed)))
-        # Items that the person liked may be far from the best by their coordinates alone.
+        hits = dict(_call_database(lambda: best(count + len(shown), only=allowed)))
+        # Items that the person liked may rank low by their coordinates.
         known = [name for name in shown if name not in hits and (allowed is None or name in set(allowed))]
         if known:
-            hits.update(_reached(lambda: best(len(known), only=known)))
+            hits.update(_call_database(lambda: best(len(known), only=known)))
         if not hits:
             raise InvalidParameter(
                 "the filter, only and exclude leave no item to recommend: allow at least one", field="only"
@@ -241,14 +243,14 @@ class CatalogueIndex:
         return [Recommendation(name, str(name), math.nan, utility[name], math.nan) for name in highest]
 
 
-def _reached(call: Callable[[], _Result]) -> _Result:
-    """Return the result of a call of a database; raise `StoreUnavailable` if it fails."""
+def _call_database(call: Callable[[], _Result]) -> _Result:
+    """Call the database; raise `StoreUnavailable` if it fails."""
     try:
         return call()
     except PairseekError:
         raise
     except Exception as error:
         raise StoreUnavailable(
-            "the vector database did not answer, so that nothing can be recommended from it, and the search goes on",
+            "the vector database did not answer, so it cannot recommend items now; the search itself can continue",
             f"{type(error).__name__}: {error}",
         ) from error

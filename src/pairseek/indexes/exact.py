@@ -1,4 +1,4 @@
-"""`ExactIndex`: all inner products by numpy, for up to about a million items."""
+"""`ExactIndex`: all inner products with numpy, for up to about a million items."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pairseek.indexes.base import Hit
 class Columns:
     """Ids and payload of items, and filters over them.
 
-    A filter is a mapping from columns to the value that an item must have, or to a list of values of which it must have
-    one; or a mask of one bool for each item.
+    A filter is a mapping from columns to the value that an item must have, or to a list of accepted values; or a mask
+    with one bool for each item.
     """
 
     def __init__(self) -> None:
@@ -27,10 +27,13 @@ class Columns:
     def add(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
         """Add items, all with the same columns."""
         if self.ids and set(payload) != set(self.payload):
-            raise InvalidItems(f"the items have the columns {sorted(payload)}, others have {sorted(self.payload)}")
-        again = next((name for name in ids if name in self.rows), None)
-        if again is not None:
-            raise InvalidItems(f"the item {again!r} is in the index already: give every item once")
+            raise InvalidItems(
+                f"the items have the columns {sorted(payload)}, but earlier ones have {sorted(self.payload)}: give the "
+                f"same columns"
+            )
+        repeated = next((name for name in ids if name in self.rows), None)
+        if repeated is not None:
+            raise InvalidItems(f"the item {repeated!r} is already in the index: add each item once")
         self.rows.update(zip(ids, range(len(self.ids), len(self.ids) + len(ids)), strict=True))
         self.ids.extend(ids)
         for name, values in payload.items():
@@ -38,7 +41,7 @@ class Columns:
             self.payload[name] = np.asarray(values) if before is None else np.append(before, np.asarray(values))
 
     def mask(self, where: object, only: Iterable[ItemId] | None, exclude: Iterable[ItemId]) -> BoolArray | None:
-        """Return an (n,) mask of the items that may be found; None for all."""
+        """Return an (n,) mask of the items that pass the filters; None for all."""
         exclude = list(exclude)
         if where is None and only is None and not exclude:
             return None
@@ -61,24 +64,27 @@ class Columns:
             mask = np.array(where)
             if mask.shape != (n,) or mask.dtype != np.bool_:
                 raise InvalidParameter(
-                    f"the filter is not a mapping of columns, nor a mask of {n} bools", field="where"
+                    f"the filter is a {type(where).__name__}: give a mapping from columns to values, or a mask of {n} "
+                    f"bools",
+                    field="where",
                 )
             return mask
         allowed = np.ones(n, dtype=np.bool_)
-        for name, wanted in where.items():
+        for name, value in where.items():
             if name not in self.payload:
                 raise InvalidParameter(
-                    f"the filter names the column {name!r}: give one of {', '.join(sorted(self.payload)) or 'none'}",
+                    f"the filter names the unknown column {name!r}: use one of "
+                    f"{', '.join(sorted(self.payload)) or 'none'}",
                     field="where",
                 )
             values = self.payload[name]
-            several = isinstance(wanted, list | tuple | set | frozenset)
-            allowed &= np.isin(values, list(wanted)) if several else values == wanted
+            is_list = isinstance(value, list | tuple | set | frozenset)
+            allowed &= np.isin(values, list(value)) if is_list else values == value
         return allowed
 
 
 class ExactIndex:
-    """All inner products, in single precision: 40 MB and some 10 ms for a million items in nine dimensions.
+    """All inner products in single precision: 40 MB and about 10 ms for a million items in nine dimensions.
 
     Examples
     --------
@@ -112,13 +118,14 @@ class ExactIndex:
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:
-        """Return the items of highest inner product."""
+        """Return the items with the highest inner products."""
         if self._vectors is None:
             return []
         mask = self._columns.mask(where, only, exclude)
         rows = np.arange(len(self._vectors)) if mask is None else np.flatnonzero(mask)
         if not len(rows):
             return []
+        # Copying a few rows is faster than multiplying all of them.
         few = mask is not None and 8 * len(rows) < len(mask)
         vectors = self._vectors[rows] if few else self._vectors
         scores = vectors @ np.asarray(query, dtype=np.float32)

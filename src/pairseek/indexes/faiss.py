@@ -1,4 +1,4 @@
-"""`FaissIndex`: items in an index of FAISS, in memory."""
+"""`FaissIndex`: items in a FAISS index, in memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pairseek.indexes.exact import Columns
 
 
 class FaissIndex:
-    """An index of FAISS for inner products, and the payload of the items beside it.
+    """A FAISS index for inner products, with the payload of the items kept next to it.
 
     Parameters
     ----------
     index
-        A trained, empty index of FAISS with the metric of inner products. None: ``IndexFlatIP``, which is exact.
+        A trained, empty FAISS index with the inner product metric. None: ``IndexFlatIP``, which is exact.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class FaissIndex:
             import faiss
         except ImportError:
             raise MissingExtra("FaissIndex", "faiss") from None
-        # Its own type hints describe the C++ signatures, and not those of its Python wrappers.
+        # Its type hints describe the C++ signatures, not the Python wrappers.
         self._faiss: Any = faiss
         self._index, self._columns = index, Columns()
 
@@ -59,7 +59,7 @@ class FaissIndex:
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:
-        """Return the items of highest inner product, among those that pass the filter of `Columns`."""
+        """Return the items with the highest inner products among those that pass the filter of `Columns`."""
         if self._index is None:
             return []
         mask = self._columns.mask(where, only, exclude)
@@ -68,5 +68,5 @@ class FaissIndex:
             bits = np.packbits(mask, bitorder="little")
             parameters = self._faiss.SearchParameters(sel=self._faiss.IDSelectorBitmap(bits))
         scores, rows = self._index.search(np.asarray(query, dtype=np.float32)[None], count, params=parameters)
-        found = zip(rows[0].tolist(), scores[0].tolist(), strict=True)
-        return [(self._columns.ids[row], score) for row, score in found if row >= 0]
+        hits = zip(rows[0].tolist(), scores[0].tolist(), strict=True)
+        return [(self._columns.ids[row], score) for row, score in hits if row >= 0]

@@ -1,4 +1,4 @@
-"""`PgvectorIndex`: items in a table of PostgreSQL with the extension pgvector."""
+"""`PgvectorIndex`: items in a PostgreSQL table with the extension pgvector."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 class PgvectorIndex:
     """A table with the columns ``id``, ``vector`` and ``payload``, whose inner products PostgreSQL computes.
 
-    Without an index of pgvector the results are exact; ``CREATE INDEX ON shelf USING hnsw (vector vector_ip_ops)`` is
+    Without a pgvector index the results are exact; ``CREATE INDEX ON shelf USING hnsw (vector vector_ip_ops)`` is
     faster for millions of items. A filter is a mapping from fields of the payload to a value or a list of values, or a
-    condition of ``psycopg.sql``.
+    ``psycopg.sql`` condition.
 
     Parameters
     ----------
     connection
-        A connection of psycopg 3.
+        A psycopg 3 connection.
     table
         Name of the table. It is created if it does not exist.
 
@@ -54,12 +54,14 @@ class PgvectorIndex:
         self.connection, self._sql, self._table = connection, sql, sql.Identifier(table)
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
-        """Add items, or replace those of the same ids."""
-        made = "CREATE TABLE IF NOT EXISTS {} (id text PRIMARY KEY, vector vector({}) NOT NULL, payload jsonb NOT NULL)"
+        """Add items, or replace those with the same ids."""
+        create = (
+            "CREATE TABLE IF NOT EXISTS {} (id text PRIMARY KEY, vector vector({}) NOT NULL, payload jsonb NOT NULL)"
+        )
         single = np.asarray(vectors, dtype=np.float32).tolist()
         with self.connection.transaction(), self.connection.cursor() as cursor:
             cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
-            cursor.execute(self._statement(made, vectors.shape[1]))
+            cursor.execute(self._statement(create, vectors.shape[1]))
             cursor.execute(self._statement("CREATE TEMPORARY TABLE incoming (LIKE {}) ON COMMIT DROP"))
             with cursor.copy("COPY incoming FROM STDIN") as copy:
                 for row, name in enumerate(ids):
@@ -81,20 +83,20 @@ class PgvectorIndex:
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:
-        """Return the items of highest inner product, as the table finds them."""
-        sql, wanted = self._sql, json.dumps(np.asarray(query, dtype=np.float32).tolist())
+        """Return the items with the highest inner products, as the table finds them."""
+        sql, target = self._sql, json.dumps(np.asarray(query, dtype=np.float32).tolist())
         conditions = [] if where is None or isinstance(where, Mapping) else [where]
         for key, value in where.items() if isinstance(where, Mapping) else ():
             values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-            texts = [json.dumps(_plain(one)) for one in values]
+            texts = [json.dumps(_plain(accepted)) for accepted in values]
             conditions.append(sql.SQL("payload -> {} = ANY({}::jsonb[])").format(key, texts))
         for names, condition in ((only, "id = ANY({}::text[])"), (exclude or None, "id <> ALL({}::text[])")):
             if names is not None:
                 conditions.append(sql.SQL(condition).format([json.dumps(name) for name in names]))
         passing = sql.SQL(" AND ").join(conditions) if conditions else sql.SQL("true")
-        # The operator is the negative inner product, because indexes know ascending orders alone.
-        found = "SELECT id, -(vector <#> {}::vector) FROM {} WHERE {} ORDER BY vector <#> {}::vector, id LIMIT {}"
-        statement = sql.SQL(found).format(wanted, self._table, passing, wanted, count)
+        # The operator <#> is the negative inner product, because indexes only support ascending order.
+        select = "SELECT id, -(vector <#> {}::vector) FROM {} WHERE {} ORDER BY vector <#> {}::vector, id LIMIT {}"
+        statement = sql.SQL(select).format(target, self._table, passing, target, count)
         with self.connection.transaction(), self.connection.cursor() as cursor:
             return [(json.loads(name), float(score)) for name, score in cursor.execute(statement).fetchall()]
 

@@ -1,4 +1,4 @@
-"""`QdrantIndex`: items in a collection of Qdrant."""
+"""`QdrantIndex`: items in a Qdrant collection."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pairseek.indexes.base import Hit
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-_SPACE = uuid.UUID("6f1f2a0e-4f0b-4a53-9a4e-0f7b8f6c2d11")
-_BATCH = 1000
-_ID = "pairseek_id"
+_NAMESPACE = uuid.UUID("6f1f2a0e-4f0b-4a53-9a4e-0f7b8f6c2d11")
+_BATCH_SIZE = 1000
+_ID_FIELD = "pairseek_id"
 
 
 class QdrantIndex:
-    """A collection of Qdrant with the distance ``DOT``.
+    """A Qdrant collection with the distance ``DOT``.
 
     Filters are Qdrant's own (``models.Filter``), or a mapping from fields of the payload to a value or a list of
     values.
@@ -29,7 +29,7 @@ class QdrantIndex:
     Parameters
     ----------
     client
-        A ``QdrantClient``: of a server, or ``QdrantClient(":memory:")``.
+        A ``QdrantClient`` connected to a server, or ``QdrantClient(":memory:")``.
     collection
         Name of the collection. It is created if it does not exist.
 
@@ -55,20 +55,21 @@ class QdrantIndex:
         self.client, self.collection, self._models = client, collection, models
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
-        """Add items, or replace those of the same ids."""
+        """Add items, or replace those with the same ids."""
         models = self._models
         if not self.client.collection_exists(self.collection):
             size = models.VectorParams(size=vectors.shape[1], distance=models.Distance.DOT)
             self.client.create_collection(self.collection, vectors_config=size)
-        for start in range(0, len(ids), _BATCH):
-            some = range(start, min(start + _BATCH, len(ids)))
+        for start in range(0, len(ids), _BATCH_SIZE):
+            batch = range(start, min(start + _BATCH_SIZE, len(ids)))
             self.client.upsert(
                 self.collection,
                 models.Batch(
-                    ids=[_name(ids[row]) for row in some],
-                    vectors=np.asarray(vectors[some.start : some.stop], dtype=np.float32).tolist(),
+                    ids=[_point_id(ids[row]) for row in batch],
+                    vectors=np.asarray(vectors[batch.start : batch.stop], dtype=np.float32).tolist(),
                     payloads=[
-                        {_ID: ids[row], **{key: _plain(column[row]) for key, column in payload.items()}} for row in some
+                        {_ID_FIELD: ids[row], **{key: _plain(column[row]) for key, column in payload.items()}}
+                        for row in batch
                     ],
                 ),
             )
@@ -82,19 +83,19 @@ class QdrantIndex:
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:
-        """Return the items of highest inner product, as the collection finds them."""
+        """Return the items with the highest inner products, as the collection finds them."""
         models = self._models
         if isinstance(where, Mapping):
             where = models.Filter(must=[self._condition(key, value) for key, value in where.items()])
         must = [where] if where is not None else []
         if only is not None:
-            must.append(models.HasIdCondition(has_id=[_name(name) for name in only]))
-        barred = [models.HasIdCondition(has_id=[_name(name) for name in exclude])] if exclude else None
-        wanted = models.Filter(must=must, must_not=barred) if must or barred else None
-        found = self.client.query_points(
-            self.collection, query=np.asarray(query, dtype=np.float32).tolist(), query_filter=wanted, limit=count
+            must.append(models.HasIdCondition(has_id=[_point_id(name) for name in only]))
+        barred = [models.HasIdCondition(has_id=[_point_id(name) for name in exclude])] if exclude else None
+        query_filter = models.Filter(must=must, must_not=barred) if must or barred else None
+        response = self.client.query_points(
+            self.collection, query=np.asarray(query, dtype=np.float32).tolist(), query_filter=query_filter, limit=count
         )
-        return [(point.payload[_ID], float(point.score)) for point in found.points]
+        return [(point.payload[_ID_FIELD], float(point.score)) for point in response.points]
 
     def _condition(self, key: str, value: object) -> Any:
         models = self._models
@@ -104,9 +105,9 @@ class QdrantIndex:
         return models.FieldCondition(key=key, match=match)
 
 
-def _name(item: ItemId) -> str:
-    """Return the id of a point, which Qdrant wants to be a number or a UUID."""
-    return str(uuid.uuid5(_SPACE, repr(item)))
+def _point_id(item: ItemId) -> str:
+    """Return the id of an item's point; Qdrant requires a number or a UUID."""
+    return str(uuid.uuid5(_NAMESPACE, repr(item)))
 
 
 def _plain(value: object) -> Any:

@@ -1,7 +1,7 @@
 """Contract tests for strategies, posteriors, sources of candidates and stores, for use with pytest.
 
-A contract is a class of tests with one fixture to override. A class that inherits it runs all tests against the object
-that the fixture returns:
+A contract is a class of tests with one fixture to override. A subclass runs all of its tests against the object that
+the fixture returns:
 
     from pairseek.testing import PosteriorContract
 
@@ -10,7 +10,7 @@ that the fixture returns:
         def posterior(self):
             return MyPosterior()
 
-`StoreContract` needs the extra ``pairseek[web]`` and is imported when it is first used.
+`StoreContract` requires the extra ``pairseek[web]`` and is imported on first use.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-# Before the imports: a failed assertion then shows its values, as in a test file.
+# Before the imports, so that a failed assertion shows its values as in a test file.
 pytest.register_assert_rewrite(
     "pairseek.testing.posteriors", "pairseek.testing.strategies", "pairseek.testing.sources", "pairseek.testing.stores"
 )

@@ -1,4 +1,4 @@
-"""The contract of a posterior."""
+"""Contract tests of posteriors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PRIORS: dict[str, Prior] = {
     "box": UniformBox((-1.0, 0.0), (2.0, 0.5)),
     "gaussian": GaussianPrior(0.5, np.array([[1.0, 0.3], [0.3, 0.5]])),
 }
-_HARSH: dict[str, tuple[Response, tuple[float, float]]] = {
+_EXTREME: dict[str, tuple[Response, tuple[float, float]]] = {
     "k = 0": (Logistic(0.0), _USER),
     "k = 1e6": (Logistic(1e6), _USER),
     "k = 1e6, probit": (Probit(1e6), _USER),
@@ -31,7 +31,7 @@ _ARRAYS = ("samples", "weights", "mean", "covariance")
 
 
 def assert_valid_belief(belief: Belief, d: int) -> None:
-    """Assert that a belief has finite, read-only arrays of the right shapes, weights of sum 1 and a covariance."""
+    """Assert finite, read-only arrays of the right shapes, weights that sum to 1, and a valid covariance."""
     n = len(belief.samples)
     assert belief.samples.shape == (n, d)
     assert (belief.weights.shape, belief.mean.shape, belief.covariance.shape) == ((n,), (d,), (d, d))
@@ -50,10 +50,10 @@ class PosteriorContract:
     """Invariants of every posterior; override the fixture `posterior`.
 
     - Before the first answer the belief is the prior.
-    - ``infer`` is a pure function: equal arguments give equal beliefs to the bit, on any number of threads and whatever
+    - ``infer`` is a pure function: equal arguments give bit-identical beliefs, on any number of threads and whatever
       was inferred before, and no argument is modified.
-    - The belief is finite, read-only and inside the prior's box for any answers, contradictory or noiseless ones too.
-    - The moments are those of the samples, and near the exact posterior.
+    - The belief is finite, read-only and inside the prior's box for any answers, even contradictory or noiseless ones.
+    - The moments match the samples, and are near the exact posterior.
     """
 
     @pytest.fixture
@@ -66,50 +66,52 @@ class PosteriorContract:
         """Assert the prior's mean, covariance and box."""
         belief = posterior.infer(_NO_ANSWERS, prior, Logistic(1.0))
         assert_valid_belief(belief, 2)
-        distance, least, most = standardized(belief, *prior.moments(2))
+        distance, low, high = standardized(belief, *prior.moments(2))
         assert distance < 0.01
-        assert 0.99 < least <= most < 1.01
-        low, high = prior.box(2)
-        assert np.all((belief.samples >= low) & (belief.samples <= high))
+        assert 0.99 < low <= high < 1.01
+        lower, upper = prior.box(2)
+        assert np.all((belief.samples >= lower) & (belief.samples <= upper))
 
     def test_the_moments_are_those_of_the_samples(self, posterior: Posterior) -> None:
-        """Assert agreement within 0.1 deviations and 10 %: the moments may be more precise than the samples."""
+        """Assert agreement within 0.1 deviations and 10 %; the moments may be more precise than the samples."""
         response = Logistic(2.0)
         evidence = evidence_of(response, random_answers(np.random.default_rng(1), _USER, 8, response))
         belief = posterior.infer(evidence, UniformBox(), response)
         mean = belief.weights @ belief.samples
         centred = belief.samples - mean
-        distance, least, most = standardized(belief, mean, (centred * belief.weights[:, None]).T @ centred)
+        distance, low, high = standardized(belief, mean, (centred * belief.weights[:, None]).T @ centred)
         assert distance < 0.1
-        assert 0.9 < least <= most < 1.1
+        assert 0.9 < low <= high < 1.1
 
     def test_inference_is_a_pure_function(self, posterior: Posterior) -> None:
-        """Assert equal bits after another inference in between, and unmodified evidence."""
+        """Assert bit-identical beliefs with another inference in between, and unmodified evidence."""
         response = Logistic(3.0)
         evidence = evidence_of(response, random_answers(np.random.default_rng(2), _USER, 6, response))
         arrays = [evidence.slopes, evidence.offsets, evidence.decided]
         copies = [array.copy() for array in arrays]
-        one = posterior.infer(evidence, UniformBox(), response)
+        before = posterior.infer(evidence, UniformBox(), response)
         posterior.infer(first_of(evidence, 3), UniformBox(), response)
-        two = posterior.infer(evidence, UniformBox(), response)
+        after = posterior.infer(evidence, UniformBox(), response)
         assert all(np.array_equal(array, copy) for array, copy in zip(arrays, copies, strict=True))
         for name in _ARRAYS:
-            assert np.array_equal(getattr(one, name), getattr(two, name))
-        assert one.info == two.info
+            assert np.array_equal(getattr(before, name), getattr(after, name))
+        assert before.info == after.info
 
     def test_the_number_of_threads_does_not_change_a_bit(self, posterior: Posterior) -> None:
-        """Assert equal bits on one and on two threads."""
+        """Assert bit-identical beliefs on one thread and on two."""
         response = Logistic(30.0)
         evidence = evidence_of(response, random_answers(np.random.default_rng(3), _USER, 9, response))
-        one, two = (_on_threads(count, lambda: posterior.infer(evidence, UniformBox(), response)) for count in (1, 2))
+        single, double = (
+            _on_threads(count, lambda: posterior.infer(evidence, UniformBox(), response)) for count in (1, 2)
+        )
         for name in _ARRAYS:
-            assert np.array_equal(getattr(one, name), getattr(two, name))
+            assert np.array_equal(getattr(single, name), getattr(double, name))
 
     @pytest.mark.filterwarnings("ignore::pairseek.errors.AccuracyWarning")
-    @pytest.mark.parametrize("name", _HARSH)
+    @pytest.mark.parametrize("name", _EXTREME)
     def test_the_belief_is_finite_and_inside_the_box(self, posterior: Posterior, name: str) -> None:
-        """Assert validity after each of fifteen answers with contradictions and ties."""
-        response, user = _HARSH[name]
+        """Assert a valid belief after each of fifteen answers, with contradictions and ties."""
+        response, user = _EXTREME[name]
         answers = random_answers(np.random.default_rng(4), user, 10, response)
         answers += [(p, q, "second" if outcome == "first" else "first") for p, q, outcome in answers[:3]]
         answers += [(p, q, "tie") for p, q, _ in answers[5:7]]
@@ -124,9 +126,9 @@ class PosteriorContract:
         """Assert the prior's moments after answers whose likelihood does not depend on the user point."""
         flat = Evidence(np.zeros((3, 2)), np.array([0.0, 5.0, -800.0]), np.array([1.0, 1.0, 0.0]))
         belief = posterior.infer(flat, UniformBox(), Logistic(0.0))
-        distance, least, most = standardized(belief, *UniformBox().moments(2))
+        distance, low, high = standardized(belief, *UniformBox().moments(2))
         assert distance < 0.01
-        assert 0.98 < least <= most < 1.02
+        assert 0.98 < low <= high < 1.02
 
     @pytest.mark.parametrize("d", [1, 2])
     def test_the_moments_are_near_the_exact_posterior(self, posterior: Posterior, d: int) -> None:
@@ -134,9 +136,9 @@ class PosteriorContract:
         response = Logistic(3.0)
         evidence = evidence_of(response, random_answers(np.random.default_rng(5), _USER[:d], 30, response))
         belief = posterior.infer(evidence, UniformBox(), response)
-        distance, least, most = standardized(belief, *moments_by_quadrature(response, evidence))
+        distance, low, high = standardized(belief, *moments_by_quadrature(response, evidence))
         assert distance < 0.08
-        assert 0.9 < least <= most < 1.1
+        assert 0.9 < low <= high < 1.1
 
     def test_opposite_answers_give_mirrored_means(self, posterior: Posterior) -> None:
         """Assert the mean after one answer against its exact value, 0.4085, on either side."""

@@ -1,4 +1,4 @@
-"""Random answers, evidence, beliefs and pairs on which the contracts are tested."""
+"""Random answers, evidence, beliefs and pairs for the contract tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pairseek.pairs.features import PairFeatures
 from pairseek.posteriors.base import sampled_belief
 
 Answer: TypeAlias = tuple[FloatArray, FloatArray, Literal["first", "second", "tie"]]
-"""Two points, and which of them was preferred."""
+"""Two points, and the outcome of comparing them."""
 
 ITEM_COUNT = 12
 ITEMS = Items(np.random.default_rng(0).uniform(-1, 1, size=(ITEM_COUNT, 3)))
@@ -24,7 +24,7 @@ ITEMS = Items(np.random.default_rng(0).uniform(-1, 1, size=(ITEM_COUNT, 3)))
 
 
 def random_answers(rng: np.random.Generator, user: Sequence[float], count: int, response: Response) -> list[Answer]:
-    """Return simulated answers of a user at a point to random pairs of points of [-1, 1]^d."""
+    """Simulate the answers of a user at this point to random pairs of points in [-1, 1]^d."""
     answers: list[Answer] = []
     for _ in range(count):
         p, q = rng.uniform(-1, 1, size=(2, len(user)))
@@ -35,7 +35,7 @@ def random_answers(rng: np.random.Generator, user: Sequence[float], count: int, 
 
 
 def evidence_of(response: Response, answers: Sequence[Answer]) -> Evidence:
-    """Return answers as evidence: logits oriented towards the winner."""
+    """Convert answers to evidence, with logits oriented towards the winner."""
     sides = [(q, p) if outcome == "second" else (p, q) for p, q, outcome in answers]
     winners, losers = (np.array([side[i] for side in sides]) for i in (0, 1))
     slopes, offsets = response.planes(winners, losers)
@@ -44,12 +44,12 @@ def evidence_of(response: Response, answers: Sequence[Answer]) -> Evidence:
 
 
 def first_of(evidence: Evidence, count: int) -> Evidence:
-    """Return the first answers of the evidence."""
+    """Return the first `count` answers of the evidence."""
     return Evidence(evidence.slopes[:count], evidence.offsets[:count], evidence.decided[:count])
 
 
 def belief_of(samples: FloatArray, weights: FloatArray) -> Belief:
-    """Return a belief whose moments are those of its samples."""
+    """Return a belief with the moments of its samples."""
     mean = weights @ samples
     centred = samples - mean
     covariance = (centred * weights[:, None]).T @ centred
@@ -63,7 +63,7 @@ def random_belief(rng: np.random.Generator, count: int, d: int) -> Belief:
 
 
 def random_features(seed: int, response: Response) -> tuple[PairFeatures, Belief]:
-    """Return the features of four random pairs of points with appeal, and the belief that they refer to."""
+    """Return the features of four random pairs of points with appeal, and the belief behind them."""
     rng = np.random.default_rng(seed)
     points, appeal = rng.uniform(-1, 1, size=(8, 3)), rng.normal(scale=0.5, size=8)
     belief, rows = random_belief(rng, 300, 3), np.arange(4)
@@ -71,14 +71,14 @@ def random_features(seed: int, response: Response) -> tuple[PairFeatures, Belief
 
 
 def random_scenes(repeats: int = 4) -> Iterator[tuple[int, PairFeatures, Belief]]:
-    """Yield seeds, features and beliefs for every response, noise and several noise constants."""
+    """Yield seeds, features and beliefs for every response, every noise kind and several noise constants."""
     models = product(range(repeats), RESPONSES.values(), NOISES)
     for seed, (repeat, kind, noise) in enumerate(models):
         yield seed, *random_features(seed, kind((0.3, 2.0, 8.0)[repeat % 3], noise))
 
 
 def standardized(belief: Belief, mean: FloatArray, covariance: FloatArray) -> tuple[float, float, float]:
-    """Return the distance of the means in standard deviations, and the extreme ratios of variances in any direction."""
+    """Return the distance of the means in standard deviations, and the extreme variance ratios over directions."""
     values, vectors = np.linalg.eigh(covariance)
     whitener = vectors / np.sqrt(values)
     ratios = np.linalg.eigvalsh(whitener.T @ belief.covariance @ whitener)

@@ -1,4 +1,4 @@
-"""The contract of a source of candidates."""
+"""Contract tests of sources of candidates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pairseek.testing.scenes import ITEM_COUNT, ITEMS, random_belief
 
 
 def selection_context(resting: Resting | None = None) -> SelectionContext:
-    """Return the context of the contract: twelve items, the first two of them at one point, and a belief."""
+    """Return the context of the tests: twelve items, the first two at the same point, and a belief."""
     points = ITEMS.coordinates.copy()
     points[1] = points[0]
     belief = random_belief(np.random.default_rng(3), 500, 3)
@@ -28,10 +28,10 @@ class CandidateSourceContract:
 
     The source must be able to choose among all pairs of twelve items.
 
-    - ``choose`` returns two different rows, never two items at one point, never a pair or an item that rests.
+    - ``choose`` returns two different rows, never two items at the same point, never a resting pair or item.
     - It is a pure function: equal contexts and generators give equal selections.
-    - The utility of a selection is that of its pair, and it considered at least one pair.
-    - It returns None where every pair rests.
+    - A selection reports the utility of its pair, and considered at least one pair.
+    - It returns None if every pair rests.
     """
 
     @pytest.fixture
@@ -51,7 +51,7 @@ class CandidateSourceContract:
         assert source == dataclasses.replace(source)
 
     def test_selections_are_pairs_of_different_points(self, source: Source) -> None:
-        """Assert valid rows at every seed, and the utility of the pair."""
+        """Assert valid rows for every seed, and the utility of the pair."""
         context = selection_context()
         for seed in range(20):
             selection = self.choose(source, context, seed)
@@ -74,7 +74,7 @@ class CandidateSourceContract:
         assert np.array_equal(mean, context.belief.mean)
 
     def test_resting_pairs_are_not_selected(self, source: Source) -> None:
-        """Assert that each selected pair, once it rests, is not selected again."""
+        """Assert that a selected pair is not selected again while it rests."""
         resting: list[tuple[int, int]] = []
         for _ in range(8):
             selection = self.choose(source, selection_context(Resting.of(ITEM_COUNT, resting, [])))
@@ -84,7 +84,7 @@ class CandidateSourceContract:
             resting.append(pair)
 
     def test_resting_items_are_not_selected(self, source: Source) -> None:
-        """Assert that the four items that do not rest are the only ones selected."""
+        """Assert that only the four items that do not rest are selected."""
         context = selection_context(Resting.of(ITEM_COUNT, [], [(0, 1), (2, 3), (4, 5), (6, 7)]))
         for seed in range(5):
             selection = self.choose(source, context, seed)
@@ -92,6 +92,6 @@ class CandidateSourceContract:
             assert {selection.first, selection.second} <= {8, 9, 10, 11}
 
     def test_without_a_usable_pair_there_is_no_selection(self, source: Source) -> None:
-        """Assert None where all items rest but two at one point."""
+        """Assert None if all items rest except two at the same point."""
         rows = [(2, 3), (4, 5), (6, 7), (8, 9), (10, 11)]
         assert self.choose(source, selection_context(Resting.of(ITEM_COUNT, [], rows))) is None

@@ -1,4 +1,4 @@
-"""The contract of a store: what sessions rely on, on any database."""
+"""Contract tests of stores: what sessions rely on, with any database."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pairseek.store.events import AnsweredPair, AskedPair, EventRow, VersionConf
 from pairseek.store.sessions import SessionRow
 
 PARTS: JSON = {"model": 2, "prior": {"name": "gaussian", "mean": [0.1 + 0.2, 1e-300]}}
-"""Parts of a search with numbers that only a lossless format keeps."""
+"""Parts of a search, with numbers that only a lossless format preserves."""
 SESSION = "s"
 
 
 def answer_row(number: int, query: str, outcome: str = "left") -> EventRow:
-    """Return an answer to a query of the session of the contract."""
+    """Return an answer to a query of the test session."""
     return EventRow(SESSION, number, query, "answer", outcome, 700, None, None, 1, now(), 1.5)
 
 
@@ -34,7 +34,7 @@ def add_session(connection: sa.Connection) -> None:
 
 
 def session_row(database: Database) -> SessionRow:
-    """Return the session of the contract as it is stored."""
+    """Read the test session."""
     row = database.read(lambda c: sessions.by_id(c, SESSION))
     assert row is not None
     return row
@@ -44,9 +44,10 @@ class StoreContract:
     """Invariants of the store; override the fixture `database_url` to return the address of an empty database.
 
     - Events are appended, in order; each raises the version of its session by one.
-    - A writer that has not seen the newest event is told so by `VersionConflict`; of concurrent writers one succeeds.
+    - A writer that has not seen the newest event gets `VersionConflict`; exactly one of several concurrent writers
+      succeeds.
     - A session has at most one answer to a query, and a failed transaction leaves no trace.
-    - Queries and parts are stored once: adding them again is idempotent, and they are read as they were written.
+    - Queries and parts are stored once and read as they were written; adding equal parts again is idempotent.
     - A read transaction sees one snapshot.
     """
 
@@ -58,11 +59,11 @@ class StoreContract:
     @pytest.fixture
     def database(self, database_url: str) -> Iterator[Database]:
         """Return a database with tables and one session."""
-        made = Database(database_url)
-        migrate.ready(made)
-        made.write(add_session)
-        yield made
-        made.close()
+        database = Database(database_url)
+        migrate.ready(database)
+        database.write(add_session)
+        yield database
+        database.close()
 
     def test_events_are_read_in_order_and_raise_the_version(self, database: Database) -> None:
         """Assert the order of three answers and the version after them."""
@@ -72,7 +73,7 @@ class StoreContract:
         assert session_row(database).version == 3
 
     def test_a_query_has_one_answer(self, database: Database) -> None:
-        """Assert that a second answer is rejected and its transaction undone, and that an undo is accepted."""
+        """Assert that a second answer is rejected and rolled back, and that an undo is accepted."""
         database.write(_adding(answer_row(0, "p1"), version=0))
         with pytest.raises(sa.exc.IntegrityError):
             database.write(_adding(answer_row(1, "p1", "right"), version=1))
@@ -99,7 +100,7 @@ class StoreContract:
         assert len(database.read(lambda c: events.events_of(c, [SESSION]))) == 1
 
     def test_a_pair_of_a_session_is_added_once(self, database: Database) -> None:
-        """Assert that the first pair of a name stays."""
+        """Assert that a pair with an existing name is rejected and the first one stays."""
         query = AskedPair(SESSION, "p1", 0, "strategy", "a", "b", now(), {"strategy": "random"})
         database.write(lambda c: events.add_pair(c, query))
         with pytest.raises(sa.exc.IntegrityError):
@@ -108,10 +109,10 @@ class StoreContract:
 
     def test_events_are_read_with_their_queries(self, database: Database) -> None:
         """Assert what a session is rebuilt from: its answers with their pairs, and the pairs that follow."""
-        texts: list[JSON] = [{"strategy": "random", "anchor": "c"}, {"anchor": None}, {}]
+        details: list[JSON] = [{"strategy": "random", "anchor": "c"}, {"anchor": None}, {}]
         asked = [
-            AskedPair(SESSION, f"p{place + 1}", place, "strategy", "a", "b", now(), one)
-            for place, one in enumerate(texts)
+            AskedPair(SESSION, f"p{place + 1}", place, "strategy", "a", "b", now(), detail)
+            for place, detail in enumerate(details)
         ]
         for pair in asked:
             database.write(partial(events.add_pair, pair=pair))
@@ -146,7 +147,7 @@ class StoreContract:
         assert (row.finished_at, row.reason, row.final) == (None, None, None)
 
     def test_a_read_transaction_sees_one_snapshot(self, database: Database) -> None:
-        """Assert that an answer that is committed during a read transaction is visible after it."""
+        """Assert that an answer committed during a read transaction is visible only after it."""
 
         def read(connection: sa.Connection) -> tuple[list[EventRow], list[EventRow]]:
             before = events.events_of(connection, [SESSION])
@@ -164,7 +165,7 @@ def _adding(event: EventRow, *, version: int) -> Callable[[sa.Connection], None]
 
 
 def _at_once(count: int, function: Callable[[int], str]) -> list[str]:
-    """Return the results of a function that several threads call at the same time."""
+    """Call a function from several threads at the same time, and return the results."""
     results: list[str] = []
     barrier = threading.Barrier(count)
 

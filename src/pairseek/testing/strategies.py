@@ -1,4 +1,4 @@
-"""The contract of a strategy that scores pairs."""
+"""Contract tests of strategies that score pairs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Score: TypeAlias = Callable[[PairFeatures, Belief], FloatArray]
 
 
 def resolved(strategy: Utility) -> BaseUtility:
-    """Return a strategy with its defaults filled in for the items of the contract."""
+    """Return a strategy with its defaults resolved for the test items."""
     return utility_of(utility_of(strategy).resolved(ITEMS, UniformBox()))
 
 
@@ -39,7 +39,7 @@ def scores_of(strategy: Utility) -> list[Score]:
 
 
 def score_of(strategy: BaseUtility) -> Score:
-    """Return ``score`` as a function of pairs and belief: with equal draws in every call where it draws."""
+    """Return ``score`` as a function of pairs and belief; a score that draws makes equal draws in every call."""
     if not strategy.takes_generator:
         return strategy.score
     return lambda candidates, belief: strategy.score(candidates, belief, rng=np.random.default_rng(0))
@@ -53,12 +53,12 @@ def _features(belief: Belief, response: Logistic, appeal: FloatArray | None = No
 class StrategyContract:
     """Invariants of every utility; override the fixture `strategy`.
 
-    - It is a frozen dataclass with a name, equal to another one with the same settings.
-    - ``score``, and ``exact`` where it is defined, return one finite number for each pair, equal for equal arguments,
-      and modify nothing.
+    - It is a frozen dataclass with a name, and equal to another one with the same settings.
+    - ``score``, and ``exact`` if it is defined, return one finite number for each pair, give equal results for equal
+      arguments, and modify nothing.
     - The score of a pair does not depend on the other pairs, their order, the sides, the origin or the axes of the
-      coordinates, or a constant that is added to all appeals.
-    - No noise constant, degenerate belief or coincident points lead to NaN.
+      coordinates, or a constant added to all appeals.
+    - Extreme noise constants, degenerate beliefs and coincident points never lead to NaN.
     """
 
     @pytest.fixture
@@ -76,26 +76,26 @@ class StrategyContract:
             strategy.setting_that_does_not_exist = 1
 
     def test_scores_are_finite_and_pure(self, strategy: Utility) -> None:
-        """Assert one finite number for each pair, equal bits at the second call, and unmodified arguments."""
+        """Assert one finite number for each pair, bit-identical scores in a second call, and unmodified arguments."""
         for _, features, belief in random_scenes():
             arrays = (features.margin, features.variance, belief.samples, belief.covariance)
             copies = [array.copy() for array in arrays]
             for score in scores_of(strategy):
-                one, two = score(features, belief), score(features, belief)
-                assert one.shape == (4,)
-                assert np.all(np.isfinite(one))
-                assert np.array_equal(one, two)
+                scores, again = score(features, belief), score(features, belief)
+                assert scores.shape == (4,)
+                assert np.all(np.isfinite(scores))
+                assert np.array_equal(scores, again)
             assert all(np.array_equal(array, copy) for array, copy in zip(arrays, copies, strict=True))
 
     def test_scores_do_not_depend_on_other_pairs(self, strategy: Utility) -> None:
-        """Assert that a subset in another order has the same scores."""
+        """Assert that a subset in another order gets the same scores."""
         rows = np.array([2, 0, 3])
         for _, features, belief in random_scenes():
             for score in scores_of(strategy):
                 assert score(features.take(rows), belief) == pytest.approx(score(features, belief)[rows], abs=1e-12)
 
     def test_scores_do_not_depend_on_sides(self, strategy: Utility) -> None:
-        """Assert that swapped pairs have the same scores."""
+        """Assert that swapped pairs get the same scores."""
         for _, features, belief in random_scenes():
             swapped = dataclasses.replace(
                 features,
@@ -107,7 +107,7 @@ class StrategyContract:
                 assert score(swapped, belief) == pytest.approx(score(features, belief), abs=1e-8)
 
     def test_scores_do_not_depend_on_origin_and_axes(self, strategy: Utility) -> None:
-        """Assert that translated and rotated items and beliefs have the same scores."""
+        """Assert that translated and rotated items and beliefs get the same scores."""
         for seed, features, belief in random_scenes():
             rng = np.random.default_rng(seed)
             turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
@@ -118,7 +118,7 @@ class StrategyContract:
                 (belief.mean @ turn + shift, turn.T @ belief.covariance @ turn),
                 BeliefInfo("particles"),
             )
-            there = PairFeatures.of(
+            moved_features = PairFeatures.of(
                 np.ascontiguousarray(features.points @ turn + shift),
                 features.first,
                 features.second,
@@ -127,7 +127,7 @@ class StrategyContract:
                 appeal=features.item_appeal,
             )
             for score in scores_of(strategy):
-                assert score(there, moved) == pytest.approx(score(features, belief), abs=1e-7)
+                assert score(moved_features, moved) == pytest.approx(score(features, belief), abs=1e-7)
 
     def test_scores_depend_on_differences_of_appeal_alone(self, strategy: Utility) -> None:
         """Assert that adding a constant to all appeals changes no score."""
@@ -139,7 +139,7 @@ class StrategyContract:
 
     @pytest.mark.parametrize("k", [0.0, 1e-9, 1e6])
     def test_scores_are_finite_for_extreme_noise_constants(self, strategy: Utility, k: float) -> None:
-        """Assert finite scores without noise and without information, for every response and noise."""
+        """Assert finite scores without noise and without information, for every response and noise kind."""
         belief, rows = random_belief(np.random.default_rng(1), 300, 3), np.arange(6)
         for kind in RESPONSES.values():
             for noise in NOISES:
@@ -151,7 +151,7 @@ class StrategyContract:
                         assert np.all(np.isfinite(score(features, belief)))
 
     def test_coincident_points_are_never_chosen(self, strategy: Utility) -> None:
-        """Assert that two items at one point raise no warning and lose to any other pair."""
+        """Assert that two items at the same point raise no warning and lose to any other pair."""
         belief = random_belief(np.random.default_rng(1), 50, 3)
         points = np.vstack([ITEMS.coordinates, ITEMS.coordinates[:1]])
         ready, appeal, count = resolved(strategy), np.arange(13.0), ITEM_COUNT + 1
@@ -168,7 +168,7 @@ class StrategyContract:
 
     @pytest.mark.parametrize("rank", [0, 1, 2])
     def test_degenerate_beliefs_give_no_nan(self, strategy: Utility, rank: int) -> None:
-        """Assert numbers for a belief without variance in some direction."""
+        """Assert that scores are numbers for a belief without variance in some direction."""
         rng = np.random.default_rng(rank)
         samples = rng.normal(size=(200, rank)) @ rng.normal(size=(rank, 3)) + 0.1
         flat = belief_of(samples, np.full(200, 1 / 200))
@@ -178,7 +178,7 @@ class StrategyContract:
             assert not np.any(np.isnan(score(features, flat)))
 
     def test_a_search_can_use_it(self, strategy: Utility) -> None:
-        """Assert that four answers by this strategy are asked, with its name and a finite utility."""
+        """Assert that the strategy asks four questions, each with its name and a finite utility."""
         user = SimulatedUser([0.2, 0.1, -0.4], Logistic(3.0), 1)
         search = Search(
             ITEMS, response=Logistic(3.0), strategy=strategy, posterior=Particles(200), prior=UniformBox(), rng=1
