@@ -1,7 +1,7 @@
-"""Write docs/notebooks/teas.zip: the bundle of a study of 20 teas that 36 simulated people answered.
+"""The bundle docs/notebooks/teas.zip: a study of 20 teas that 36 simulated people answered.
 
-Run it after a change of the bundle's format: python docs/notebooks/make_study.py
-The service takes the people for real ones, because a bundle's answers of simulated people teach nothing.
+Run it after changing the format of bundles: python docs/notebooks/make_study.py
+The people answer as participants do, because rankings and fits leave out the service's own simulated people.
 """
 
 import tempfile
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def answer_all(sessions, study, items, rng, *, clicks, number):
-    """Answer one session: the person stands near one of two tastes, or tosses a coin."""
+    """Answer one session as a person near one of two tastes, or with coin tosses if `clicks`."""
     centre = np.array([1.2, 0.3]) if number % 3 else np.array([-1.0, -0.6])
     person = ps.SimulatedUser(centre + 0.5 * rng.normal(size=2), ps.Logistic(2.0), rng)
     session_id, _ = sessions.open(

@@ -1,10 +1,10 @@
-"""The recipes of CONTRIBUTING.md, followed to the letter: applied to a copy of the repository, and used.
+"""The recipes of CONTRIBUTING.md, applied literally to a copy of the repository, and used there.
 
-The copy is checked as `make check` does it. In a checkout where somebody has followed a recipe already, its blocks are
-found applied.
+The copy is checked as by `make check`. Blocks that a checkout already contains, because somebody has followed the
+recipe, are left as they are.
 
-Each use runs in a process of its own that imports the copy. Kernels run as plain Python there, because compiling them
-anew would take longer than all the rest.
+Each use runs in a process of its own that imports the copy. Kernels run there as plain Python, because compiling them
+again would take longer than everything else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES: dict[str, str] = dict(re.findall(r"^### (.+?)\n(.*?)(?=^##)", CONTRIBUTING, re.DOTALL | re.MULTILINE))
-# Numbers of blocks; the other recipes are in words.
+# Number of code blocks of each recipe; the other recipes have none.
 WITH_CODE = {
     "A strategy": 4,
     "A noise kind": 4,
@@ -43,20 +43,20 @@ def apply(recipe: str, root: Path) -> int:
         if language == "diff":
             path.write_text(patched(path.read_text(), code))
         elif above:
-            found = path.read_text()
-            assert found.count(f"\n{above[1]}") == 1
-            if code not in found:
-                path.write_text(found.replace(f"\n{above[1]}", f"\n{code}\n\n{above[1]}"))
+            text = path.read_text()
+            assert text.count(f"\n{above[1]}") == 1
+            if code not in text:
+                path.write_text(text.replace(f"\n{above[1]}", f"\n{code}\n\n{above[1]}"))
         else:
-            assert not path.exists() or path.read_text() == code, f"{path} exists already, and is another"
+            assert not path.exists() or path.read_text() == code, f"{path} exists already, with other content"
             path.write_text(code)
     return len(blocks)
 
 
 def patched(text: str, diff: str) -> str:
-    """Return the text with every hunk applied; hunks are separated by empty lines, and each must fit once.
+    """Return the text with every hunk applied; hunks are separated by empty lines, and each must match once.
 
-    One that was applied before is left as it is.
+    Hunks that were applied before change nothing.
     """
     for hunk in re.split(r"\n\n(?=[-+ ])", diff.rstrip("\n")):
         lines = hunk.split("\n")
@@ -71,12 +71,12 @@ def patched(text: str, diff: str) -> str:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory) -> Path:
-    """Return a copy of the repository to which every recipe was applied."""
+    """Copy the repository, and apply every recipe to the copy."""
     root = tmp_path_factory.mktemp("copy") / "pairseek"
     shutil.copytree(
         ROOT, root, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", ".git", ".venv", ".*_cache", "site")
     )
-    # Twice, as in a checkout where it was done before.
+    # Twice, because the checkout may already contain them.
     for _ in range(2):
         assert {recipe: count for recipe in RECIPES if (count := apply(recipe, root))} == WITH_CODE
     add_language(root)
@@ -84,7 +84,7 @@ def copy(tmp_path_factory) -> Path:
 
 
 def add_language(root: Path) -> None:
-    """Follow the recipe of a language, as far as that can be done by a program: the messages stay English."""
+    """Follow the recipe for a language as far as a program can: the messages stay English."""
     messages = root / "src" / "pairseek" / "core" / "messages"
     text = (messages / "en.json").read_text(encoding="utf-8")
     assert "`language.name`" in RECIPES["A language"]
@@ -96,7 +96,7 @@ def add_language(root: Path) -> None:
 def run(
     copy: Path, *arguments: str, folder: Path | None = None, seconds: float = 120, plain: bool = True
 ) -> subprocess.CompletedProcess[str]:
-    """Run Python with the copy and the helpers of the tests, and return what it printed."""
+    """Run Python with the copy and the tests' helpers on its path, and expect success."""
     paths = os.pathsep.join([str(copy / "src"), str(ROOT / "tests")])
     done = subprocess.run(
         [sys.executable, *arguments],
@@ -147,7 +147,14 @@ def test_the_types_of_the_result_are_right(copy) -> None:
 @pytest.mark.long
 def test_the_contracts_of_the_new_parts_hold_and_these_tests_pass_there_too(copy) -> None:
     names = "uncertainty or rooted or patient or unknown_noise or (used or searched or found) and recipes"
-    files = ("test_strategies", "test_responses", "test_stopping", "test_web_parts", "test_cli_help", "test_recipes")
+    files = (
+        "pairs/test_strategies",
+        "model/test_responses",
+        "search/test_stopping",
+        "web/test_session_parts",
+        "cli/test_help",
+        "docs/test_recipes",
+    )
     command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/{name}.py" for name in files), "-k", names)
     run(copy, *command, seconds=900, plain=False)
 
@@ -155,9 +162,9 @@ def test_the_contracts_of_the_new_parts_hold_and_these_tests_pass_there_too(copy
 USE = """
 import numpy as np
 import pairseek as ps
-from pairseek import serialization
 from pairseek.model.noise import NOISE_KINDS
 from pairseek.pairs.strategies.uncertainty import Uncertainty
+from pairseek.search import serialization
 
 assert ps.__file__.startswith({copy!r})
 points = np.random.default_rng(0).normal(size=(14, 2))
@@ -172,7 +179,7 @@ def answered(search):
     return search
 
 
-# By name, as a study's file has it; as an instance, as a program has it; and again from a saved file.
+# By name, as in a study's file; as an instance, as in a program; and loaded from a saved file.
 for strategy in (serialization.decode("strategy", {{"name": "uncertainty"}}), Uncertainty()):
     response = ps.Logistic(noise="rooted")
     search = answered(ps.Search(ps.Items(points), strategy=strategy, response=response, stop=stop, rng=1))
@@ -184,7 +191,7 @@ again = ps.Search.load("search.json")
 assert again.estimate().point.tolist() == search.estimate().point.tolist()
 assert (again.strategy, again.stop, again.response) == (search.strategy, search.stop, search.response)
 
-# The record and the kernel have one formula, and branch and bound finds the best of all pairs.
+# The record and the kernel agree, and branch and bound finds the best of all pairs.
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.rest import Resting
 from pairseek.numerics.pair_kernels import ROOTED, pair_constant, steepest_length
@@ -228,7 +235,7 @@ def test_the_parts_have_names_in_commands_and_a_command_and_a_format_are_found(c
     (tmp_path / "items.csv").write_text("id,emoji,x,y\na,A,0,1\nb,B,1,0\nc,C,2,2\nd,D,-1,1\n")
     (tmp_path / "likes.csv").write_text("person,liked,disliked\np,a,b\nq,b,a\n")
     said = run(copy, "-c", COMMANDS, folder=tmp_path).stdout.splitlines()
-    # The new medium is data, and not a coordinate, in commands too.
+    # Commands also treat the new medium as data, and not as a coordinate.
     assert said[:2] == ["4 items, 2 dimensions", "('a', 'b')"]
     assert "simulation,Uncertainty,0,2," in (tmp_path / "out" / "table.csv").read_text()
 
@@ -258,7 +265,7 @@ with served("a.db", studies=[(made, items)]) as visitors:
 
 @pytest.fixture
 def study(copy, tmp_path):
-    """Return the address of a service of the copy, with a study that uses the new parts."""
+    """Serve a study that uses the new parts from the copy, and yield its address."""
     rows = "".join(f"i{n},{letter},{n % 3},{n / 2}\n" for n, letter in enumerate("ΑΒΓΔΕΖ"))
     (tmp_path / "items.csv").write_text(f"id,emoji,x,y\n{rows}", encoding="utf-8")
     paths = os.pathsep.join([str(copy / "src"), str(ROOT / "tests")])
