@@ -1,4 +1,4 @@
-"""Active similarity judgements: the uncertainty of positions, the choice of triplets, and what it is worth."""
+"""Active similarity judgements: the uncertainty of positions, the choice of triplets, and its benefit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def material(n=12, d=2, count=150, seed=0, k=1.0):
     return truth, Triplets(judged(truth, random_triplets(n, count, rng), rng, k), range(n)), rng
 
 
-def test_random_triplets_are_three_different_items_and_all_of_them_come():
+def test_random_triplets_have_different_items_and_cover_all():
     rows = random_triplets(4, 2000, np.random.default_rng(0))
     assert all(len(set(row)) == 3 for row in rows.tolist())
     assert len({tuple(row) for row in rows.tolist()}) == 4 * 3 * 2
@@ -51,11 +51,11 @@ def test_gradients_and_information_agree_with_finite_differences_of_the_likeliho
     )
 
 
-def test_triplets_that_were_asked_count_as_the_larger_information_matrix():
+def test_asked_triplets_add_their_information():
     _, triplets, rng = material(n=8, count=60)
     placement = Placement.fit(triplets, 2)
     asked, rows = random_triplets(8, 5, rng), random_triplets(8, 30, rng)
-    # The same, from the information of all triplets together.
+    # The variances from all triplets at once.
     more = Placement(placement.ids, placement.coordinates, placement.shrinkage, np.concatenate([triplets.rows, asked]))
     np.testing.assert_allclose(placement.logit_variance(rows, asked), more.logit_variance(rows), rtol=1e-8)
 
@@ -64,7 +64,7 @@ def test_information_is_the_mutual_information_of_answer_and_logit():
     _, triplets, rng = material(n=8, count=60)
     placement = Placement.fit(triplets, 2)
     rows = random_triplets(8, 20, rng)
-    found = placement.information(rows)
+    information = placement.information(rows)
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     weights = weights / weights.sum()
 
@@ -74,31 +74,31 @@ def test_information_is_the_mutual_information_of_answer_and_logit():
     deviation = np.sqrt(placement.logit_variance(rows))
     chance = expit(placement.logits(rows)[:, None] + deviation[:, None] * nodes)
     expected = entropy(chance @ weights) - entropy(chance) @ weights
-    # The tables interpolate to about 1e-3 of a bit.
-    np.testing.assert_allclose(found, expected, atol=2e-3)
+    # The tables are accurate to about 1e-3 bits.
+    np.testing.assert_allclose(information, expected, atol=2e-3)
 
 
-def test_the_scale_is_that_of_the_judges():
-    # 3,000 judgements of 12 items: the mean squared distance is right to a few percent.
+def test_the_scale_matches_the_noise_of_the_judges():
+    # 3,000 judgements of 12 items determine the mean squared distance to a few percent.
     truth, triplets, _ = material(n=12, count=3000)
     placement = Placement.fit(triplets, 2)
-    found, true = (points - points.mean(axis=0) for points in (placement.coordinates, truth))
-    assert np.sum(found**2) == pytest.approx(np.sum(true**2), rel=0.15)
+    estimated, true = (points - points.mean(axis=0) for points in (placement.coordinates, truth))
+    assert np.sum(estimated**2) == pytest.approx(np.sum(true**2), rel=0.15)
 
 
-def test_the_choice_is_the_best_of_its_candidates_and_asks_nothing_twice():
+def test_the_most_informative_candidate_is_chosen_and_none_is_repeated():
     _, triplets, rng = material(n=5, count=40)
     placement = Placement.fit(triplets, 2)
     asked = np.empty((0, 3), dtype=np.int64)
     for seed in range(30):
-        row, told = most_informative(placement, np.random.default_rng(seed), asked=asked)
+        row, bits = most_informative(placement, np.random.default_rng(seed), asked=asked)
         every = random_triplets(5, 4000, rng)
-        others = [one for one in every.tolist() if _key(one) not in {_key(known) for known in asked.tolist()}]
+        others = [row for row in every.tolist() if _key(row) not in {_key(known) for known in asked.tolist()}]
         if others:
-            assert told == pytest.approx(placement.information(np.array(others), asked).max(), rel=1e-9)
+            assert bits == pytest.approx(placement.information(np.array(others), asked).max(), rel=1e-9)
             assert _key(row.tolist()) not in {_key(known) for known in asked.tolist()}
         asked = np.concatenate([asked, row[None]])
-    # There are 5 * 6 = 30 different questions, and all of them were asked.
+    # All 5 * 6 = 30 different questions were asked.
     assert len({_key(row) for row in asked.tolist()}) == 30
 
 
@@ -106,7 +106,7 @@ def _key(row):
     return row[0], frozenset(row[1:])
 
 
-def test_an_item_that_nobody_has_seen_is_asked_about_first():
+def test_an_unseen_item_is_asked_about_first():
     truth, _, rng = material(n=10)
     rows = random_triplets(9, 300, rng)
     placement = Placement.fit(Triplets(judged(truth, rows, rng), range(10)), 2)
@@ -115,7 +115,7 @@ def test_an_item_that_nobody_has_seen_is_asked_about_first():
     assert placement.undecided().argmax() == 9
 
 
-def test_the_loop_is_a_function_of_seed_and_answers():
+def test_questions_depend_only_on_the_seed_and_the_answers():
     def asked(seed):
         active = ActiveTriplets(8, rng=seed)
         out = []
@@ -130,7 +130,7 @@ def test_the_loop_is_a_function_of_seed_and_answers():
     assert asked(3) != asked(4)
 
 
-def test_random_triplets_are_kept_apart_and_measure_the_error():
+def test_held_out_triplets_measure_the_error():
     truth, _, rng = material(n=10)
     active = ActiveTriplets(10, share=0.25, rng=1)
     assert active.held_out_error() is None
@@ -147,18 +147,18 @@ def test_random_triplets_are_kept_apart_and_measure_the_error():
     assert active.embedding().error(apart) < 0.3
 
 
-def test_random_answers_and_answers_of_one_side_end_in_finite_positions():
+def test_positions_stay_finite_for_random_and_one_sided_answers():
     for answer in ("left", "coin"):
         rng, active = np.random.default_rng(0), ActiveTriplets(6, rng=0)
         for _ in range(60):
             query = active.ask()
             active.tell(query.left if answer == "left" or rng.random() < 0.5 else query.right)
-        found = active.embedding()
-        assert np.all(np.isfinite(found.coordinates))
-        assert np.all(np.isfinite(found.undecided()))
+        placement = active.embedding()
+        assert np.all(np.isfinite(placement.coordinates))
+        assert np.all(np.isfinite(placement.undecided()))
 
 
-def test_a_placement_survives_a_record():
+def test_a_placement_round_trips_through_its_record():
     _, triplets, rng = material()
     placement = Placement.fit(triplets, 2)
     back = Placement.from_record(placement.record())
@@ -166,7 +166,7 @@ def test_a_placement_survives_a_record():
     assert np.array_equal(back.information(rows), placement.information(rows))
 
 
-def test_a_forecast_falls_to_what_there_is():
+def test_the_forecast_of_a_finished_map_is_its_number_of_judgements():
     _, triplets, _ = material(n=10, count=60)
     few = Placement.fit(triplets, 2)
     _, triplets, _ = material(n=10, count=2000)
@@ -176,13 +176,14 @@ def test_a_forecast_falls_to_what_there_is():
     assert many.forecast() == 2000
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_settings_and_answers_are_refused():
     with pytest.raises(InvalidItems, match="3 items: an embedding from judgements needs at least 4"):
         ActiveTriplets(3)
     with pytest.raises(InvalidItems, match=r"5,000 items need about 75,000 judgements .* judge a sample"):
         ActiveTriplets(5000)
-    with pytest.raises(InvalidParameter, match="share is 1"):
+    with pytest.raises(InvalidParameter) as caught:
         ActiveTriplets(5, share=1)
+    assert caught.value.field == "share"
     with pytest.raises(InvalidItems, match="5 items for 4 dimensions"):
         Placement.fit(Triplets([[0, 1, 2]], range(5)), 4)
     active = ActiveTriplets(5)
@@ -194,11 +195,11 @@ def test_what_cannot_be_is_refused():
 
 
 @pytest.mark.long
-def test_active_judgements_need_three_quarters_of_random_ones():
-    """30 items in two dimensions, judges with k = 1, 6 seeds: after 10 judgements an item less wrong than after 13.
+def test_active_judgements_beat_a_third_more_random_ones():
+    """300 active judgements of 30 items leave less error than 400 random ones: two dimensions, k = 1, 6 seeds.
 
-    The full comparison is `benchmarks/similarity.py`. There random judgements needed 1.6 times as many; 1.33 leaves
-    three standard errors.
+    `benchmarks/similarity.py` has the full comparison. There, random triplets needed 1.6 times as many judgements;
+    1.33 leaves three standard errors.
     """
     differences = []
     for seed in range(6):

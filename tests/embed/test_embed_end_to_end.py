@@ -1,4 +1,4 @@
-"""Triplets -> dimension -> embedding -> noise -> check -> search: the tutorial, run and measured."""
+"""The tutorial from triplets over dimension, embedding, noise and check to a search, run and measured."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_tutorial_leads_from_judgements_to_a_person(truth, tmp_path, monkeyp
     items = names["items"]
     assert items.ids == truth.ids
     assert scipy.spatial.procrustes(truth.coordinates, items.coordinates)[2] < 0.05
-    # The embedding is not exact, so people seem a little less reliable in it than they are; `scaled` fixes the scale.
+    # The embedding is inexact, so people seem slightly less reliable than they are; `scaled` fixes the scale.
     best = names["noise"].best
     assert best.response.noise == "normalized"
     assert 2.5 < names["noise"]["logistic", "normalized"].k < 4.4
@@ -43,7 +43,7 @@ def test_the_tutorial_leads_from_judgements_to_a_person(truth, tmp_path, monkeyp
 
     exec(compile(BLOCKS[1], "tutorial.md", "exec"), names)
     estimate = names["search"].estimate()
-    # The credible ball of 95 % holds the person, and 40 answers have made it a third of what it was.
+    # The 95 % credible ball contains the person, and 40 answers have shrunk it to a third.
     before = ps.Search(items, rng=7).estimate().credible_radius()
     assert estimate.credible_radius() < before / 3
     assert np.linalg.norm(estimate.point - items.coordinates[3]) < 1.2 * estimate.credible_radius()
@@ -54,8 +54,8 @@ def test_the_tutorial_leads_from_judgements_to_a_person(truth, tmp_path, monkeyp
     assert names["items"].d == 4
 
 
-def test_simulated_people_are_found_in_an_embedding_that_was_learned(truth):
-    """People who live in the true space are found in the learned one: their favourites come out on top."""
+def test_simulated_people_are_found_in_a_learned_embedding(truth):
+    """The favourites of people in the true space come out on top in the learned embedding."""
     real = ps.Logistic(4.0, "normalized")
     train, held = simulate_triplets(truth, 12_000, 1, response=real).split(0.2, 0)
     items = ps.embed.CKL(n_components=2, random_state=0).fit(train).to_items(scaled=True)
@@ -75,7 +75,7 @@ def test_simulated_people_are_found_in_an_embedding_that_was_learned(truth):
     assert np.mean(ranks) < 12
 
 
-def test_triplets_by_id_survive_the_way_through_files(truth, tmp_path):
+def test_triplets_by_id_round_trip_through_files(truth, tmp_path):
     triplets = simulate_triplets(truth, 50, 1)
     triplets.to_csv(tmp_path / "t.csv")
     back = Triplets.from_csv(tmp_path / "t.csv", ids=truth.ids)

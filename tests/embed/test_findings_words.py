@@ -1,4 +1,4 @@
-"""Sentences of findings in the languages of the pages."""
+"""Findings in the languages of the pages."""
 
 import re
 
@@ -14,7 +14,7 @@ from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.model.responses import Logistic
 
 
-def found():
+def example_findings():
     """Findings of every kind, good and bad."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(40, 2))
@@ -29,9 +29,9 @@ def found():
         yield parts.scales(items)[0]
         yield parts.directions(items)[0]
         reach, nearest = parts.neighbours(items)
-        crowded, lonely = parts.crowded(items, reach), parts.lonely(reach)
-        yield parts.near_duplicates(items, crowded, nearest)[0]
-        yield parts.outlying(items, lonely)[0]
+        duplicates, outliers = parts.duplicate_mask(items, reach), parts.outlier_mask(reach)
+        yield parts.near_duplicates(items, duplicates, nearest)[0]
+        yield parts.outlying(items, outliers)[0]
     items = Items(points)
     for prior in (GaussianPrior(0.0, 1.0), UniformBox(-90, 90), UniformBox(-3.5, 3.5), UniformBox(-1, 1)):
         low, high = prior.box(2)
@@ -46,25 +46,25 @@ def found():
 
 
 @pytest.mark.parametrize("language", languages())
-def test_every_finding_is_said_in_every_language(language):
+def test_every_finding_is_translated_into_every_language(language):
     say = words(language).say
-    for brought in found():
-        # Of the items that a researcher brings along, and of those of a map.
-        for one in (brought, parts.of_map(brought)):
-            assert one.key
-            said = say(f"finding.{one.key}", **one.values)
-            assert "{" not in said
-            assert bool(one.advice_key) == bool(one.advice), one
-            if one.advice_key:
-                said += say(f"finding.{one.advice_key}", **one.values)
+    for supplied in example_findings():
+        # As worded for items that a researcher supplies, and for the items of a map.
+        for finding in (supplied, parts.of_map(supplied)):
+            assert finding.key
+            text = say(f"finding.{finding.key}", **finding.values)
+            assert "{" not in text
+            assert bool(finding.advice_key) == bool(finding.advice), finding
+            if finding.advice_key:
+                text += say(f"finding.{finding.advice_key}", **finding.values)
             if language == "en":
-                assert said == one.found + one.advice
+                assert text == finding.found + finding.advice
             else:
-                assert not re.search(r"\b(the|items|of|and|with)\b", said.replace("items.standardized()", "")), said
-        assert words(language).knows("finding.name." + parts.of_map(brought).key.split(".")[0])
+                assert not re.search(r"\b(the|items|of|and|with)\b", text.replace("items.standardized()", "")), text
+        assert words(language).knows("finding.name." + parts.of_map(supplied).key.split(".")[0])
 
 
-def test_a_finding_of_a_catalogue_and_of_a_map_give_their_own_advice():
+def test_catalogues_and_maps_get_different_advice():
     items = Items._unwarned(np.random.default_rng(0).normal(size=(40, 2)) * [1000, 1], None)
     own = parts.scales(items)[0]
     assert "--standardize" in own.advice
@@ -73,7 +73,7 @@ def test_a_finding_of_a_catalogue_and_of_a_map_give_their_own_advice():
     assert "fewer dimensions" in parts.of_map(own).advice
 
 
-def test_many_names_end_in_no_language():
+def test_long_lists_of_names_end_in_an_ellipsis():
     assert parts.few(["a", "b"]) == "a, b"
     assert parts.few("abcdefg") == "a, b, c, d, e, …"
 
@@ -83,6 +83,6 @@ def test_a_map_of_an_earlier_version_keeps_its_sentences():
     learned = SimilarityMap.learn(Triplets(rows, list("abcd")))
     record = learned.record()
     assert SimilarityMap.from_record(record).findings == learned.findings
-    old = {**record, "findings": [one[:4] for one in record["findings"]]}
+    old = {**record, "findings": [values[:4] for values in record["findings"]]}
     assert SimilarityMap.from_record(old).findings[0].found == learned.findings[0].found
     assert SimilarityMap.from_record(old).findings[0].key == ""

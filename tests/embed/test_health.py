@@ -1,4 +1,4 @@
-"""The health check: what it finds on catalogues with one thing wrong each, and what it says to do."""
+"""The health check on catalogues with one problem each: its findings and advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pairseek.errors import InvalidFile, InvalidParameter, InvalidTriplets
 
 
 def check(items, triplets=None, **settings):
-    """One simulated person is enough where their answers are not what is tested."""
+    """Check with one simulated person, which is enough unless the test is about answers."""
     return full_check(items, triplets, **{"people": 1, **settings})
 
 
@@ -24,10 +24,10 @@ def normal(n=300, d=2, seed=0):
 
 
 def finding(health, name):
-    return next(one for one in health.findings if one.name == name)
+    return next(finding for finding in health.findings if finding.name == name)
 
 
-def test_a_sound_catalogue_needs_nothing():
+def test_a_sound_catalogue_needs_no_action():
     health = check(ps.Items(normal()))
     assert health.good
     assert health.numbers["items"] == 300
@@ -43,10 +43,10 @@ def test_near_duplicates_are_counted_and_named():
     points[9] = points[8] + 1e-6
     health = check(ps.Items(points, labels=[f"wine {i}" for i in range(300)]))
     assert np.flatnonzero(health.duplicates).tolist() == [5, 7, 8, 9]
-    found = finding(health, "near-duplicates")
-    assert "such as wine 5 and wine 7" in found.found
-    assert found.level == "note"
-    assert "keep one of each" in found.advice
+    duplicates = finding(health, "near-duplicates")
+    assert "such as wine 5 and wine 7" in duplicates.found
+    assert duplicates.level == "note"
+    assert "keep one of each" in duplicates.advice
 
 
 def test_outliers_are_counted_and_named():
@@ -57,7 +57,7 @@ def test_outliers_are_counted_and_named():
     assert "wine 4" in finding(health, "outliers").found
 
 
-def test_items_outside_the_box_and_a_box_that_is_too_wide():
+def test_a_box_that_is_too_small_or_too_wide_is_found():
     items = ps.Items(normal())
     inside = np.all(np.abs(items.coordinates) <= 1, axis=1).mean()
     health = check(items, prior=ps.UniformBox(-1, 1))
@@ -69,7 +69,7 @@ def test_items_outside_the_box_and_a_box_that_is_too_wide():
     assert "without bounds" in finding(check(items, prior=ps.GaussianPrior()), "prior").found
 
 
-def test_flat_and_narrow_directions():
+def test_flat_and_narrow_directions_are_found():
     points = normal(d=3)
     flat = finding(
         check(ps.Items(np.column_stack([points[:, :2], points[:, :2].sum(axis=1)]))), "spread along each direction"
@@ -85,7 +85,7 @@ def test_too_few_items():
     assert finding(check(ps.Items(normal(n=12, d=3))), "size").level == "act"
 
 
-def test_hopeless_noise_is_said_and_the_pairs_tell_nothing():
+def test_hopeless_noise_makes_pairs_uninformative():
     health = check(ps.Items(normal()), response=ps.Logistic(0.01, "normalized"))
     assert finding(health, "informative pairs").level == "act"
     assert finding(health, "predicted agreement").level == "act"
@@ -98,7 +98,7 @@ def test_perfect_people_are_doubted():
     assert "rarely this reliable" in finding(health, "predicted agreement").advice
 
 
-def test_information_and_agreement_are_those_of_a_naive_loop():
+def test_information_and_agreement_match_a_naive_loop():
     items = ps.Items(normal(n=40))
     response = ps.Logistic(2.0, "normalized")
     health = check(items, response=response)
@@ -118,7 +118,7 @@ def test_information_and_agreement_are_those_of_a_naive_loop():
     assert health.numbers["agreeing_answers"] == pytest.approx(np.mean(agree), abs=3 * np.std(agree) / np.sqrt(300))
 
 
-def test_triplets_give_the_noise_and_a_comparison():
+def test_triplets_determine_the_noise_and_the_observed_agreement():
     items = ps.Items(normal())
     triplets = simulate_triplets(items, 20_000, 1, response=ps.Logistic(2.5, "normalized"))
     health = check(items, triplets)
@@ -135,9 +135,9 @@ def test_triplets_give_the_noise_and_a_comparison():
 def test_triplets_that_do_not_belong_to_the_items():
     items = ps.Items(normal())
     other = simulate_triplets(ps.Items(normal(seed=9)), 5000, 1)
-    found = finding(check(items, other), "agreement with the triplets")
-    assert found.level == "act"
-    assert "embed again" in found.advice or "k runs to zero" in found.advice.lower()
+    agreement = finding(check(items, other), "agreement with the triplets")
+    assert agreement.level == "act"
+    assert "embed again" in agreement.advice or "k runs to zero" in agreement.advice.lower()
 
 
 def test_separable_triplets_do_not_make_people_perfect():
@@ -151,12 +151,12 @@ def test_items_with_few_triplets_are_named():
     items = ps.Items(normal(n=50), labels=[f"wine {i}" for i in range(50)])
     triplets = simulate_triplets(items, 3000, 1, response=ps.Logistic(2.0, "normalized"))
     few = triplets.take(~(triplets.rows == 13).any(axis=1))
-    found = finding(check(items, few), "triplets")
-    assert found.level == "note"
-    assert "1 item has fewer than 10 and is placed loosely: wine 13." in found.advice
+    coverage = finding(check(items, few), "triplets")
+    assert coverage.level == "note"
+    assert "1 item has fewer than 10 and is placed loosely: wine 13." in coverage.advice
 
 
-def test_the_expected_answers_are_near_those_of_full_searches():
+def test_the_expected_answers_are_close_to_those_of_full_searches():
     items = ps.Items(normal(n=100))
     response = ps.Logistic(2.0, "normalized")
     health = check(items, response=response, radius=1.2, people=9)
@@ -169,16 +169,16 @@ def test_the_expected_answers_are_near_those_of_full_searches():
             query = search.ask()
             search.tell(query, winner=user.answer(items, query))
         counts.append(search.answers)
-    # Counts of single people differ by a third; the medians of nine and of five by about a fifth.
+    # Counts differ by a third between people, and the medians of nine and five people by about a fifth.
     assert health.numbers["expected_answers"] == pytest.approx(np.median(counts), rel=0.5)
 
 
-def test_a_radius_that_is_there_already_needs_no_answers():
+def test_a_radius_already_reached_needs_no_answers():
     health = check(ps.Items(normal()), radius=100.0)
     assert health.numbers["expected_answers"] == 0
 
 
-def test_what_cannot_be_checked_is_refused():
+def test_invalid_settings_and_triplets_are_refused():
     items = ps.Items(normal())
     with pytest.raises(InvalidParameter, match="radius is -1"):
         check(items, radius=-1)
@@ -189,7 +189,7 @@ def test_what_cannot_be_checked_is_refused():
 
 
 @pytest.mark.parametrize("d", [1, 3])
-def test_the_page_stands_alone(tmp_path, d):
+def test_the_page_is_self_contained(tmp_path, d):
     items = ps.Items(normal(d=d), labels=[f"<wine {i}>" for i in range(300)])
     points = items.coordinates.copy()
     points[1] = points[0]
@@ -201,7 +201,7 @@ def test_the_page_stands_alone(tmp_path, d):
         assert "<wine" not in page
         assert "data:image/svg+xml;base64," in page
         assert "http" not in page
-        for one in health.findings:
-            assert one.name in page
+        for finding in health.findings:
+            assert finding.name in page
     with pytest.raises(InvalidFile, match=r"cannot (write|save)"):
         write_health(health, tmp_path / "none" / "page.html")

@@ -1,4 +1,4 @@
-"""The noise constant: converges from anywhere, to the true one, and says when there is none."""
+"""Fits of the noise constant: convergence from any start, accuracy, and bounds."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def items():
 
 
 @pytest.mark.parametrize(("kind", "noise"), KINDS)
-def test_the_fit_is_that_of_a_naive_loop(kind, noise, items):
+def test_the_fit_agrees_with_a_naive_loop(kind, noise, items):
     triplets = simulate_triplets(items, 300, 1, response=kind(3.0, noise))
     fit = fit_noise(items, triplets, responses=[kind(noise=noise)], folds=None).best
 
     def cost(log_k):
         return -naive_triplet_likelihood(items.coordinates, triplets.rows, math.exp(log_k), noise, kind.name)
 
-    wanted = minimize_scalar(cost, bounds=(-4, 6), method="bounded", options={"xatol": 1e-9})
-    # A minimum is known to the root of the rounding error of its value.
-    assert math.log(fit.k) == pytest.approx(wanted.x, abs=1e-5)
-    assert fit.log_likelihood == pytest.approx(-wanted.fun, rel=1e-9)
+    expected = minimize_scalar(cost, bounds=(-4, 6), method="bounded", options={"xatol": 1e-9})
+    # A minimum is accurate to the square root of the rounding error of its value.
+    assert math.log(fit.k) == pytest.approx(expected.x, abs=1e-5)
+    assert fit.log_likelihood == pytest.approx(-expected.fun, rel=1e-9)
     h = 1e-3 * fit.k
     bend = (cost(math.log(fit.k + h)) - 2 * cost(math.log(fit.k)) + cost(math.log(fit.k - h))) / h**2
     assert fit.standard_error == pytest.approx(1 / math.sqrt(bend), rel=1e-3)
 
 
 def test_gaussian_constant_noise_converges_at_every_dimension(shared, monkeypatch):
-    """Where the authors' optimiser stayed where it started: from starts eight orders of magnitude apart."""
+    """The authors' optimiser stayed at its start; these starts are eight orders of magnitude apart."""
     if shared is not None:
         monkeypatch.setenv("PAIRSEEK_DATA", str(shared))
     for d in ps.datasets.food10k_dimensions():
@@ -56,7 +56,7 @@ def test_gaussian_constant_noise_converges_at_every_dimension(shared, monkeypatc
         assert abs(fits[0].k - 0.3) < 2 * fits[0].standard_error, f"d = {d}"
 
 
-def test_the_true_k_is_found_for_all_six_as_often_as_the_standard_error_says(items):
+def test_errors_of_k_match_the_standard_error(items):
     ratios = []
     for seed in range(20):
         for kind, noise in KINDS:
@@ -64,13 +64,13 @@ def test_the_true_k_is_found_for_all_six_as_often_as_the_standard_error_says(ite
             triplets = simulate_triplets(items, 2000, [seed, 7], response=true)
             fit = fit_noise(items, triplets, responses=[true], folds=None).best
             ratios.append((fit.k - true.k) / fit.standard_error)
-    # The same 20 x 2000 uniform draws serve all six, so count 20 independent ones: the mean square of a standard
-    # normal has standard deviation sqrt(2/20) = 0.32, three of which are 0.95.
+    # All six share the same 20 x 2000 uniform draws, so only 20 are independent: the mean square of a standard normal
+    # has a standard deviation of sqrt(2/20) = 0.32; three of them are 0.95.
     assert np.mean(np.square(ratios)) == pytest.approx(1.0, abs=0.95)
     assert np.abs(np.mean(ratios)) < 3 / math.sqrt(20)
 
 
-def test_the_best_of_all_kinds_is_the_one_that_answered():
+def test_the_best_fit_is_the_true_kind():
     items = ps.Items(0.7 * np.random.default_rng(0).normal(size=(200, 3)))
     for kind, noise in KINDS[:3]:
         triplets = simulate_triplets(items, 40_000, 3, response=kind(TRUE[noise] * 3, noise))
@@ -80,7 +80,7 @@ def test_the_best_of_all_kinds_is_the_one_that_answered():
         likelihoods = [fit.log_likelihood for fit in fits]
         assert likelihoods == sorted(likelihoods, reverse=True)
         assert fits[kind.name, noise] is fits.best
-        # Held out, an answer is predicted a little worse, by about half a nat in all for one constant.
+        # Fitting one constant costs about half a nat in total on held-out answers.
         assert 0 <= fits.best.mean_log_likelihood - fits.best.cross_validated < 10 / 40_000
     with pytest.raises(InvalidParameter, match="was not fitted"):
         fits["cauchy", "constant"]
@@ -111,7 +111,7 @@ def test_answers_of_known_people_with_appeal_and_ties():
     fit = fit_noise_to_answers(items, people, responses=[true]).best
     assert fit.count == 2400
     assert abs(fit.k - 1.4) < 3 * fit.standard_error
-    # A model without the appeal is another one.
+    # Without the appeal the model is wrong.
     bare = ps.Items(items.coordinates)
     assert fit_noise_to_answers(bare, people, responses=[true]).best.log_likelihood < fit.log_likelihood - 50
 
@@ -119,15 +119,15 @@ def test_answers_of_known_people_with_appeal_and_ties():
     tie = (point, [ps.Event(0, 1, "tie"), ps.Event(0, 1, "skip")])
     both = (point, [ps.Event(0, 1, "answer", 0), ps.Event(0, 1, "answer", 1)])
     halved, twice = (
-        fit_noise_to_answers(items, [*people, one], responses=[true], folds=None).best for one in (tie, both)
+        fit_noise_to_answers(items, [*people, extra], responses=[true], folds=None).best for extra in (tie, both)
     )
     assert halved.count == 2401
     answered = fit_noise_to_answers(items, people, responses=[true], folds=None).best.log_likelihood
-    # A tie is half of both answers, at a k that hardly moves.
+    # A tie counts as half of each answer, and hardly changes k.
     assert halved.log_likelihood - answered == pytest.approx((twice.log_likelihood - answered) / 2, abs=1e-3)
 
 
-def test_separable_answers_say_so_with_the_bound(items):
+def test_separable_answers_are_reported_with_the_bound(items):
     triplets = simulate_triplets(items, 200, 1)
     fits = fit_noise(items, triplets)
     for fit in fits:
@@ -138,12 +138,12 @@ def test_separable_answers_say_so_with_the_bound(items):
         assert fit.record()["standard_error"] is None
 
 
-def test_answers_against_the_items_say_so(items):
+def test_answers_that_contradict_the_items_are_reported(items):
     rows = simulate_triplets(items, 200, 1).rows[:, [0, 2, 1]]
     assert all(fit.bound == "zero" and "k runs to zero" in fit.note for fit in fit_noise(items, rows))
 
 
-def test_items_too_far_apart_for_decaying_noise():
+def test_items_too_far_apart_for_decaying_noise_are_reported():
     far = ps.Items(1e4 * np.random.default_rng(0).normal(size=(20, 2)))
     triplets = simulate_triplets(far, 200, 1)
     fit = fit_noise(far, triplets)["logistic", "decaying"]

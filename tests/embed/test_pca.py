@@ -1,4 +1,4 @@
-"""PCA of vectors, the choice of the dimension, and items on disk with where they come from."""
+"""PCA of vectors, the choice of the dimension, and items on disk with their provenance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pairseek.errors import InvalidFile, InvalidItems, InvalidParameter
 
 @pytest.fixture
 def vectors():
-    """80 vectors of 300 dimensions that vary in three of them, and a little in all."""
+    """80 vectors in 300 dimensions that vary along three directions, and a little along all."""
     rng = np.random.default_rng(0)
     return rng.normal(size=(80, 3)) @ rng.normal(size=(3, 300)) + 0.05 * rng.normal(size=(80, 300))
 
@@ -32,22 +32,22 @@ def vectors():
 @pytest.mark.parametrize("wide", [True, False])
 def test_pca_is_the_singular_value_decomposition(vectors, wide):
     table = vectors if wide else vectors[:, :20]
-    found = PCA(n_components=3).fit(table)
+    pca = PCA(n_components=3).fit(table)
     centred = table - table.mean(axis=0)
     left, values, axes = np.linalg.svd(centred, full_matrices=False)
-    signs = np.sign((found.components_ * axes[:3]).sum(axis=1))
-    assert found.components_ == pytest.approx(axes[:3] * signs[:, None], abs=1e-9)
-    assert found.embedding_ == pytest.approx(left[:, :3] * values[:3] * signs, abs=1e-8)
-    assert found.explained_variance_ratio_ == pytest.approx(values[:3] ** 2 / (values**2).sum(), rel=1e-9)
-    assert found.transform(table[:5]) == pytest.approx(found.embedding_[:5], abs=1e-9)
+    signs = np.sign((pca.components_ * axes[:3]).sum(axis=1))
+    assert pca.components_ == pytest.approx(axes[:3] * signs[:, None], abs=1e-9)
+    assert pca.embedding_ == pytest.approx(left[:, :3] * values[:3] * signs, abs=1e-8)
+    assert pca.explained_variance_ratio_ == pytest.approx(values[:3] ** 2 / (values**2).sum(), rel=1e-9)
+    assert pca.transform(table[:5]) == pytest.approx(pca.embedding_[:5], abs=1e-9)
 
 
-def test_pca_to_a_share_of_the_variance(vectors):
+def test_pca_keeps_a_fraction_of_the_variance(vectors):
     assert PCA(n_components=0.95).fit(vectors).embedding_.shape == (80, 3)
     assert PCA(n_components=0.9999).fit(vectors).embedding_.shape[1] > 3
 
 
-def test_standardized_columns_do_not_care_for_units(vectors):
+def test_standardized_columns_do_not_depend_on_units(vectors):
     units = np.logspace(-3, 3, 300)
     first = PCA(n_components=2, standardize=True).fit_transform(vectors)
     second = PCA(n_components=2, standardize=True).fit_transform(vectors * units)
@@ -65,7 +65,9 @@ def test_pca_of_items_keeps_ids_and_labels(vectors):
 
 def test_constant_columns_are_named_or_dropped(vectors):
     table = np.column_stack([vectors[:, :4], np.full(80, 7.0)])
-    with pytest.raises(InvalidItems, match=r"column 4 of 5 \(from 0\) is the same for all items, such as 7"):
+    with pytest.raises(
+        InvalidItems, match=r"column 4 of 5 \(from 0\) is constant over all items \(7 in column 4\): remove it"
+    ):
         PCA(n_components=2).fit(table)
     dropped = PCA(n_components=2, constant="drop", standardize=True).fit(table)
     assert dropped.embedding_ == pytest.approx(
@@ -74,21 +76,21 @@ def test_constant_columns_are_named_or_dropped(vectors):
 
 
 @pytest.mark.parametrize(
-    ("settings", "error", "said"),
+    ("settings", "error", "message"),
     [
-        ({"n_components": 0}, InvalidParameter, "give a whole number, or a share"),
+        ({"n_components": 0}, InvalidParameter, "give a whole number, or a fraction"),
         ({"n_components": 1.5}, InvalidParameter, "n_components is 1.5"),
         ({"n_components": 79}, InvalidItems, "80 items for 79 dimensions"),
-        ({"n_components": 5}, InvalidItems, "vary in 4 directions, 5 were asked for"),
+        ({"n_components": 5}, InvalidItems, "vary in only 4 directions, 5 were requested"),
         ({"constant": "keep"}, InvalidParameter, "constant is 'keep'"),
     ],
 )
-def test_pca_that_cannot_be(vectors, settings, error, said):
-    with pytest.raises(error, match=said):
+def test_pca_with_impossible_settings_is_refused(vectors, settings, error, message):
+    with pytest.raises(error, match=message):
         PCA(**settings).fit(vectors[:, :4])
 
 
-def test_vectors_with_nan_and_before_a_fit(vectors):
+def test_nan_and_use_before_a_fit_are_refused(vectors):
     vectors[3, 5] = np.nan
     with pytest.raises(InvalidItems, match="coordinate 5 of item 3 is nan"):
         PCA().fit(vectors)
@@ -103,12 +105,12 @@ def plane():
 
 
 def test_the_true_dimension_is_chosen(plane, tmp_path):
-    seen = []
-    choice = choose_dimension(plane, (3, 1, 2, 4), rng=1, progress=lambda *step: seen.append(step))
+    steps = []
+    choice = choose_dimension(plane, (3, 1, 2, 4), rng=1, progress=lambda *step: steps.append(step))
     assert choice.dimensions == (1, 2, 3, 4)
     assert choice.chosen == 2
     assert choice.errors.shape == (4, 5)
-    assert len(seen) == 20
+    assert len(steps) == 20
     assert choice.mean[0] > choice.mean[1] + 3 * choice.standard_error[1]
     assert choice.record()["chosen"] == 2
     assert "d = 2" in str(choice)
@@ -124,7 +126,7 @@ def test_the_rule_of_one_standard_error():
     choice = ps.embed.DimensionChoice((1, 2, 3, 4), errors, "ckl", 10_000)
     assert choice.standard_error[2] == pytest.approx(0.02)
     assert (choice.lowest, choice.chosen) == (3, 2)
-    # Folds that happen to agree do not make the error exact: 10,000 triplets have one of 0.004.
+    # Folds may agree by chance: the standard error with 10,000 triplets is still 0.004.
     agreeing = ps.embed.DimensionChoice((1, 2), np.array([[0.222, 0.222], [0.22, 0.22]]), "ckl", 10_000)
     assert agreeing.standard_error[1] == pytest.approx(np.sqrt(0.22 * 0.78 / 10_000))
     assert agreeing.chosen == 1
@@ -137,7 +139,7 @@ def test_a_choice_is_the_same_for_the_same_seed(plane):
     assert first.method == "ste"
 
 
-def test_dimensions_that_cannot_be_tried(plane):
+def test_impossible_dimensions_and_folds_are_refused(plane):
     with pytest.raises(InvalidParameter, match="give whole numbers"):
         choose_dimension(plane, (0, 1))
     with pytest.raises(InvalidItems, match="try at most 48"):
@@ -146,28 +148,28 @@ def test_dimensions_that_cannot_be_tried(plane):
         choose_dimension(plane, (1,), folds=1)
 
 
-def test_items_are_saved_with_where_they_come_from(plane, tmp_path):
+def test_items_are_saved_with_their_provenance(plane, tmp_path):
     fitted, held = plane.split(0.2, 0)
-    found = CKL(random_state=7).fit(fitted)
-    record = provenance(found, held_out=held)
-    table, note = save_items(found.to_items(scaled=True), tmp_path / "wines.csv", record, scaled=True)
+    embedding = CKL(random_state=7).fit(fitted)
+    record = provenance(embedding, held_out=held)
+    table, note = save_items(embedding.to_items(scaled=True), tmp_path / "wines.csv", record, scaled=True)
     assert note.name == "wines.provenance.json"
     back = ps.Items.from_file(table)
-    assert np.array_equal(back.coordinates, found.to_items(scaled=True).coordinates)
-    said = read_provenance(table)
-    assert (said["method"], said["dimensions"], said["seed"], said["scaled"]) == ("ckl", 2, 7, True)
-    assert said["held_out_triplet_error"] == pytest.approx(1 - found.score(held))
-    assert said["settings"]["mu"] == 1.0
-    assert said["pairseek"] == ps.__version__
-    # The ids went through text, and still belong to the triplets.
-    assert ps.metrics.triplet_error(back, held.among(back)) == pytest.approx(1 - found.score(held))
+    assert np.array_equal(back.coordinates, embedding.to_items(scaled=True).coordinates)
+    read = read_provenance(table)
+    assert (read["method"], read["dimensions"], read["seed"], read["scaled"]) == ("ckl", 2, 7, True)
+    assert read["held_out_triplet_error"] == pytest.approx(1 - embedding.score(held))
+    assert read["settings"]["mu"] == 1.0
+    assert read["pairseek"] == ps.__version__
+    # The ids are now text, and still match those of the triplets.
+    assert ps.metrics.triplet_error(back, held.among(back)) == pytest.approx(1 - embedding.score(held))
 
 
-def test_a_note_about_other_items_is_refused(plane, tmp_path):
-    found = CKL(random_state=7).fit(plane)
-    table, note = save_items(found.to_items(), tmp_path / "wines.csv", provenance(found))
-    ps.Items(2 * found.embedding_).to_csv(table)
-    with pytest.raises(InvalidFile, match="describes other items"):
+def test_provenance_of_other_items_is_refused(plane, tmp_path):
+    embedding = CKL(random_state=7).fit(plane)
+    table, note = save_items(embedding.to_items(), tmp_path / "wines.csv", provenance(embedding))
+    ps.Items(2 * embedding.embedding_).to_csv(table)
+    with pytest.raises(InvalidFile, match="is not about the items"):
         read_provenance(table)
     note.write_text("{}")
     with pytest.raises(InvalidFile, match="is not a valid provenance file"):
@@ -175,16 +177,16 @@ def test_a_note_about_other_items_is_refused(plane, tmp_path):
     note.unlink()
     assert read_provenance(table) is None
     with pytest.raises(InvalidParameter, match=r"ends in \.csv"):
-        save_items(found.to_items(), tmp_path / "wines.npy", {})
+        save_items(embedding.to_items(), tmp_path / "wines.npy", {})
     with pytest.raises(InvalidFile, match="cannot write"):
-        save_items(found.to_items(), tmp_path / "none" / "wines.csv", {})
+        save_items(embedding.to_items(), tmp_path / "none" / "wines.csv", {})
 
 
-def test_the_note_of_a_pca_says_what_was_kept(vectors, tmp_path):
-    found = PCA(n_components=3).fit(vectors)
-    _, note = save_items(found.to_items(), tmp_path / "v.csv", provenance(found))
-    assert json.loads(note.read_text())["variance_kept"] == pytest.approx(found.explained_variance_ratio_.sum())
+def test_the_provenance_of_a_pca_has_the_variance_kept(vectors, tmp_path):
+    pca = PCA(n_components=3).fit(vectors)
+    _, note = save_items(pca.to_items(), tmp_path / "v.csv", provenance(pca))
+    assert json.loads(note.read_text())["variance_kept"] == pytest.approx(pca.explained_variance_ratio_.sum())
 
 
-def test_embed_is_a_submodule_that_loads_when_it_is_named():
+def test_embed_loads_on_first_use():
     assert ps.embed.Triplets is Triplets

@@ -1,4 +1,4 @@
-"""Triplets: what they accept, what they refuse, and in which words."""
+"""Triplets: what they accept, and what they refuse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pairseek.embed import Triplets, simulate_triplets
 from pairseek.errors import InvalidParameter, InvalidTriplets
 
 
-def written(folder, text):
+def write_csv(folder, text):
     path = folder / "triplets.csv"
     path.write_text(text, encoding="utf-8")
     return path
@@ -27,11 +27,11 @@ def test_an_array_is_anchor_near_far():
     assert Triplets([[0, 1, 2]], ids=["a", "b", "c", "d"]).unseen == ("d",)
 
 
-def test_repeated_and_contradicting_triplets_are_data():
+def test_triplets_may_repeat_and_contradict_each_other():
     assert len(Triplets([[0, 1, 2], [0, 1, 2], [0, 2, 1]])) == 3
 
 
-def test_ordered_lists_of_cblearn():
+def test_ordered_lists_of_cblearn_are_read():
     assert Triplets.from_ordered([[0, 1, 2, 3]]).rows.tolist() == [[0, 1, 2], [0, 1, 3], [0, 2, 3]]
     swapped = Triplets.from_ordered([[0, 1, 2], [0, 1, 2]], [1, -1])
     assert swapped.rows.tolist() == [[0, 1, 2], [0, 2, 1]]
@@ -49,15 +49,15 @@ def test_ordered_lists_of_cblearn():
     ],
     ids=["ids", "bare", "salmon", "left and right", "any order"],
 )
-def test_files_of_every_form(tmp_path, text):
-    triplets = Triplets.from_csv(written(tmp_path, text))
+def test_files_of_every_format_are_read(tmp_path, text):
+    triplets = Triplets.from_csv(write_csv(tmp_path, text))
     assert by_id(triplets) == [("plum", "cherry", "leek"), ("leek", "plum", "cherry")]
 
 
-def test_numbers_as_ids_are_numbers_in_their_order(tmp_path):
-    triplets = Triplets.from_csv(written(tmp_path, "head,winner,loser\n10,9,2\n"))
+def test_numeric_ids_are_sorted_as_numbers(tmp_path):
+    triplets = Triplets.from_csv(write_csv(tmp_path, "head,winner,loser\n10,9,2\n"))
     assert triplets.ids == (2, 9, 10)
-    assert Triplets.from_csv(written(tmp_path, "007,9,2\n")).ids == ("007", "2", "9")
+    assert Triplets.from_csv(write_csv(tmp_path, "007,9,2\n")).ids == ("007", "2", "9")
 
 
 def test_a_file_that_was_written_reads_back(tmp_path):
@@ -66,23 +66,23 @@ def test_a_file_that_was_written_reads_back(tmp_path):
     assert by_id(Triplets.from_csv(tmp_path / "t.csv")) == by_id(triplets)
 
 
-def test_lines_are_chosen_by_column(tmp_path):
-    path = written(tmp_path, "head,winner,loser,alg\n0,1,2,Test\n1,2,0,Random\n")
+def test_lines_are_selected_by_column(tmp_path):
+    path = write_csv(tmp_path, "head,winner,loser,alg\n0,1,2,Test\n1,2,0,Random\n")
     assert by_id(Triplets.from_csv(path, where={"alg": "Test"})) == [(0, 1, 2)]
-    with pytest.raises(InvalidTriplets, match=r"no line with alg = 'Tset': there are Random, Test"):
+    with pytest.raises(InvalidTriplets, match=r"no line with alg = 'Tset': use one of Random, Test"):
         Triplets.from_csv(path, where={"alg": "Tset"})
     with pytest.raises(InvalidTriplets, match="no column 'arm'"):
         Triplets.from_csv(path, where={"arm": "Test"})
 
 
-def test_triplets_of_items_by_id_or_by_its_text():
+def test_triplets_match_items_by_id_or_its_text():
     items = ps.Items(np.eye(3), ids=["2", "9", "10"])
     assert Triplets([[0, 1, 2]], ids=[10, 9, 2]).among(items).tolist() == [[2, 1, 0]]
     with pytest.raises(InvalidTriplets, match=r"triplet 0 names the item 7, which is not among the 3 items"):
         Triplets([[0, 1, 2]], ids=[10, 9, 7]).among(items)
 
 
-def test_a_split_and_folds_hold_every_triplet_once():
+def test_a_split_and_folds_have_every_triplet_once():
     triplets = simulate_triplets(ps.Items(np.random.default_rng(0).normal(size=(20, 2))), 101, 3)
     most, held = triplets.split(0.2, 1)
     assert (len(most), len(held)) == (81, 20)
@@ -94,31 +94,31 @@ def test_a_split_and_folds_hold_every_triplet_once():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("anchor,near,far\na,b,c\na,b,b\n", r"line 3: 'a', 'b', 'b' names 'b' twice"),
         ("anchor,near,far\na,b,c\na,,c\n", r"line 3: 'a', '', 'c' lacks an item"),
         ("anchor,near,far\na,b,c\nnan,b,c\n", r"line 3: 'nan', 'b', 'c' lacks an item"),
         ("anchor,near,far\na,b,x\n", r"line 2: 'x' is not among the 3 items \('a' to 'c'\)"),
         ("head,left,right,winner\na,b,c,d\n", r"line 2: the answer 'd' is neither 'b' nor 'c'"),
-        ("anchor,near,far\na,b\n", r"line 2: 2 cells, and 3 in the first line"),
+        ("anchor,near,far\na,b\n", r"line 2: 2 cells, but 3 in the first line"),
         ("anchor,near,far\n", "holds no triplets"),
         ("one,two\n1,2\n", "name them anchor, near and far"),
         ("", "is empty"),
     ],
 )
-def test_a_file_with_something_wrong_names_line_and_value(tmp_path, text, said):
-    with pytest.raises(InvalidTriplets, match=said):
-        Triplets.from_csv(written(tmp_path, text), ids=["a", "b", "c"])
+def test_an_error_in_a_file_names_line_and_value(tmp_path, text, message):
+    with pytest.raises(InvalidTriplets, match=message):
+        Triplets.from_csv(write_csv(tmp_path, text), ids=["a", "b", "c"])
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(InvalidTriplets, match="there is no file"):
         Triplets.from_csv(tmp_path / "none.csv")
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([[0, 1, 1]], r"triplet 0 is \(0, 1, 1\) and names an item twice"),
         ([[0, 1, 2], [0, 1, 9]], r"triplet 1 names the unknown item 9: there are 4 items"),
@@ -131,25 +131,25 @@ def test_a_file_that_is_not_there(tmp_path):
         ([[0, 1, 2], [0]], "not a table"),
     ],
 )
-def test_an_array_with_something_wrong_says_where(rows, said):
-    with pytest.raises(InvalidTriplets, match=said):
+def test_an_error_in_an_array_names_its_place(rows, message):
+    with pytest.raises(InvalidTriplets, match=message):
         Triplets(rows, ids=["a", "b", "c", "d"])
 
 
-def test_ids_that_are_not_unique():
+def test_duplicate_ids_are_refused():
     with pytest.raises(InvalidTriplets, match="two items have the id 'a'"):
         Triplets([[0, 1, 2]], ids=["a", "b", "a"])
     assert Triplets([[0, 1, 2]], ids=np.array([5, 6, 7])).ids == (5, 6, 7)
 
 
-def test_responses_that_are_not_one_for_each():
-    with pytest.raises(InvalidTriplets, match="one for each row of three"):
+def test_wrong_responses_are_refused():
+    with pytest.raises(InvalidTriplets, match="give a response for each row of three"):
         Triplets.from_ordered([[0, 1, 2]], [1, 1])
     with pytest.raises(InvalidTriplets, match="give 1 or -1"):
         Triplets.from_ordered([[0, 1, 2]], [3])
 
 
-def test_shares_and_folds_out_of_range():
+def test_shares_and_folds_out_of_range_are_refused():
     triplets = Triplets([[0, 1, 2], [1, 2, 0]])
     with pytest.raises(InvalidParameter, match="between 0 and 1"):
         triplets.split(1.0, 0)
@@ -161,8 +161,8 @@ def test_simulated_triplets_are_uniform_and_follow_the_model():
     items = ps.Items(np.random.default_rng(1).normal(size=(5, 2)))
     triplets = simulate_triplets(items, 30_000, 7)
     unordered = [(i, *sorted((j, k))) for i, j, k in triplets.rows.tolist()]
-    counts = np.array([unordered.count(one) for one in sorted(set(unordered))])
-    # 30 triplets of 1000 expected each: five standard deviations of a Poisson count.
+    counts = np.array([unordered.count(row) for row in sorted(set(unordered))])
+    # 30 different triplets, 1000 expected of each: five standard deviations of a Poisson count.
     assert len(counts) == 30
     assert np.abs(counts - 1000).max() < 5 * np.sqrt(1000)
     assert ps.metrics.triplet_error(items, triplets.rows) == 0.0

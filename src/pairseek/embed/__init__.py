@@ -1,4 +1,4 @@
-"""Embeddings from triplets or vectors, noise fits, and a health check of a catalogue.
+"""Embeddings from triplets or vectors, noise fits, and a health check for catalogues.
 
 Examples
 --------

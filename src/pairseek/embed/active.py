@@ -1,8 +1,8 @@
-"""Active similarity judgements: which triplet to ask next, and the loop that asks, learns and measures.
+"""Active choice of triplets to ask, and the loop of asking, fitting and measuring.
 
-A triplet is a question to its anchor. Among random triplets, the one is asked whose answer is expected to tell most of
-the positions of its three items; so anchors are taken by what is still unknown of them. A share of the triplets is
-drawn at random and kept apart: it measures the error on judgements that the positions were not fitted to.
+From a random sample of triplets, the loop asks the one whose answer is expected to be most informative about the
+positions of its three items. So it prefers anchors that are still uncertain. Some triplets are asked at random and held
+out: they measure the error on judgements that the positions were not fitted to.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from pairseek.embed.triplets import Triplets
 from pairseek.errors import InvalidItems, InvalidParameter, UnknownQuery
 
 CANDIDATES = 4000
-"""Random triplets among which the most informative one is asked."""
+"""Number of random triplets from which the most informative is chosen."""
 SHARE = 0.1
-"""Share of random triplets that are kept apart."""
-LEAST_ITEMS = 4
-MOST_ITEMS = 500
+"""Fraction of questions that are random and held out."""
+MIN_ITEMS = 4
+MAX_ITEMS = 500
 JUDGEMENTS_PER_ITEM = 15
-"""Judgements an item that a map needs, as a rule; `Placement.forecast` says more once there are some."""
-# A fresh start competes with the current positions whenever the triplets have grown by this factor.
-_GROWTH = 1.25
+"""Typical judgements needed per item; `Placement.forecast` is more precise once there are some."""
+# Refit from a fresh start, too, whenever the number of triplets has grown by this factor.
+_FRESH_START_GROWTH = 1.25
 
 
 @dataclass(frozen=True)
 class TripletQuery:
-    """Question: is the anchor more like the left or more like the right item?
+    """Question whether the anchor is more like the left or the right item.
 
     Attributes
     ----------
     number
-        Number of earlier questions.
+        Number of the question, counted from 0.
     anchor, left, right
         Ids of the items.
     kind
-        ``"active"``, or ``"random"`` for a triplet that is kept apart.
+        ``"active"``, or ``"random"`` for a held-out triplet.
     information
-        Expected information of the answer in bits; None for a random triplet, and before there are positions.
+        Expected information of the answer in bits; None for a random triplet, and before the first fit.
 
     Examples
     --------
@@ -65,14 +65,14 @@ class TripletQuery:
 
 
 def check_count(n: int, what: str = "a similarity study") -> None:
-    """Refuse fewer items than a triplet embedding needs, and more than people can judge."""
-    if n < LEAST_ITEMS:
-        raise InvalidItems(f"{plural(n, 'item')}: {what} needs at least {LEAST_ITEMS}; add items")
-    if n > MOST_ITEMS:
+    """Refuse too few items for a triplet embedding, and more than people can judge."""
+    if n < MIN_ITEMS:
+        raise InvalidItems(f"{plural(n, 'item')}: {what} needs at least {MIN_ITEMS}; add items")
+    if n > MAX_ITEMS:
         raise InvalidItems(
-            f"{n:,} items need about {JUDGEMENTS_PER_ITEM * n:,} judgements ({JUDGEMENTS_PER_ITEM} an item), and "
-            f"{what} takes at most {MOST_ITEMS} items: judge a sample of them; or make coordinates of all from vectors "
-            f"that you have, such as those of a model of images or texts, with pairseek embed --method pca"
+            f"{n:,} items need about {JUDGEMENTS_PER_ITEM * n:,} judgements ({JUDGEMENTS_PER_ITEM} per item), and "
+            f"{what} takes at most {MAX_ITEMS} items: judge a sample of them; or use pairseek embed --method pca to "
+            f"compute coordinates from vectors that you have, such as those of an image or text model"
         )
 
 
@@ -83,27 +83,27 @@ def most_informative(
     asked: IntArray | None = None,
     candidates: int = CANDIDATES,
 ) -> tuple[IntArray, float]:
-    """Return the (3,) rows of the most informative of random triplets, and its information in bits.
+    """Return the most informative of a sample of triplets, as its (3,) rows, and its information in bits.
 
     Parameters
     ----------
     placement
-        What is known.
+        The current positions.
     rng
-        Generator of the candidates.
+        Generator for the candidates.
     asked
-        (t, 3) further triplets that were asked, in any order of near and far. They are not asked again unless nothing
-        else is among the candidates, and count as known, whatever the answers.
+        (t, 3) triplets asked since the positions were fitted, with near and far in any order. Their information counts
+        as known, whatever the answers. They are repeated only if there are no other candidates.
     candidates
-        Number of random triplets.
+        Number of random triplets in the sample.
     """
     rows = random_triplets(placement.n, candidates, rng)
-    told = placement.information(rows, asked)
+    bits = placement.information(rows, asked)
     if asked is not None and len(asked):
-        again = np.isin(_keys(rows, placement.n), _keys(asked, placement.n))
-        told = np.where(again, -1.0, told)
-    best = int(told.argmax())
-    return rows[best], max(float(told[best]), 0.0)
+        repeated = np.isin(_keys(rows, placement.n), _keys(asked, placement.n))
+        bits = np.where(repeated, -1.0, bits)
+    best = int(bits.argmax())
+    return rows[best], max(float(bits[best]), 0.0)
 
 
 def _keys(rows: IntArray, n: int) -> IntArray:
@@ -112,20 +112,20 @@ def _keys(rows: IntArray, n: int) -> IntArray:
 
 
 class ActiveTriplets:
-    """Loop that asks similarity judgements: ask, tell, refit.
+    """Ask-and-tell loop for similarity judgements.
 
-    The questions are a function of the seed and the answers.
+    Questions depend only on the seed and the answers.
 
     Parameters
     ----------
     ids
-        Ids of the items, or their number.
+        Ids of the items, or the number of items.
     dimensions
         Number of dimensions of the positions.
     share
-        Share of random triplets that are kept apart.
+        Fraction of questions that are random and held out.
     refit_every
-        Number of answers after which the positions are fitted again. None: half the number of items.
+        Number of answers between two fits of the positions. None: half the number of items.
     rng
         Seed.
 
@@ -163,23 +163,24 @@ class ActiveTriplets:
         self._places = {name: row for row, name in enumerate(names)}
 
     def ask(self) -> TripletQuery:
-        """Return the next question; the same one until it is answered."""
+        """Return the next question; it stays the same until it is answered."""
         if self._query is None:
             self._refit()
             rng = np.random.default_rng([self._seed, len(self._rows)])
-            kind, told = ("random" if rng.random() < self.share else "active"), None
+            kind, bits = ("random" if rng.random() < self.share else "active"), None
             if kind == "active" and self._placement is not None:
-                asked = [row for row, one in zip(self._recent(), self._recent_kinds(), strict=True) if one == "active"]
-                row, told = most_informative(self._placement, rng, asked=np.array(asked).reshape(-1, 3))
+                recent = zip(self._rows[self._fitted :], self._kinds[self._fitted :], strict=True)
+                asked = [row for row, row_kind in recent if row_kind == "active"]
+                row, bits = most_informative(self._placement, rng, asked=np.array(asked).reshape(-1, 3))
             else:
                 row = random_triplets(len(self.ids), 1, rng)[0]
             anchor, left, right = row.tolist()
             names = (self.ids[anchor], self.ids[left], self.ids[right])
-            self._query = TripletQuery(len(self._rows), *names, kind, told), (anchor, left, right)
+            self._query = TripletQuery(len(self._rows), *names, kind, bits), (anchor, left, right)
         return self._query[0]
 
     def tell(self, near: ItemId) -> None:
-        """Store the answer to the open question: the item that is more like the anchor."""
+        """Record the answer to the open question: the item that is more like the anchor."""
         if self._query is None:
             raise UnknownQuery("no question is open: call ask first")
         query, (anchor, left, right) = self._query
@@ -196,29 +197,23 @@ class ActiveTriplets:
 
     @property
     def apart(self) -> Triplets | None:
-        """Answers that are kept apart; None without any."""
+        """Held-out answers; None if there are none."""
         return self._of("random")
 
     def embedding(self) -> Placement:
-        """Return the positions after all answers, including those that were kept apart."""
+        """Return the positions fitted to all answers, including those held out."""
         return Placement.fit(self.triplets, self.dimensions, start=self._placement, rng=self._seed)
 
     def held_out_error(self) -> float | None:
-        """Return the share of the triplets kept apart that positions fitted to the others violate; None without any."""
+        """Return the fraction of held-out triplets violated by positions fitted to the others; None without any."""
         apart, others = self.apart, self._of("active")
         if apart is None or others is None:
             return None
         return Placement.fit(others, self.dimensions, start=self._placement, rng=self._seed).error(apart)
 
     def _of(self, kind: str) -> Triplets | None:
-        rows = [row for row, one in zip(self._rows, self._kinds, strict=True) if one == kind]
+        rows = [row for row, row_kind in zip(self._rows, self._kinds, strict=True) if row_kind == kind]
         return Triplets(np.array(rows), self.ids) if rows else None
-
-    def _recent(self) -> list[tuple[int, int, int]]:
-        return self._rows[self._fitted :]
-
-    def _recent_kinds(self) -> list[str]:
-        return self._kinds[self._fitted :]
 
     def _refit(self) -> None:
         count = len(self._rows)
@@ -227,7 +222,7 @@ class ActiveTriplets:
         others = self._of("active")
         if others is None:
             return
-        if self._placement is None or count >= _GROWTH * self._since_fresh:
+        if self._placement is None or count >= _FRESH_START_GROWTH * self._since_fresh:
             self._placement = Placement.fit(others, self.dimensions, start=self._placement, rng=self._seed)
             self._since_fresh = count
         else:

@@ -23,47 +23,47 @@ from pairseek.model.items import Items
 from pairseek.model.metrics import triplet_error
 from pairseek.numerics.compilation import first_use
 
-# Factor on the tolerance of the fits along the path, which only provide starting points.
-_COARSE = 10.0
+# Fits along the path only provide starting points: their tolerance is larger by this factor.
+_PATH_TOLERANCE_FACTOR = 10.0
 
 
 @dataclass(kw_only=True, eq=False)
 class TripletEmbedding:
-    """Embedding in which items judged similar are close: settings and results of all methods.
+    """Base class of embeddings that place similar items close together: settings and results of all methods.
 
     Parameters
     ----------
     n_components
         Number of dimensions.
     shrinkage
-        λ, weight of the sum of squared coordinates in the objective; larger values suppress noise. None: halved until
-        the validation loss stops decreasing.
+        λ, weight of the sum of squared coordinates in the objective; larger values suppress noise. None: it is halved
+        until the validation loss stops decreasing.
     validation
-        Share of the triplets held out to choose the shrinkage. The final fit uses all triplets.
+        Fraction of triplets held out to choose the shrinkage. The final fit uses all triplets.
     n_init
-        Number of starts: one spectral, the others random. The one with the lowest loss is continued.
+        Number of starts: one spectral, the others random. The one with the lowest objective continues.
     max_iter, tol
-        Largest number of optimiser steps at each shrinkage, and relative decrease at which it stops (ten times as
-        large along the path).
+        Maximum number of optimiser steps at each shrinkage, and relative decrease at which the optimiser stops (ten
+        times as large along the path).
     unseen
-        Items in no triplet: ``"refuse"`` them, or place them at the ``"mean"``.
+        How to treat items in no triplet: ``"refuse"`` them, or place them at the ``"mean"``.
     random_state
         Seed or generator. Equal seeds give bit-identical results on any number of threads.
     progress
-        True for a bar on standard error, or a function that receives each `FitProgress`.
+        True for a progress bar on standard error, or a function that receives each `FitProgress`.
 
     Attributes
     ----------
     embedding_
-        (n, d) coordinates, centred, along their principal axes.
+        (n, d) coordinates, centred and rotated to their principal axes.
     ids_
-        The items' ids, in the same order.
+        Ids of the items, in the order of the coordinates.
     shrinkage_
         λ of the final fit.
     path_
-        A `PathStep` for each shrinkage of the path.
+        A `PathStep` for each shrinkage along the path.
     validation_error_
-        Share of the validation triplets that were violated before the final fit; NaN without any.
+        Fraction of validation triplets violated before the final fit; NaN without any.
     loss_
         Mean loss of all triplets in the final fit.
     n_iter_
@@ -107,7 +107,7 @@ class TripletEmbedding:
     # Hooks for subclasses
 
     def _parameter(self) -> float:
-        """Return μ or α of the loss."""
+        """Return the parameter of the loss, μ or α."""
         return 0.0
 
     def _unit(self) -> float:
@@ -115,7 +115,7 @@ class TripletEmbedding:
         return 1.0
 
     def _logits(self, near: FloatArray, far: FloatArray) -> FloatArray:
-        """Return the log odds of triplets from their squared distances."""
+        """Return the log odds of triplets, given their squared distances."""
         return far - near
 
     # Interface of a scikit-learn estimator
@@ -134,19 +134,19 @@ class TripletEmbedding:
         return self
 
     def fit(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:
-        """Learn the embedding.
+        """Fit the embedding.
 
         Parameters
         ----------
         X
             `Triplets`, an (m, 3) array of rows (anchor, near, far), or cblearn's ordered lists.
         y
-            cblearn's responses to such lists, 1 or -1. None: the lists are in order.
+            cblearn's responses to such lists, 1 or -1. None: all lists are in order.
         """
         triplets = as_triplets(X, y)
         self._check(triplets)
         rng = np.random.default_rng(self.random_state)
-        # Compile on a single triplet, so that a long fit is not reported as a long compilation.
+        # Compile on a single triplet, or a long fit would be reported as a long compilation.
         with first_use():
             rows = triplets.rows[:1]
             points = padded(np.zeros((triplets.n, self.n_components)))
@@ -159,11 +159,11 @@ class TripletEmbedding:
         return self
 
     def fit_transform(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> FloatArray:
-        """Learn the embedding and return its (n, d) coordinates."""
+        """Fit the embedding and return its (n, d) coordinates."""
         return self.fit(X, y).embedding_
 
     def score(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> float:
-        """Return the share of triplets that the embedding satisfies; equal distances count half."""
+        """Return the fraction of triplets that the embedding satisfies; equal distances count half."""
         self._fitted()
         rows = as_triplets(X, y).among(self.ids_) if isinstance(X, Triplets) else as_triplets(X, y).rows
         return 1.0 - triplet_error(self.embedding_, rows)
@@ -193,20 +193,20 @@ class TripletEmbedding:
             last, error = self._validated(held, points)
             return last, error
 
-        settings = PathSettings(d, self._unit(), self.n_init, _COARSE * self.tol, self.max_iter, watch)
+        settings = PathSettings(d, self._unit(), self.n_init, _PATH_TOLERANCE_FACTOR * self.tol, self.max_iter, watch)
         objective = Objective(rows, n, self.kind, self._parameter())
         points, level, steps = descend(objective, n, settings, rng, shrinkage=self.shrinkage, validate=validate)
         self.validation_error_ = next(step.validation_error for step in steps if step.shrinkage == level)
         stage = "all triplets"
         objective = Objective(triplets.rows, n, self.kind, self._parameter()) if len(held) else objective
-        found = fit_at(objective, points, level, dataclasses.replace(settings, tolerance=self.tol))
+        fit = fit_at(objective, points, level, dataclasses.replace(settings, tolerance=self.tol))
         self.shrinkage_, self.path_ = level, tuple(steps)
-        self.loss_ = objective(found.point)[0] / len(objective)
-        self.n_iter_ = found.iterations + sum(step.iterations for step in steps)
-        return found.point[:, :d]
+        self.loss_ = objective(fit.point)[0] / len(objective)
+        self.n_iter_ = fit.iterations + sum(step.iterations for step in steps)
+        return fit.point[:, :d]
 
     def _validated(self, held: IntArray, points: FloatArray) -> tuple[float, float]:
-        # Rescaled first: shrinkage reduces all distances, and the noise constant compensates for this later.
+        # Rescale first: shrinkage reduces all distances, which the noise constant compensates for later.
         if not len(held):
             return np.nan, np.nan
         logits = self._logits(*distances(held, points))
@@ -218,15 +218,19 @@ class TripletEmbedding:
 
     def _check(self, triplets: Triplets) -> None:
         d = self.n_components
-        for name, value, least in (("n_components", d, 1), ("n_init", self.n_init, 1), ("max_iter", self.max_iter, 1)):
-            whole(value, name, least)
+        for name, value, minimum in (
+            ("n_components", d, 1),
+            ("n_init", self.n_init, 1),
+            ("max_iter", self.max_iter, 1),
+        ):
+            whole(value, name, minimum)
         if not 0 <= self.validation < 1:
-            raise InvalidParameter(f"validation is {self.validation!r}: give a share from 0 to below 1")
+            raise InvalidParameter(f"validation is {self.validation!r}: give a fraction from 0 to below 1")
         if not 0 < self.tol < 1:
             raise InvalidParameter(f"tol is {self.tol!r}: give a number between 0 and 1")
         if self.shrinkage is None and (self.validation == 0 or len(triplets) < 2):
             raise InvalidParameter(
-                "neither shrinkage nor triplets to choose it by: give shrinkage, or a validation share above 0"
+                "shrinkage is None and no triplets are held out to choose it: give shrinkage, or validation above 0"
             )
         if self.shrinkage is not None and not (np.isfinite(self.shrinkage) and self.shrinkage >= 0):
             raise InvalidParameter(f"shrinkage is {self.shrinkage!r}: give a number, at least 0, or None")
@@ -245,9 +249,9 @@ class TripletEmbedding:
 
 
 def _principal(points: FloatArray) -> FloatArray:
-    """Centre and rotate to the principal axes, widest first, each with its largest coordinate positive."""
+    """Centre and rotate to the principal axes, widest first; the largest coordinate along each axis is positive."""
     centred = points - points.mean(axis=0)
     _, vectors = np.linalg.eigh(np.einsum("ni,nj->ij", centred, centred))
-    turned = np.einsum("ni,ij->nj", centred, vectors[:, ::-1])
-    signs = np.sign(turned[np.abs(turned).argmax(axis=0), np.arange(turned.shape[1])])
-    return np.ascontiguousarray(turned * np.where(signs == 0, 1.0, signs))
+    rotated = np.einsum("ni,ij->nj", centred, vectors[:, ::-1])
+    signs = np.sign(rotated[np.abs(rotated).argmax(axis=0), np.arange(rotated.shape[1])])
+    return np.ascontiguousarray(rotated * np.where(signs == 0, 1.0, signs))

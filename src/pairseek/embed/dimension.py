@@ -28,7 +28,7 @@ class DimensionChoice:
     dimensions
         Candidate numbers of dimensions, in increasing order.
     errors
-        (dimensions, folds) triplet error on each fold.
+        (dimensions, folds) triplet error on the held-out fold.
     method
         Name of the method.
     count
@@ -60,10 +60,10 @@ class DimensionChoice:
 
     @property
     def standard_error(self) -> FloatArray:
-        """(dimensions,) standard error of that mean.
+        """(dimensions,) standard error of the mean.
 
-        The larger of the standard error between folds and the binomial one: a few folds may agree by chance, which
-        would make the one-standard-error rule too strict.
+        This is the larger of the standard error between folds and the binomial standard error. A few folds may agree by
+        chance, which would make the one-standard-error rule too strict.
         """
         between = self.errors.std(axis=1, ddof=1) / np.sqrt(self.errors.shape[1])
         return np.asarray(np.maximum(between, np.sqrt(self.mean * (1.0 - self.mean) / self.count)))
@@ -101,7 +101,7 @@ class DimensionChoice:
         }
 
     def plot(self, path: str | Path) -> Path:
-        """Draw the error against the dimension, as the paper's figure of the triplet error fraction does."""
+        """Draw the error against the dimension, as in the paper's figure of the triplet error fraction."""
         return write_dimensions(self, Path(path))
 
 
@@ -114,22 +114,22 @@ def choose_dimension(
     rng: int | np.random.Generator = 0,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> DimensionChoice:
-    """Cross-validate the triplet error over dimensions.
+    """Choose the number of dimensions by cross-validated triplet error.
 
     Parameters
     ----------
     triplets
         `Triplets`, or an (m, 3) array.
     dimensions
-        Numbers of dimensions to try.
+        Candidate numbers of dimensions.
     method
         Embedding method, such as ``STE(tol=1e-4)``; its n_components is ignored. None: `CKL`.
     folds
-        Number of folds; the same ones for all dimensions.
+        Number of folds, shared by all dimensions.
     rng
-        A seed or a generator, for the folds and the fits.
+        Seed or generator for the folds and the fits.
     progress
-        Function that is called after each fit with dimension, fold and error.
+        Function called after each fit with dimension, fold and error.
 
     Examples
     --------
@@ -142,21 +142,21 @@ def choose_dimension(
     2
     """
     data = as_triplets(triplets)
-    tried = tuple(sorted(set(dimensions)))
-    if not tried or any(isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1 for d in tried):
-        raise InvalidParameter(f"dimensions are {tried!r}: give whole numbers, at least 1")
-    if data.n < tried[-1] + 2:
-        raise InvalidItems(f"{data.n} items for {tried[-1]} dimensions: try at most {data.n - 2}")
+    candidates = tuple(sorted(set(dimensions)))
+    if not candidates or any(isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1 for d in candidates):
+        raise InvalidParameter(f"dimensions are {candidates!r}: give whole numbers, at least 1")
+    if data.n < candidates[-1] + 2:
+        raise InvalidItems(f"{data.n} items for {candidates[-1]} dimensions: try at most {data.n - 2}")
     base = CKL() if method is None else method
-    # Items that occur only in the held-out fold are placed at the mean and count towards its error.
+    # Items only in the held-out fold are placed at the mean, and count towards its error.
     settings = {**base.get_params(), "unseen": "mean"}
     generator = np.random.default_rng(rng)
     seed = int(generator.integers(2**63))
-    errors = np.empty((len(tried), folds))
+    errors = np.empty((len(candidates), folds))
     for column, (fitted, held) in enumerate(data.folds(folds, generator)):
-        for row, d in enumerate(tried):
-            made = type(base)(**{**settings, "n_components": int(d), "random_state": seed})
-            errors[row, column] = 1.0 - made.fit(fitted).score(held)
+        for row, d in enumerate(candidates):
+            embedding = type(base)(**{**settings, "n_components": int(d), "random_state": seed})
+            errors[row, column] = 1.0 - embedding.fit(fitted).score(held)
             if progress is not None:
                 progress(int(d), column, float(errors[row, column]))
-    return DimensionChoice(tuple(int(d) for d in tried), errors, base.name, len(data))
+    return DimensionChoice(tuple(int(d) for d in candidates), errors, base.name, len(data))

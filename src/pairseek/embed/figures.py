@@ -1,4 +1,4 @@
-"""Figures of embeddings."""
+"""Figure of triplet error against dimension."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from pairseek.embed.dimension import DimensionChoice
 
-_CHOSEN = "#D55E00"
+_CHOSEN_COLOUR = "#D55E00"
 
 
 def write_dimensions(choice: DimensionChoice, path: Path) -> Path:
-    """Draw the triplet error against dimension with standard errors and the chosen dimension."""
+    """Draw the triplet error against dimension, with standard errors and the chosen dimension."""
     with drawing():
         figure, (axes,) = canvas(6.6, 3.4)
         mean, error = choice.mean, choice.standard_error
@@ -29,7 +29,7 @@ def write_dimensions(choice: DimensionChoice, path: Path) -> Path:
         axes.plot(
             [choice.chosen],
             [mean[place]],
-            color=_CHOSEN,
+            color=_CHOSEN_COLOUR,
             marker="o",
             markersize=11,
             fillstyle="none",
@@ -48,13 +48,13 @@ def write_dimensions(choice: DimensionChoice, path: Path) -> Path:
         axes.set_xticks(choice.dimensions)
         axes.set_xlabel("dimension")
         axes.set_ylabel("triplet error fraction")
-        axes.set_title(f"{choice.method.upper()}, {choice.errors.shape[1]} folds: held-out triplets that are wrong")
+        axes.set_title(f"{choice.method.upper()}, {choice.errors.shape[1]} folds: held-out triplets violated")
         axes.legend(loc="upper right")
         return save_figure(figure, path)
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
-    """Write the figure in the format of the file's suffix."""
+    """Write the figure in the format that the file suffix names."""
     try:
         figure.savefig(path, dpi=160)
     except (OSError, ValueError) as error:

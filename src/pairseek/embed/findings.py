@@ -1,4 +1,4 @@
-"""Findings of a health check: each has a sentence, its numbers, and advice."""
+"""Findings of a health check: sentences with their numbers and advice."""
 
 from __future__ import annotations
 
@@ -24,41 +24,42 @@ from pairseek.search.stopping import RadiusBelow
 
 Level = Literal["good", "note", "act"]
 
-LEVEL = 0.95
-NEAR, NEARER = 1e-3, 0.02
-"""Near-duplicates are closer than these shares of the spread and of the median nearest-neighbour distance."""
-FAR = 5.0
-"""Items whose fifth neighbour is farther than this multiple of the median are outliers."""
-NARROW = 0.1
-"""Directions below this share of the widest standard deviation are narrow."""
+CREDIBLE_LEVEL = 0.95
+DUPLICATE_SPREAD, DUPLICATE_NEIGHBOUR = 1e-3, 0.02
+"""Near-duplicates are closer than these fractions of the spread and of the median nearest-neighbour distance."""
+OUTLIER_FACTOR = 5.0
+"""Outliers are items whose fifth neighbour is farther than this multiple of the median distance."""
+NARROW_DIRECTION = 0.1
+"""Narrow directions have a standard deviation below this fraction of the widest."""
 INFORMATIVE = 0.1
-"""Expected information, in bits, from which a pair counts as informative."""
+"""Least expected information, in bits, of an informative pair."""
 _NEIGHBOURS = 5
-MOST_ANSWERS = 100
-"""Largest number of simulated answers; people do not give more in one session."""
+MAX_ANSWERS = 100
+"""Maximum number of simulated answers; people do not give more in a session."""
 _CANDIDATES = 2000
-_PAIRS, _USERS, _CHUNK = 4000, 400, 500
-_FEWEST_TRIPLETS = 5
+_PAIRS, _USERS, _CHUNK_SIZE = 4000, 400, 500
+_MIN_TRIPLETS = 5
+"""Triplets that an item should be in, per dimension."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One aspect of a catalogue.
+    """A finding about one aspect of a catalogue.
 
     Attributes
     ----------
     name
         Name of the aspect.
     level
-        ``"good"``, ``"note"`` (worth knowing) or ``"act"`` (to be fixed before people are asked).
+        ``"good"``, ``"note"`` (worth knowing) or ``"act"`` (fix before people are asked).
     found
         Description of the finding with its numbers, in English.
     advice
-        Recommended action, in English; empty if none is needed.
+        Recommended action, in English; empty if there is nothing to do.
     key, advice_key
-        Keys of the two sentences among the messages, below ``finding.``, by which a page says them in its language.
+        Keys of the two sentences in the message catalogue, below ``finding.``, with which pages translate them.
     values
-        Numbers and names in the sentences.
+        Values of the placeholders in the sentences.
 
     Examples
     --------
@@ -81,8 +82,10 @@ class Finding:
     values: JSON = field(default_factory=dict, hash=False)
 
 
-def stated(name: str, level: Level, key: str, advice_key: str = "", *, values: JSON | None = None) -> Finding:
-    """Return a finding whose sentences are messages."""
+def finding_from_messages(
+    name: str, level: Level, key: str, advice_key: str = "", *, values: JSON | None = None
+) -> Finding:
+    """Build a finding from its entries in the message catalogue."""
     say, values = words().say, values or {}
     found = say(f"finding.{key}", **values)
     advice = say(f"finding.{advice_key}", **values) if advice_key else ""
@@ -90,22 +93,22 @@ def stated(name: str, level: Level, key: str, advice_key: str = "", *, values: J
 
 
 def of_map(finding: Finding) -> Finding:
-    """Return a finding as it is said of a map that was learned from judgements.
+    """Reword a finding for a map that was learned from judgements.
 
-    Messages below ``items.`` are about items that a researcher brings along. Each has a counterpart for the items of a
-    map, whose key lacks this word.
+    Messages below ``items.`` are about items that a researcher supplies. Each has a counterpart for maps, whose key
+    lacks ``items.``.
     """
     keys = (finding.key.removeprefix("items."), finding.advice_key.removeprefix("items."))
-    return stated(finding.name, finding.level, *keys, values=finding.values)
+    return finding_from_messages(finding.name, finding.level, *keys, values=finding.values)
 
 
 Part = tuple[Finding, JSON]
 
 
 def few(names: Iterable[str], limit: int = 5) -> str:
-    """Join the first names, in no language; an ellipsis stands for the others."""
-    known = list(names)
-    return ", ".join(known[:limit]) + (", …" if len(known) > limit else "")
+    """Join the first names, with an ellipsis for the others; no words, so no language."""
+    every = list(names)
+    return ", ".join(every[:limit]) + (", …" if len(every) > limit else "")
 
 
 def size(items: Items) -> Part:
@@ -115,65 +118,67 @@ def size(items: Items) -> Part:
     numbers: JSON = {"items": n, "dimensions": d}
     values: JSON = {**numbers, "pairs": pairs, "count": d}
     if n < 10 * d:
-        return stated("size", "act", "size", "size.few", values=values), numbers
-    return stated("size", "good", "size", values=values), numbers
+        return finding_from_messages("size", "act", "size", "size.few", values=values), numbers
+    return finding_from_messages("size", "good", "size", values=values), numbers
 
 
 def scales(items: Items) -> Part:
     """Compare the standard deviations of the columns."""
     contrast = items.scale_contrast
     if contrast is None:
-        return stated("scales", "good", "items.scales.none"), {"scale_ratio": None}
+        return finding_from_messages("scales", "good", "items.scales.none"), {"scale_ratio": None}
     numbers: JSON = {"scale_ratio": contrast.ratio}
     values: JSON = {"ratio": _short(contrast.ratio) if contrast.ratio < 1e6 else f"{contrast.ratio:.0e}"}
     values |= {"widest": str(contrast.widest), "narrow": str(contrast.narrowest)}
     if not contrast.uneven:
-        return stated("scales", "good", "items.scales", values=values), numbers
+        return finding_from_messages("scales", "good", "items.scales", values=values), numbers
     keys = ("items.scales.uneven", "items.scales.uneven.advice")
-    return stated("scales", "act", *keys, values=values), numbers
+    return finding_from_messages("scales", "act", *keys, values=values), numbers
 
 
 def directions(items: Items) -> Part:
     """Report the standard deviation along each principal direction."""
-    values = np.linalg.eigvalsh(np.atleast_2d(np.cov(items.coordinates, rowvar=False)))[::-1]
-    deviations = np.sqrt(np.maximum(values, 0.0))
+    variances = np.linalg.eigvalsh(np.atleast_2d(np.cov(items.coordinates, rowvar=False)))[::-1]
+    deviations = np.sqrt(np.maximum(variances, 0.0))
     share = deviations / deviations[0]
-    flat, narrow = int((share <= 1e-6).sum()), int((share < NARROW).sum())
+    flat, narrow = int((share <= 1e-6).sum()), int((share < NARROW_DIRECTION).sum())
     level: Level = "act" if flat else "note" if narrow else "good"
     advice = "items.directions.flat" if flat else "directions.narrow" if narrow else ""
-    said: JSON = {"widest": _short(deviations[0]), "narrowest": _short(deviations[-1]), "count": flat or narrow}
-    said |= {"rest": items.d - said["count"], "all": ", ".join(f"{x:.3g}" for x in deviations)}
+    values: JSON = {"widest": _short(deviations[0]), "narrowest": _short(deviations[-1]), "count": flat or narrow}
+    values |= {"rest": items.d - values["count"], "all": ", ".join(f"{x:.3g}" for x in deviations)}
     name = "spread along each direction"
-    return stated(name, level, "items.directions", advice, values=said), {"spread": deviations.tolist()}
+    return finding_from_messages(name, level, "items.directions", advice, values=values), {
+        "spread": deviations.tolist()
+    }
 
 
 def neighbours(items: Items) -> tuple[FloatArray, IntArray]:
     """Return the (n, k) distances to the nearest neighbours and the (n,) index of the nearest."""
     count = min(_NEIGHBOURS, items.n - 1)
-    reach, which = scipy.spatial.cKDTree(items.coordinates).query(items.coordinates, k=count + 1)
-    # With several items at one point, an item may not be first among its own neighbours.
-    own = which[:, 0] == np.arange(items.n)
-    return reach[:, 1:], np.where(own, which[:, 1], which[:, 0])
+    reach, neighbour = scipy.spatial.cKDTree(items.coordinates).query(items.coordinates, k=count + 1)
+    # With several items at one point, an item may not be its own first neighbour.
+    own = neighbour[:, 0] == np.arange(items.n)
+    return reach[:, 1:], np.where(own, neighbour[:, 1], neighbour[:, 0])
 
 
-def crowded(items: Items, reach: FloatArray) -> BoolArray:
-    """Return the (n,) mask of near-duplicates of another item."""
-    near = min(NEAR * items.spread, NEARER * float(np.median(reach[:, 0])))
-    return np.asarray(reach[:, 0] <= near)
+def duplicate_mask(items: Items, reach: FloatArray) -> BoolArray:
+    """Return the (n,) mask of items with a near-duplicate."""
+    limit = min(DUPLICATE_SPREAD * items.spread, DUPLICATE_NEIGHBOUR * float(np.median(reach[:, 0])))
+    return np.asarray(reach[:, 0] <= limit)
 
 
-def lonely(reach: FloatArray) -> BoolArray:
+def outlier_mask(reach: FloatArray) -> BoolArray:
     """Return the (n,) mask of outliers."""
     last = reach[:, -1]
     usual = float(np.median(last))
-    return np.asarray((last > FAR * usual) & (usual > 0))
+    return np.asarray((last > OUTLIER_FACTOR * usual) & (usual > 0))
 
 
 def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> Part:
     """Report items with nearly equal coordinates."""
     count = int(duplicates.sum())
     if not count:
-        return stated("near-duplicates", "good", "duplicates.none"), {"near_duplicates": 0}
+        return finding_from_messages("near-duplicates", "good", "duplicates.none"), {"near_duplicates": 0}
     first = int(duplicates.argmax())
     level: Level = "act" if count > 0.05 * items.n else "note"
     values = {
@@ -183,21 +188,21 @@ def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> P
         "second": items.labels[int(nearest[first])],
     }
     keys = ("duplicates", "duplicates.advice")
-    return stated("near-duplicates", level, *keys, values=values), {"near_duplicates": count}
+    return finding_from_messages("near-duplicates", level, *keys, values=values), {"near_duplicates": count}
 
 
 def outlying(items: Items, outliers: BoolArray) -> Part:
     """Report items far from all others."""
     count = int(outliers.sum())
     if not count:
-        return stated("outliers", "good", "outliers.none"), {"outliers": 0}
+        return finding_from_messages("outliers", "good", "outliers.none"), {"outliers": 0}
     level: Level = "act" if count > 0.05 * items.n else "note"
     values = {
         "count": count,
         "percent": _short(100 * count / items.n),
         "names": few(items.labels[i] for i in np.flatnonzero(outliers).tolist()),
     }
-    return stated("outliers", level, "outliers", "outliers.advice", values=values), {"outliers": count}
+    return finding_from_messages("outliers", level, "outliers", "outliers.advice", values=values), {"outliers": count}
 
 
 def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
@@ -206,14 +211,14 @@ def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
     low, high = prior.box(items.d)
     numbers: JSON = {"outside_prior": share, "prior_covers_items": not outside.any()}
     if not np.all(np.isfinite(low)):
-        return stated("prior", "good", "prior.normal"), numbers
+        return finding_from_messages("prior", "good", "prior.normal"), numbers
     values: JSON = {"low": _vector(low), "high": _vector(high), "percent": _short(100 * share)}
     if not outside.any():
         wide = (high - low) > 3.0 * np.ptp(items.coordinates, axis=0)
         if wide.any():
-            return stated("prior", "act", "prior.wide", "prior.wide.advice", values=values), numbers
-        return stated("prior", "good", "prior.covers", values=values), numbers
-    return stated("prior", "note", "prior.outside", "items.prior.outside.advice", values=values), numbers
+            return finding_from_messages("prior", "act", "prior.wide", "prior.wide.advice", values=values), numbers
+        return finding_from_messages("prior", "good", "prior.covers", values=values), numbers
+    return finding_from_messages("prior", "note", "prior.outside", "items.prior.outside.advice", values=values), numbers
 
 
 def _short(value: float) -> float:
@@ -226,18 +231,18 @@ def _vector(values: FloatArray) -> str:
 
 
 def first_pairs(items: Items, prior: Prior, response: Response, rng: np.random.Generator) -> tuple[FloatArray, float]:
-    """Return the (pairs,) expected information of random first pairs, and the mean share of agreeing answers."""
+    """Return the (pairs,) expected information of random first pairs, and the expected fraction of agreeing answers."""
     users = prior.sample(_USERS, items.d, rng)
     first = rng.integers(items.n, size=_PAIRS)
     second = (first + rng.integers(1, items.n, size=_PAIRS)) % items.n
     information = np.empty(_PAIRS)
     agreeing = 0.0
-    for start in range(0, _PAIRS, _CHUNK):
-        p, q = first[start : start + _CHUNK], second[start : start + _CHUNK]
+    for start in range(0, _PAIRS, _CHUNK_SIZE):
+        p, q = first[start : start + _CHUNK_SIZE], second[start : start + _CHUNK_SIZE]
         appeal = items.appeal[p] - items.appeal[q]
         slopes, offsets = response.planes(items.coordinates[p], items.coordinates[q], appeal)
         chance = response.probability(slopes @ users.T + offsets[:, None])
-        information[start : start + _CHUNK] = _entropy(chance.mean(axis=1)) - _entropy(chance).mean(axis=1)
+        information[start : start + _CHUNK_SIZE] = _entropy(chance.mean(axis=1)) - _entropy(chance).mean(axis=1)
         agreeing += float(np.maximum(chance, 1.0 - chance).sum())
     return np.maximum(information, 0.0), agreeing / (_PAIRS * _USERS)
 
@@ -247,7 +252,7 @@ def _entropy(chance: FloatArray) -> FloatArray:
 
 
 def informative(information: FloatArray) -> Part:
-    """Report the share of informative pairs."""
+    """Report the fraction of informative pairs."""
     share, best = float(np.mean(information >= INFORMATIVE)), float(information.max())
     numbers: JSON = {"informative_pairs": share, "best_pair_bits": best}
     values: JSON = {"percent": round(100 * share), "bits": INFORMATIVE, "best": round(best, 2)}
@@ -257,11 +262,11 @@ def informative(information: FloatArray) -> Part:
         level, advice = "act", "items.informative.random"
     elif share < 0.05:
         level, advice = "note", "informative.few"
-    return stated("informative pairs", level, "informative", advice, values=values), numbers
+    return finding_from_messages("informative pairs", level, "informative", advice, values=values), numbers
 
 
 def agreeing(response: Response, agreement: float) -> Part:
-    """Report the expected share of answers that agree with the model."""
+    """Report the expected fraction of answers that agree with the noiseless ones."""
     numbers: JSON = {"agreeing_answers": agreement}
     values: JSON = {"percent": round(100 * agreement), "k": _short(response.constant)}
     values |= {"response": response.name, "noise": str(response.noise)}
@@ -271,7 +276,7 @@ def agreeing(response: Response, agreement: float) -> Part:
         level, advice = "act", "agreeing.random"
     elif agreement > 0.98:
         level, advice = "note", "items.agreeing.always"
-    return stated("predicted agreement", level, "items.agreeing", advice, values=values), numbers
+    return finding_from_messages("predicted agreement", level, "items.agreeing", advice, values=values), numbers
 
 
 def answers(
@@ -284,75 +289,75 @@ def answers(
     rng: np.random.Generator,
 ) -> Part:
     """Report the number of answers that simulated people need to reach a credible radius."""
-    first = _search(items, response, prior, None, rng).estimate().credible_radius(LEVEL)
+    first = _search(items, response, prior, None, rng).estimate().credible_radius(CREDIBLE_LEVEL)
     target = first / 2 if radius is None else radius
     middle = (people - 1) // 2
     needed: list[int] = []
     for _ in range(people):
-        needed.append(_needed(items, response, prior, target, rng))
-        # The median exceeds the limit, whatever the remaining people need.
-        if sum(count > MOST_ANSWERS for count in needed) >= people - middle:
+        needed.append(_answers_needed(items, response, prior, target, rng))
+        # The median already exceeds the limit, whatever the remaining people need.
+        if sum(count > MAX_ANSWERS for count in needed) >= people - middle:
             break
-    half = sorted(needed, reverse=True)[people - 1 - middle]
+    median = sorted(needed, reverse=True)[people - 1 - middle]
     numbers: JSON = {
         "start_radius": first,
         "target_radius": target,
-        "expected_answers": half if half <= MOST_ANSWERS else None,
+        "expected_answers": median if median <= MAX_ANSWERS else None,
     }
     values: JSON = {
-        "count": min(half, MOST_ANSWERS),
-        "percent": round(100 * LEVEL),
+        "count": min(median, MAX_ANSWERS),
+        "percent": round(100 * CREDIBLE_LEVEL),
         "first": _short(first),
         "target": _short(target),
         "people": people,
     }
-    if half > MOST_ANSWERS:
+    if median > MAX_ANSWERS:
         keys = ("answers.many", "items.answers.many.advice")
-        return stated("expected answers", "act", *keys, values=values), numbers
-    advice = "answers.advice" if half else ""
-    return stated("expected answers", "good", "answers", advice, values=values), numbers
+        return finding_from_messages("expected answers", "act", *keys, values=values), numbers
+    advice = "answers.advice" if median else ""
+    return finding_from_messages("expected answers", "good", "answers", advice, values=values), numbers
 
 
 def _search(items: Items, response: Response, prior: Prior, target: float | None, rng: np.random.Generator) -> Search:
-    # Fewer candidates than in a real search: faster, with nearly the same number of answers.
+    # With fewer candidates than a real search this is faster, and the number of answers is nearly the same.
     return Search(
         items,
         response=response,
         prior=prior,
         candidates=SampledPairs(count=min(_CANDIDATES, items.n * (items.n - 1) // 2)),
-        stop=None if target is None else RadiusBelow(target, LEVEL),
+        stop=None if target is None else RadiusBelow(target, CREDIBLE_LEVEL),
         rng=int(rng.integers(2**31)),
     )
 
 
-def _needed(items: Items, response: Response, prior: Prior, target: float, rng: np.random.Generator) -> int:
-    """Return the number of answers of one simulated person; the limit plus one if the target is not reached."""
+def _answers_needed(items: Items, response: Response, prior: Prior, target: float, rng: np.random.Generator) -> int:
+    """Return the number of answers that a simulated person needs; the limit plus one if the target is not reached."""
     search = _search(items, response, prior, target, rng)
     user = SimulatedUser(prior.sample(1, items.d, rng)[0], response, rng)
     while search.finished is None:
-        if search.answers == MOST_ANSWERS:
-            return MOST_ANSWERS + 1
+        if search.answers == MAX_ANSWERS:
+            return MAX_ANSWERS + 1
         query = search.ask()
         search.tell(query, winner=user.answer(items, query))
     return search.answers
 
 
 def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration: FloatArray) -> Iterator[Part]:
-    """Report the coverage of the items by triplets, and the agreement between them."""
+    """Report how well triplets cover the items, and how well they agree with them."""
     counts = np.bincount(rows.ravel(), minlength=items.n)
-    rare = counts < _FEWEST_TRIPLETS * items.d
+    rare = counts < _MIN_TRIPLETS * items.d
     values: JSON = {
         "triplets": len(rows),
         "mean": round(float(counts.mean())),
         "fewest": int(counts.min()),
         "count": int(rare.sum()),
-        "wanted": _FEWEST_TRIPLETS * items.d,
+        "wanted": _MIN_TRIPLETS * items.d,
         "names": few(items.labels[i] for i in np.argsort(counts, kind="stable")[: int(rare.sum())].tolist()),
     }
     level: Level = "note" if rare.any() else "good"
     advice = "items.triplets.rare" if rare.any() else ""
     yield (
-        stated("triplets", level, "items.triplets", advice, values=values),
+        finding_from_messages("triplets", level, "items.triplets", advice, values=values),
         {"triplets": len(rows), "fewest_triplets": int(counts.min()), "items_with_few_triplets": int(rare.sum())},
     )
     error = triplet_error(items, rows)
@@ -364,10 +369,10 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
         level, advice = "act", "items.agreement.unexplained"
     elif clear:
         level, advice = "note", "items.agreement.other"
-    said: JSON = {"percent": _short(100 * (1.0 - error)), "predicted": _short(100 * predicted)}
-    finding = stated("agreement with the triplets", level, "items.agreement", advice, values=said)
+    values = {"percent": _short(100 * (1.0 - error)), "predicted": _short(100 * predicted)}
+    finding = finding_from_messages("agreement with the triplets", level, "items.agreement", advice, values=values)
     if noise is not None and noise.note:
-        # What is wrong with a fit is said by the fit.
+        # The fit says what is wrong with it.
         note = f"{noise.note[0].upper()}{noise.note[1:]}."
         finding = replace(finding, level="act", advice=note, advice_key="")
     yield (
@@ -377,7 +382,7 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
 
 
 def calibrated(items: Items, rows: IntArray, response: Response) -> FloatArray:
-    """Return (bins, 3) predicted share, observed share and count of agreeing triplets, by deciles of prediction."""
+    """Return the (bins, 3) predicted and observed fraction of agreeing triplets, and count, by predicted decile."""
     near, far = distances(rows, items.coordinates)
     length = 2.0 * np.sqrt(distances(rows[:, [1, 2, 0]], items.coordinates)[0])
     logits = response.pair_constant(length) * (far - near)

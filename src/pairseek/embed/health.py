@@ -1,4 +1,4 @@
-"""Health check of a catalogue: problems that can be found before people are asked, and advice."""
+"""Health check of a catalogue: problems to fix before people are asked, and advice."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pairseek.embed.findings import (
     answers,
     box,
     calibrated,
-    crowded,
     directions,
+    duplicate_mask,
     first_pairs,
     informative,
     judgements,
-    lonely,
     near_duplicates,
     neighbours,
+    outlier_mask,
     outlying,
     scales,
     size,
@@ -39,16 +39,16 @@ from pairseek.search.defaults import resolve
 
 @dataclass(frozen=True, eq=False)
 class Health:
-    """Result of a health check.
+    """The result of a health check.
 
     Attributes
     ----------
     items, prior, response
         The catalogue, prior and response model, with all defaults resolved.
     findings
-        Findings as text.
+        Findings in words.
     numbers
-        Findings as plain data.
+        Findings as numbers.
     duplicates, outliers, outside
         (n,) masks of near-duplicates, outliers, and items outside the prior.
     information
@@ -56,7 +56,7 @@ class Health:
     noise
         Noise fit to the triplets; None without triplets.
     calibration
-        (bins, 3) predicted share of agreeing triplets, observed share, count; empty without triplets.
+        (bins, 3) predicted and observed fraction of agreeing triplets, and their count; empty without triplets.
 
     Examples
     --------
@@ -98,8 +98,8 @@ class Health:
 
     def record(self) -> JSON:
         """Return the findings as plain data."""
-        words = [{"name": f.name, "level": f.level, "found": f.found, "advice": f.advice} for f in self.findings]
-        return {"good": self.good, **self.numbers, "findings": words}
+        findings = [{"name": f.name, "level": f.level, "found": f.found, "advice": f.advice} for f in self.findings]
+        return {"good": self.good, **self.numbers, "findings": findings}
 
 
 def check(
@@ -112,21 +112,21 @@ def check(
     people: int = 5,
     rng: int | np.random.Generator = 0,
 ) -> Health:
-    """Check a catalogue for properties that make a search fail or slow.
+    """Check a catalogue for properties that make searches fail or take long.
 
     Parameters
     ----------
     items
         The items as they will be searched, scaled or not.
     triplets
-        Similarity judgements, preferably ones that the embedding was not fitted to. The noise is fitted to them, and
-        their agreement with the items is compared with the prediction of the model.
+        Similarity judgements, preferably not those that the embedding was fitted to. The noise is fitted to them, and
+        their agreement with the items is compared with the model's prediction.
     response
-        Response model. None: the fit to the triplets, or the default of a search.
+        Response model. None: the one fitted to the triplets, or the default of a search.
     prior
         Prior of the user point. None: the default of a search.
     radius
-        Target of the 95 % credible radius. None: half of the radius before the first answer.
+        Target of the 95 % credible radius. None: half the radius before the first answer.
     people
         Number of simulated people whose answers are counted.
     rng
@@ -160,7 +160,7 @@ def check(
     prior = default_prior(items) if prior is None else prior
     response = resolve(items, response, prior, None, None)[0]
     reach, nearest = neighbours(items)
-    duplicates, outliers = crowded(items, reach), lonely(reach)
+    duplicates, outliers = duplicate_mask(items, reach), outlier_mask(reach)
     low, high = prior.box(items.d)
     outside = np.asarray(((items.coordinates < low) | (items.coordinates > high)).any(axis=1))
     information, agreement = first_pairs(items, prior, response, generator)
@@ -179,8 +179,8 @@ def check(
     ]
     findings = tuple(finding for finding, _ in parts)
     numbers: JSON = {}
-    for _, more in parts:
-        numbers |= more
+    for _, part_numbers in parts:
+        numbers |= part_numbers
     noise_record = None if noise is None else noise.record()
     model = {"name": response.name, "noise": response.noise, "k": response.constant}
     return Health(

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BLUE, _RED, _GREEN = "#0072B2", "#D55E00", "#009E73"
-_WORDS = {"good": "good", "note": "note", "act": "do something"}
-_MOST_POINTS = 5000
+_WORDS = {"good": "good", "note": "note", "act": "fix"}
+_MAX_POINTS = 5000
 _STYLE = """
 table { width: 100%; margin: 1.2rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .45rem .9rem .45rem 0; border-bottom: 1px solid #e4e4e8; }
@@ -37,7 +37,7 @@ def write_health(health: Health, path: Path) -> Path:
         figure = _figure(health)
         picture = io.BytesIO()
         figure.savefig(picture, format="svg", metadata={"Date": None})
-    verdict = "Nothing needs doing." if health.good else "Some things need doing before people are asked."
+    verdict = "Nothing to do." if health.good else "Some problems should be fixed before people are asked."
     rows = "\n".join(
         f'<tr><td>{html.escape(finding.name)}</td><td class="{finding.level}">{_WORDS[finding.level]}</td>'
         f"<td>{html.escape(finding.found)}{f'<p>{html.escape(finding.advice)}</p>' if finding.advice else ''}</td></tr>"
@@ -46,7 +46,7 @@ def write_health(health: Health, path: Path) -> Path:
     alt = "Items, spread along each direction, information of random pairs, and agreement"
     body = [
         f"<p>{verdict}</p>",
-        f"<table><thead><tr><th>looked at</th><th></th><th>found</th></tr></thead>\n<tbody>\n{rows}\n</tbody></table>",
+        f"<table><thead><tr><th>checked</th><th></th><th>finding</th></tr></thead>\n<tbody>\n{rows}\n</tbody></table>",
         image(picture.getvalue(), ".svg", alt),
     ]
     return write_html(path, "A catalogue, checked", body, subtitle=f"items {health.items.hash[:16]}", style=_STYLE)
@@ -77,7 +77,7 @@ def _items(axes: Axes, health: Health) -> None:
     flat = principal_plane(points).project(points)
     if health.items.d == 1:
         flat[:, 1] = np.linspace(-1, 1, len(flat))
-    step = max(1, len(flat) // _MOST_POINTS)
+    step = max(1, len(flat) // _MAX_POINTS)
     look: dict[str, Any] = {"linestyle": "none", "marker": "."}
     axes.plot(*flat[::step].T, color=FAINT, markersize=3, alpha=0.6, label="items", **look)
     for marked, colour, label in (
@@ -86,12 +86,12 @@ def _items(axes: Axes, health: Health) -> None:
         (health.outliers, _RED, "outliers"),
     ):
         if marked.any():
-            some = np.flatnonzero(marked)
-            some = some[:: max(1, len(some) // _MOST_POINTS)]
-            size = 3 if len(some) > len(flat) / 10 else 5
-            axes.plot(*flat[some].T, color=colour, markersize=size, alpha=0.7, label=label, **look)
+            rows = np.flatnonzero(marked)
+            rows = rows[:: max(1, len(rows) // _MAX_POINTS)]
+            size = 3 if len(rows) > len(flat) / 10 else 5
+            axes.plot(*flat[rows].T, color=colour, markersize=size, alpha=0.7, label=label, **look)
     axes.set_xlabel("widest direction")
-    axes.set_ylabel("second" if health.items.d > 1 else "(spread out to be seen)")
+    axes.set_ylabel("second" if health.items.d > 1 else "(spread out for visibility)")
     axes.set_title("the items")
     axes.legend(loc="best", fontsize=8)
 
@@ -101,7 +101,7 @@ def _agreement(axes: Axes, calibration: FloatArray) -> None:
     error = np.sqrt(np.maximum(observed * (1 - observed), 0.25 / counts) / counts)
     axes.plot([0.5, 1], [0.5, 1], color=FAINT, linewidth=1)
     axes.errorbar(predicted, observed, 2 * error, color=_BLUE, marker="o", markersize=5, linewidth=1.2, capsize=2)
-    axes.set_xlabel("predicted share of agreeing triplets")
+    axes.set_xlabel("predicted fraction of agreeing triplets")
     axes.set_ylabel("observed (two standard errors)")
     axes.set_title("does the noise model fit people?")
 
@@ -109,11 +109,11 @@ def _agreement(axes: Axes, calibration: FloatArray) -> None:
 def _reliability(axes: Axes, health: Health) -> None:
     widest = float(np.max(health.numbers["spread"]))
     gaps = np.linspace(0, 2 * widest, 200)
-    # Two items two standard deviations apart, and a person at this distance from the plane between them.
+    # Two items two standard deviations apart, and a person at each distance from the plane between them.
     length = np.full(len(gaps), 4.0 * widest)
     logits = health.response.pair_constant(length) * length * gaps
     axes.plot(gaps / widest, health.response.probability(logits), color=_BLUE, linewidth=1.6)
     axes.set_xlabel("distance from the plane, in widest deviations")
-    axes.set_ylabel("chance of the nearer one")
+    axes.set_ylabel("probability of the nearer item")
     axes.set_ylim(0.5, 1.01)
-    axes.set_title("how reliable answers are taken to be")
+    axes.set_title("assumed reliability of answers")

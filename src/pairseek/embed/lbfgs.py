@@ -1,9 +1,9 @@
 """L-BFGS minimiser (Nocedal and Wright, algorithm 7.5) with backtracking line search and reproducible sums.
 
 Equal inputs give bit-identical results on any number of threads. SciPy's `L-BFGS-B` calls BLAS, whose summation order
-depends on the threads: embeddings of 12,000 items differed between one thread and two. With two, whole fits of 30 to
-12,000 items also took 1.9 to 9.4 times the processor time, because the threads of BLAS spin between short products;
-with one they took 0.95 to 1.5 times.
+depends on the number of threads: embeddings of 12,000 items differed between one thread and two. For 30 to 12,000
+items, its fits also took 1.9 to 9.4 times as much processor time with two threads, because the threads of BLAS spin
+between short products, and 0.95 to 1.5 times as much with one.
 """
 
 from __future__ import annotations
@@ -17,23 +17,25 @@ import numpy as np
 from pairseek.core.types import FloatArray
 
 MEMORY = 8
-_DECREASE = 1e-4
-_SHORTEST = 1e-10
-_CURVATURE = 1e-10
+"""Number of updates from which the inverse Hessian is approximated."""
+_SUFFICIENT_DECREASE = 1e-4
+"""Armijo constant of the line search."""
+_MIN_STEP = 1e-10
+_MIN_CURVATURE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Result of a minimisation.
+    """The result of a minimisation.
 
     Attributes
     ----------
     point, value
-        The last point and its value, the lowest found.
+        The last point, and its value, which is the lowest.
     iterations
         Number of steps.
     converged
-        False if the limit on the number of steps was reached.
+        False if the maximum number of steps was reached.
     """
 
     point: FloatArray
@@ -43,7 +45,7 @@ class Minimum:
 
 
 def dot(first: FloatArray, second: FloatArray) -> float:
-    """Return the inner product in a summation order that does not depend on BLAS."""
+    """Return the inner product, summed in an order that does not depend on BLAS."""
     return float((first * second).sum())
 
 
@@ -61,15 +63,15 @@ def minimise(
     Parameters
     ----------
     function
-        Function that returns value and gradient.
+        Function that returns the value and the gradient.
     start
         Starting point, of any shape.
     step
-        Root mean square of the first step.
+        Root mean square length of the first step.
     tolerance, iterations
-        Relative decrease at which to stop, and largest number of steps.
+        Relative decrease at which to stop, and maximum number of steps.
     watch
-        Function that is called with the number of the step and the value.
+        Function called with the number of the step and the value.
     """
     point = start
     value, gradient = function(point)
@@ -83,15 +85,15 @@ def minimise(
         while True:
             moved = point + length * direction
             lower, turned = function(moved)
-            if lower <= value + _DECREASE * length * slope:
+            if lower <= value + _SUFFICIENT_DECREASE * length * slope:
                 break
             length *= 0.5
-            if length < _SHORTEST:
+            if length < _MIN_STEP:
                 # Further descent is below the rounding error.
                 return Minimum(point, value, iteration - 1, converged=True)
         change, bend = moved - point, turned - gradient
         curvature = dot(change, bend)
-        if curvature > _CURVATURE * dot(bend, bend):
+        if curvature > _MIN_CURVATURE * dot(bend, bend):
             memory.append((change, bend, curvature))
         small = value - lower <= tolerance * abs(lower)
         point, value, gradient = moved, lower, turned
@@ -107,13 +109,13 @@ def _direction(gradient: FloatArray, memory: deque[tuple[FloatArray, FloatArray,
         length = np.sqrt(dot(gradient, gradient))
         return -gradient * (step * np.sqrt(gradient.size) / length if length > 0 else 0.0)
     direction = -gradient
-    shares = []
+    coefficients = []
     for change, bend, curvature in reversed(memory):
-        share = dot(change, direction) / curvature
-        shares.append(share)
-        direction = direction - share * bend
+        coefficient = dot(change, direction) / curvature
+        coefficients.append(coefficient)
+        direction = direction - coefficient * bend
     change, bend, curvature = memory[-1]
     direction *= curvature / dot(bend, bend)
-    for (change, bend, curvature), share in zip(memory, reversed(shares), strict=True):
-        direction = direction + change * (share - dot(bend, direction) / curvature)
+    for (change, bend, curvature), coefficient in zip(memory, reversed(coefficients), strict=True):
+        direction = direction + change * (coefficient - dot(bend, direction) / curvature)
     return direction

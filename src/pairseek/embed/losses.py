@@ -1,11 +1,10 @@
-"""Kernels for loss and gradient of triplets, block by block: gather distances, differentiate, scatter.
+"""Kernels for the loss of triplets and its gradient, in blocks: gather distances, differentiate, scatter.
 
-A loss is a function of s = |anchor - near|² and t = |anchor - far|², and its gradient needs only the two partial
-derivatives. Each method is therefore one vectorised loop over s and t between a gather and a scatter over the three
-items of each triplet.
+A loss depends on s = |anchor - near|² and t = |anchor - far|², and its gradient only on the two partial derivatives. So
+each method is a vectorised loop over s and t, between a gather and a scatter over the three items of each triplet.
 
-Coordinates are zero-padded to a multiple of four columns so that loops over them are unrolled. The gradient of the
-padding is zero.
+Coordinates are zero-padded to a multiple of four columns to unroll loops over them. The gradient of the padding is
+zero.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pairseek.numerics.jit import exp_minus, kernel, primitive
 
 LANES = 4
 BLOCK = 256
-# Number of factors that are multiplied before a logarithm is taken; each is above 1e-37, so the product is positive.
+# Number of factors multiplied before taking a logarithm; each is above 1e-37, so the product does not underflow.
 FACTORS = 8
 
 LOGISTIC, RATIO, POWER, HINGE = range(4)
@@ -94,7 +93,7 @@ def _hinge(
 
 @primitive
 def _gather(first: int, n: int, triplets: IntArray, points: FloatArray, near: FloatArray, far: FloatArray) -> None:
-    """Compute the squared distances of ``n`` triplets from ``first``."""
+    """Compute the squared distances of ``n`` triplets, starting at ``first``."""
     for r in range(n):
         i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
         s, t = 0.0, 0.0
@@ -119,7 +118,7 @@ def _scatter(
     on_far: FloatArray,
     gradient: FloatArray,
 ) -> None:
-    """Add the contributions of ``n`` triplets from ``first`` to the gradient."""
+    """Add the contributions of ``n`` triplets, starting at ``first``, to the gradient."""
     for r in range(n):
         i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
         a, b = 2.0 * on_near[r], 2.0 * on_far[r]
@@ -166,7 +165,7 @@ def triplet_loss(
     gradients: FloatArray,
     losses: FloatArray,
 ) -> None:
-    """Write loss and gradient of triplets ``start`` to ``stop`` to row start // piece of the outputs."""
+    """Write the loss and gradient of triplets ``start`` to ``stop`` to row start // piece of the outputs."""
     row = start // piece
     gradient = gradients[row]
     gradient[:, :] = 0.0
@@ -216,10 +215,10 @@ def logit_variances(
     inner: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write the variances of the logits of triplets from start to stop.
+    """Write the variances of the logits of triplets ``start`` to ``stop``.
 
-    ``gradients`` are (m, 3d), ``covariance`` is (nd, nd), item by item. (nd, t) ``along`` and (t, t) ``inner`` are what
-    t known answers take off: g' along inner along' g.
+    ``gradients`` are (m, 3d), and ``covariance`` is (nd, nd), item by item. Asking t triplets reduces a variance by
+    g' along inner along' g, with (nd, t) ``along`` and (t, t) ``inner``.
     """
     d, t = gradients.shape[1] // 3, inner.shape[0]
     shared = np.empty(t)

@@ -1,4 +1,7 @@
-"""Embedding methods for triplets: CKL, STE, t-STE and GNMDS, with s = |anchor - near|² and t = |anchor - far|²."""
+"""Embedding methods for triplets: CKL, STE, t-STE and GNMDS.
+
+In their formulas, s = |anchor - near|² and t = |anchor - far|².
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,16 @@ from pairseek.errors import InvalidParameter
 class CKL(TripletEmbedding):
     """Crowd Kernel Learning: P = (μ + t)/(2μ + s + t), the paper's choice.
 
-    Tamuz, Liu, Belongie, Shamir and Kalai, "Adaptively learning the crowd kernel", ICML 2011, equation 3. There the
-    points lie in the unit ball; here shrinkage bounds them, so only λμ matters and μ is the unit of squared length.
+    Tamuz, Liu, Belongie, Shamir and Kalai, "Adaptively learning the crowd kernel", ICML 2011, equation 3. They
+    confine the points to the unit ball; here shrinkage bounds them, so only λμ matters, and μ is the unit of squared
+    length.
 
-    The other settings, the methods and the results are those of `TripletEmbedding`.
+    For other settings, methods and results see `TripletEmbedding`.
 
     Parameters
     ----------
     mu
-        μ, above 0.
+        Unit of squared length μ, above 0.
 
     Examples
     --------
@@ -64,10 +68,10 @@ class CKL(TripletEmbedding):
 class STE(TripletEmbedding):
     """Stochastic Triplet Embedding: P = 1/(1 + e^(s - t)).
 
-    Van der Maaten and Weinberger, "Stochastic triplet embedding", MLSP 2012, equation 3. It is the logistic response
-    with constant noise and k = 1.
+    Van der Maaten and Weinberger, "Stochastic triplet embedding", MLSP 2012, equation 3. This is the logistic
+    response with constant noise and k = 1.
 
-    The settings, the methods and the results are those of `TripletEmbedding`.
+    For settings, methods and results see `TripletEmbedding`.
 
     Examples
     --------
@@ -88,16 +92,16 @@ class STE(TripletEmbedding):
 
 @dataclass(kw_only=True, eq=False)
 class TSTE(TripletEmbedding):
-    """STE with Student's t for the kernel: P = K(s)/(K(s) + K(t)), K(s) = (1 + s/α)^(-(α + 1)/2).
+    """STE with a Student-t kernel: P = K(s)/(K(s) + K(t)), K(s) = (1 + s/α)^(-(α + 1)/2).
 
-    Van der Maaten and Weinberger (2012), equation 6. With α = 1 it is `CKL` with μ = 1.
+    Van der Maaten and Weinberger (2012), equation 6. With α = 1 it equals `CKL` with μ = 1.
 
-    The other settings, the methods and the results are those of `TripletEmbedding`.
+    For other settings, methods and results see `TripletEmbedding`.
 
     Parameters
     ----------
     alpha
-        α, degrees of freedom, above 0. None: n_components - 1 as in the paper, at least 1.
+        Degrees of freedom α, above 0. None: n_components - 1 as in the paper, but at least 1.
 
     Examples
     --------
@@ -133,13 +137,13 @@ class TSTE(TripletEmbedding):
 
 @dataclass(kw_only=True, eq=False)
 class GNMDS(TripletEmbedding):
-    """Generalized non-metric scaling: the squared hinge max(0, 1 + s - t)², a baseline without probabilities.
+    """Generalized non-metric multidimensional scaling: the squared hinge max(0, 1 + s - t)², without probabilities.
 
     Agarwal, Wills, Cayton, Lanckriet, Kriegman and Belongie, "Generalized non-metric multidimensional scaling",
-    AISTATS 2007. The loss is convex in the matrix of inner products, the shrinkage is its trace; squared, so that it
-    has a gradient everywhere, and over d dimensions, so that no n x n matrix is needed.
+    AISTATS 2007. The loss is convex in the matrix of inner products, and the shrinkage is its trace. Here the hinge is
+    squared to have a gradient everywhere, and the optimiser works on n x d coordinates instead of an n x n matrix.
 
-    The settings, the methods and the results are those of `TripletEmbedding`.
+    For settings, methods and results see `TripletEmbedding`.
 
     Examples
     --------
@@ -158,7 +162,7 @@ class GNMDS(TripletEmbedding):
 
 
 METHODS: dict[str, type[TripletEmbedding]] = {method.name: method for method in (CKL, STE, TSTE, GNMDS)}
-"""The triplet embeddings by name, as ``pairseek embed --method`` takes them.
+"""Triplet embeddings by name, for ``pairseek embed --method``.
 
 Examples
 --------

@@ -1,8 +1,9 @@
 """Maximum likelihood fit of the noise constant k.
 
-A triplet is treated as an answer of a user at the anchor (section 4 of the paper): P(near rather than far) =
+A triplet is treated as the answer of a user at the anchor (section 4 of the paper): P(near rather than far) =
 f(k_pq (|anchor - far|² - |anchor - near|²)), where p and q are near and far. Similarity judgements do not depend on
-appeal. Answers of people with known points do: their logit has the offset k_pq/k times the difference of appeal.
+appeal, but answers of people with known points do: their logit has an offset of k_pq/k times the difference in
+appeal.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from pairseek.numerics.compilation import first_use
 
 @dataclass(frozen=True)
 class NoiseFit:
-    """Maximum likelihood estimate of k for one response model with one kind of noise.
+    """Maximum likelihood estimate of k for a response model with a kind of noise.
 
     Attributes
     ----------
     response
         The response model with the fitted k, for a `Search`.
     standard_error
-        Standard error of k from the curvature of the likelihood; infinite at a bound.
+        Standard error of k, from the curvature of the likelihood; infinite at a bound.
     log_likelihood
         Log-likelihood of all answers, in nats.
     count
@@ -43,8 +44,8 @@ class NoiseFit:
     cross_validated
         Mean log-likelihood of held-out answers; NaN without folds.
     bound
-        ``"infinity"`` or ``"zero"`` if the likelihood has no maximum and k is the bound that was reached, ``"flat"``
-        if it does not depend on k.
+        ``"infinity"`` or ``"zero"`` if the likelihood has no maximum, so that k is the bound where the search stopped;
+        ``"flat"`` if the likelihood does not depend on k.
 
     Examples
     --------
@@ -75,26 +76,26 @@ class NoiseFit:
 
     @property
     def mean_log_likelihood(self) -> float:
-        """Mean log-likelihood of an answer, in nats; random answers give -0.693."""
+        """Mean log-likelihood of an answer, in nats; -0.693 for random answers."""
         return self.log_likelihood / self.count
 
     @property
     def note(self) -> str:
-        """Warning about this k; empty if there is none."""
+        """Warning about this k; empty if there is nothing to warn about."""
         if self.bound == "infinity":
             return (
-                f"k runs to infinity: no answer contradicts the items (separable), the search stopped at {self.k:.3g}; "
+                f"k runs to infinity, because no answer contradicts the items (the search stopped at {self.k:.3g}); "
                 f"give more answers, or triplets that the embedding was not fitted to"
             )
         if self.bound == "flat":
             return (
-                "the answers do not determine k: every logit is zero for any k, since the two items have the same "
-                "coordinates or, with decaying noise, are too far apart; scale the items first"
+                "the answers do not determine k, because every logit is zero for any k: the items of each pair have "
+                "the same coordinates or, with decaying noise, are too far apart; scale the items first"
             )
         if self.bound == "zero":
             return (
-                f"k runs to zero: the answers contradict the items more than they agree, the search stopped at "
-                f"{self.k:.3g}; check that the triplets are (anchor, near, far) and belong to these items"
+                f"k runs to zero, because more answers contradict the items than agree (the search stopped at "
+                f"{self.k:.3g}); check that the triplets are (anchor, near, far) and belong to these items"
             )
         return ""
 
@@ -118,7 +119,7 @@ class NoiseFit:
 
 @dataclass(frozen=True)
 class NoiseFits:
-    """Fits of several response models and kinds of noise, the most likely first.
+    """Fits of several response models and kinds of noise, in order of likelihood.
 
     Attributes
     ----------
@@ -144,7 +145,7 @@ class NoiseFits:
 
     @property
     def best(self) -> NoiseFit:
-        """The most likely fit. All have one parameter, so the likelihoods are comparable."""
+        """The most likely fit; all have one parameter, so their likelihoods are comparable."""
         return self.fits[0]
 
     @property
@@ -159,12 +160,12 @@ class NoiseFits:
         return len(self.fits)
 
     def __getitem__(self, key: tuple[str, str]) -> NoiseFit:
-        """Return the fit of a response and a noise by name, such as ``fits["logistic", "normalized"]``."""
+        """Return the fit of a response and a noise, by their names: ``fits["logistic", "normalized"]``."""
         for fit in self.fits:
             if (fit.response.name, fit.response.noise) == key:
                 return fit
-        there = ", ".join(f"{fit.response.name} {fit.response.noise}" for fit in self.fits)
-        raise InvalidParameter(f"{key!r} was not fitted: choose one of {there}")
+        fitted = ", ".join(f"{fit.response.name} {fit.response.noise}" for fit in self.fits)
+        raise InvalidParameter(f"{key!r} was not fitted: use one of {fitted}")
 
     def __str__(self) -> str:
         return "\n".join(
@@ -183,19 +184,19 @@ def fit_noise(
     start: float | None = None,
     rng: int | np.random.Generator = 0,
 ) -> NoiseFits:
-    """Fit k to triplets for logistic and probit responses with each of the three kinds of noise.
+    """Fit k to triplets, for logistic and probit responses with each kind of noise.
 
-    Use triplets that the embedding was not fitted to; its training triplets overestimate k.
+    Use triplets that the embedding was not fitted to: training triplets overestimate k.
 
     Parameters
     ----------
     items
-        The embedding on the scale of the search; k depends on the scale.
+        The embedding as scaled for the search; k depends on the scale.
     triplets
         `Triplets`, or an (m, 3) array of rows of the items.
     responses
         Response models to fit, such as ``[ps.Logistic(noise="normalized")]``; their k is ignored. None: every link with
-        every noise kind.
+        every kind of noise.
     folds
         Number of folds for the mean log-likelihood of held-out triplets. None: no cross-validation.
     start
@@ -217,7 +218,7 @@ def fit_noise(
     rows = _rows(items, triplets)
     near, far = distances(rows, items.coordinates)
     length = 2.0 * np.sqrt(distances(rows[:, [1, 2, 0]], items.coordinates)[0])
-    evidence = _Evidence(far - near, length, np.zeros(len(rows)), np.ones(len(rows)), np.arange(len(rows)))
+    evidence = _OrientedAnswers(far - near, length, np.zeros(len(rows)), np.ones(len(rows)), np.arange(len(rows)))
     return _fit_all(evidence, responses, folds, start, rng)
 
 
@@ -237,8 +238,8 @@ def fit_noise_to_answers(
     items
         The items of the queries.
     answers
-        The (d,) point and the history of each person: ``(point, search.history)``. A tie counts as half an answer
-        each way; skips are ignored.
+        The (d,) point and the history of each person, ``(point, search.history)``. A tie counts as half an answer for
+        each item; skips are ignored.
     responses, folds, start, rng
         As for `fit_noise`.
 
@@ -262,8 +263,8 @@ def fit_noise_to_answers(
 
 
 @dataclass(frozen=True, eq=False)
-class _Evidence:
-    """Answers, oriented towards the chosen item.
+class _OrientedAnswers:
+    """Answers, oriented towards the winner.
 
     Attributes
     ----------
@@ -272,11 +273,11 @@ class _Evidence:
     lengths
         (m,) |a|, twice the distance between the two items.
     offsets
-        (m,) difference of appeal.
+        (m,) difference in appeal.
     weights
-        (m,) 1, or 1/2 for each half of a tie.
+        (m,) weights: 1, or 1/2 for each half of a tie.
     answer
-        (m,) index of the answer, so that both halves of a tie are in the same fold.
+        (m,) index of the answer, which keeps both halves of a tie in the same fold.
     """
 
     margins: FloatArray
@@ -292,15 +293,15 @@ def _rows(items: Items, triplets: Triplets | npt.ArrayLike) -> IntArray:
     return Triplets(as_triplets(triplets).rows, items.ids).rows
 
 
-def _answered(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequence[Event]]]) -> _Evidence:
+def _answered(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequence[Event]]]) -> _OrientedAnswers:
     points: list[FloatArray] = []
     pairs: list[tuple[int, int]] = []
     weights: list[float] = []
     answer: list[int] = []
     count = 0
     for person, (point, events) in enumerate(answers):
-        place = np.asarray(point, dtype=np.float64)
-        if place.shape != (items.d,) or not np.all(np.isfinite(place)):
+        location = np.asarray(point, dtype=np.float64)
+        if location.shape != (items.d,) or not np.all(np.isfinite(location)):
             raise InvalidParameter(f"the point of person {person} is {point!r}: give {items.d} finite numbers")
         for event in events:
             if event.outcome == "skip":
@@ -308,9 +309,9 @@ def _answered(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequence[Even
             first, second = (event.left, event.right) if event.winner is None else (event.winner, event.loser)
             pair = items.index(first), items.index(second)
             halves = [pair] if event.winner is not None else [pair, pair[::-1]]
-            for one in halves:
-                points.append(place)
-                pairs.append(one)
+            for half in halves:
+                points.append(location)
+                pairs.append(half)
                 weights.append(1.0 / len(halves))
                 answer.append(count)
             count += 1
@@ -319,7 +320,7 @@ def _answered(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequence[Even
     chosen, other = np.array(pairs).T
     at = np.array(points)
     p, q = items.coordinates[chosen], items.coordinates[other]
-    return _Evidence(
+    return _OrientedAnswers(
         ((at - q) ** 2).sum(axis=1) - ((at - p) ** 2).sum(axis=1),
         2.0 * np.sqrt(((p - q) ** 2).sum(axis=1)),
         items.appeal[chosen] - items.appeal[other],
@@ -329,7 +330,7 @@ def _answered(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequence[Even
 
 
 def _fit_all(
-    evidence: _Evidence,
+    evidence: _OrientedAnswers,
     responses: Sequence[Response] | None,
     folds: int | None,
     start: float | None,
@@ -338,7 +339,7 @@ def _fit_all(
     if responses is None:
         responses = [kind(noise=noise) for kind in RESPONSES.values() for noise in NOISES]
     if start is not None and not (math.isfinite(start) and start > 0):
-        raise InvalidParameter(f"start is {start!r}: give a k above 0")
+        raise InvalidParameter(f"start is {start!r}: give a number above 0")
     count = int(evidence.answer[-1]) + 1
     if folds is not None and (isinstance(folds, bool) or not isinstance(folds, int | np.integer) or folds < 2):
         raise InvalidParameter(f"folds is {folds!r}: give a whole number, at least 2, or None")
@@ -352,28 +353,31 @@ def _fit_all(
 
 
 def _fit_one(
-    evidence: _Evidence, response: Response, count: int, fold: IntArray | None, start: float | None
+    evidence: _OrientedAnswers, response: Response, count: int, fold: IntArray | None, start: float | None
 ) -> NoiseFit:
-    share = dataclasses.replace(response, k=1.0).pair_constant(evidence.lengths)
-    units, evidence = share * evidence.margins, dataclasses.replace(evidence, offsets=share * evidence.offsets)
+    unit_constant = dataclasses.replace(response, k=1.0).pair_constant(evidence.lengths)
+    units = unit_constant * evidence.margins
+    evidence = dataclasses.replace(evidence, offsets=unit_constant * evidence.offsets)
     scale = _best(evidence, units, response, np.ones(len(units), dtype=bool), start)
     held_out = math.nan
     if fold is not None:
         total = 0.0
-        for one in range(int(fold.max()) + 1):
-            k = _best(evidence, units, response, fold != one, scale.k).k
-            total += _likelihood(evidence, units, response, fold == one, k)
+        for held_out_fold in range(int(fold.max()) + 1):
+            k = _best(evidence, units, response, fold != held_out_fold, scale.k).k
+            total += _likelihood(evidence, units, response, fold == held_out_fold, k)
         held_out = total / count
     fitted = dataclasses.replace(response, k=scale.k)
     return NoiseFit(fitted, scale.standard_error, scale.log_likelihood, count, held_out, scale.bound)
 
 
-def _best(evidence: _Evidence, units: FloatArray, response: Response, among: BoolArray, start: float | None) -> Scale:
+def _best(
+    evidence: _OrientedAnswers, units: FloatArray, response: Response, among: BoolArray, start: float | None
+) -> Scale:
     return best_scale(
         units[among], response.link, offsets=evidence.offsets[among], weights=evidence.weights[among], start=start
     )
 
 
-def _likelihood(evidence: _Evidence, units: FloatArray, response: Response, among: BoolArray, k: float) -> float:
+def _likelihood(evidence: _OrientedAnswers, units: FloatArray, response: Response, among: BoolArray, k: float) -> float:
     offsets, weights = evidence.offsets[among], evidence.weights[among]
     return likelihood(k, units[among], response.link, offsets=offsets, weights=weights)[0]

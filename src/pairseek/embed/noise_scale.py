@@ -1,7 +1,7 @@
-"""Maximum likelihood estimate of the noise constant k: maximise Σ w log f(k u + o) over k > 0.
+"""Maximum likelihood estimation of the noise constant k, which maximises Σ w log f(k u + o) over k > 0.
 
-log f is concave, so the derivative in k is decreasing and the optimum is unique; bracketing with bisection and Newton
-steps on log k finds it from any start. If the derivative has one sign everywhere, the optimum is at a bound.
+log f is concave, so the derivative in k is decreasing and the optimum is unique. Bracketing, bisection and Newton steps
+on log k find it from any start. If the derivative has the same sign everywhere, the optimum is at a bound.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_ndtr
 from pairseek.numerics.parallel import for_ranges
 
-_CHUNK = 1 << 14
-_REACH = 1e8
-"""Bounds on k times the root mean square of u: this factor and its inverse."""
+_CHUNK_SIZE = 1 << 14
+_MAX_SCALED_K = 1e8
+"""Upper bound on k times the root mean square of u; the lower bound is its inverse."""
 _TOLERANCE = 1e-11
-_MOST_STEPS = 200
-_TAIL = 1e3
+_MAX_STEPS = 200
+_PROBIT_TAIL = 1e3
 _LOG_ROOT_TWO_PI = 0.9189385332046727
 
 Bound = Literal["", "zero", "infinity", "flat"]
@@ -38,7 +38,7 @@ def _sums(
     link: int,
     out: FloatArray,
 ) -> None:
-    """Write Σ w log f and its first two derivatives in k to row start // _CHUNK of ``out``."""
+    """Write Σ w log f and its first two derivatives in k to row start // _CHUNK_SIZE of ``out``."""
     value, slope, bend = 0.0, 0.0, 0.0
     for r in range(start, stop):
         u = units[r]
@@ -54,16 +54,16 @@ def _sums(
             bend -= weights[r] * u * u * wrong * (1.0 - wrong)
         else:
             value += weights[r] * log_ndtr(z)
-            if z > -_TAIL:
+            if z > -_PROBIT_TAIL:
                 ratio = math.exp(-0.5 * z * z - _LOG_ROOT_TWO_PI - log_ndtr(z))
                 excess = ratio * (z + ratio)
             else:
-                # Asymptotic series, since the differences of large numbers lose precision here.
+                # Asymptotic series: the difference of large numbers would lose precision.
                 ratio = -z - 1.0 / z
                 excess = 1.0 - 1.0 / (z * z)
             slope += weights[r] * u * ratio
             bend -= weights[r] * u * u * excess
-    row = out[start // _CHUNK]
+    row = out[start // _CHUNK_SIZE]
     row[0] = value
     row[1] = slope
     row[2] = bend
@@ -73,8 +73,8 @@ def likelihood(
     k: float, units: FloatArray, link: int, *, offsets: FloatArray, weights: FloatArray
 ) -> tuple[float, float, float]:
     """Return the log-likelihood and its first and second derivatives at k."""
-    out = np.empty((-(-len(units) // _CHUNK), 3))
-    for_ranges(_sums, len(units), _CHUNK, units, offsets, weights, k, link, out)
+    out = np.empty((-(-len(units) // _CHUNK_SIZE), 3))
+    for_ranges(_sums, len(units), _CHUNK_SIZE, units, offsets, weights, k, link, out)
     value, slope, bend = out.sum(axis=0)
     return float(value), float(slope), float(bend)
 
@@ -86,14 +86,14 @@ class Scale:
     Attributes
     ----------
     k
-        Where the likelihood is highest, or the bound that it ran to.
+        The estimate, or the bound where the search stopped.
     log_likelihood
-        There.
+        Log-likelihood at k.
     standard_error
         1/sqrt(-second derivative); infinite at a bound.
     bound
-        ``"infinity"`` if the answers are separable, ``"zero"`` if they contradict the items more than they agree,
-        ``"flat"`` if all units are zero.
+        ``"infinity"`` if no answer contradicts the items, ``"zero"`` if more answers contradict them than agree,
+        ``"flat"`` if all units are zero; otherwise empty.
     evaluations
         Number of evaluations of the likelihood.
     """
@@ -124,9 +124,9 @@ def best_scale(
     offsets
         (m,) parts of the logits that k does not scale.
     weights
-        (m,) weights of the answers; 1 if None.
+        (m,) weights of the answers. None: all 1.
     start
-        Starting value of k; None: 1 over the root mean square of the units.
+        Starting value of k. None: 1 over the root mean square of the units.
     """
     m = len(units)
     units = np.ascontiguousarray(units, dtype=np.float64)
@@ -136,47 +136,47 @@ def best_scale(
     if largest == 0.0:
         value = likelihood(1.0, units, link, offsets=offsets, weights=weights)[0]
         return Scale(1.0, value, math.inf, "flat", 1)
-    # Normalised by the largest, since the squares of logits that decay with distance would underflow.
+    # Normalise by the largest: squares of logits that decay with distance would underflow.
     scale = largest * math.sqrt(float(((units / largest) ** 2).sum()) / m)
-    low, high = -math.log(_REACH * scale), math.log(_REACH / scale)
-    # If all units have one sign, so has the derivative, though it underflows far from the origin.
-    one_way: tuple[tuple[Bound, float, bool], ...] = (
+    low, high = -math.log(_MAX_SCALED_K * scale), math.log(_MAX_SCALED_K / scale)
+    # If all units have the same sign, so does the derivative, although it underflows far from the origin.
+    one_signed: tuple[tuple[Bound, float, bool], ...] = (
         ("infinity", high, bool(units.min() >= 0.0)),
         ("zero", low, bool(units.max() <= 0.0)),
     )
-    for bound, end, so in one_way:
-        if so:
+    for bound, end, holds in one_signed:
+        if holds:
             value = likelihood(math.exp(end), units, link, offsets=offsets, weights=weights)[0]
             return Scale(math.exp(end), value, math.inf, bound, 1)
-    place = -math.log(scale) if start is None else min(max(math.log(start), low), high)
+    log_k = -math.log(scale) if start is None else min(max(math.log(start), low), high)
     left, right = -math.inf, math.inf
     step = 1.0
-    for count in range(1, _MOST_STEPS + 1):
-        k = math.exp(place)
+    for count in range(1, _MAX_STEPS + 1):
+        k = math.exp(log_k)
         value, slope, bend = likelihood(k, units, link, offsets=offsets, weights=weights)
         if slope > 0.0:
-            if place >= high:
+            if log_k >= high:
                 return Scale(k, value, math.inf, "infinity", count)
-            left = place
+            left = log_k
         else:
-            if place <= low:
+            if log_k <= low:
                 return Scale(k, value, math.inf, "zero", count)
-            right = place
-        following = _following(place, (left, right), k - slope / bend if bend < 0.0 else -1.0, step)
-        step = abs(following - place) if math.isfinite(right - left) else 2.0 * step
-        if slope == 0.0 or abs(following - place) <= _TOLERANCE:
+            right = log_k
+        following = _next_log_k(log_k, (left, right), k - slope / bend if bend < 0.0 else -1.0, step)
+        step = abs(following - log_k) if math.isfinite(right - left) else 2.0 * step
+        if slope == 0.0 or abs(following - log_k) <= _TOLERANCE:
             break
-        place = min(max(following, low), high)
+        log_k = min(max(following, low), high)
     return Scale(k, value, 1.0 / math.sqrt(-bend) if bend < 0.0 else math.inf, "", count)
 
 
-def _following(place: float, bracket: tuple[float, float], newton: float, step: float) -> float:
+def _next_log_k(log_k: float, bracket: tuple[float, float], newton: float, step: float) -> float:
     """Return the next log k: growing steps until the optimum is bracketed, then Newton or bisection steps."""
     left, right = bracket
     if not math.isfinite(right - left):
-        return place + step if place == left else place - step
+        return log_k + step if log_k == left else log_k - step
     if newton > 0.0:
         target = math.log(newton)
-        if left <= target <= right and abs(target - place) <= 0.5 * step:
+        if left <= target <= right and abs(target - log_k) <= 0.5 * step:
             return target
     return 0.5 * (left + right)

@@ -1,4 +1,4 @@
-"""Loss of many triplets and its gradient, bit-identical for any number of threads."""
+"""Loss over triplets and its gradient, bit-identical for any number of threads."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pairseek.embed.losses import LANES, squared_distances, triplet_loss
 from pairseek.numerics.jit import read_only
 from pairseek.numerics.parallel import for_ranges
 
-# Each piece of the triplets has its own gradient array; more pieces use more cores and more memory.
-_PIECES = 8
-_MOST_NUMBERS = 1 << 25
-_CHUNK = 1 << 15
+# Each piece of the triplets has its own gradient array: more pieces use more cores and more memory.
+_MAX_PIECES = 8
+_MAX_NUMBERS = 1 << 25
+"""Maximum number of floats in a gradient array of all pieces."""
+_CHUNK_SIZE = 1 << 15
 
 
 def padded(points: FloatArray) -> FloatArray:
@@ -25,7 +26,7 @@ def padded(points: FloatArray) -> FloatArray:
 
 
 class Objective:
-    """The sum of a loss over triplets, as a function of padded coordinates.
+    """Sum of a loss over triplets, as a function of padded coordinates.
 
     Parameters
     ----------
@@ -34,11 +35,11 @@ class Objective:
     n
         Number of items.
     kind, parameter
-        Code of the loss in `losses`, and its μ or α.
+        Code of the loss in `losses`, and its parameter μ or α.
     """
 
     def __init__(self, rows: npt.NDArray[np.integer], n: int, kind: int, parameter: float) -> None:
-        # Sorted by anchor, so that neighbouring triplets share a row of the gradient.
+        # Sort by anchor, so that consecutive triplets share a row of the gradient.
         self._rows = np.ascontiguousarray(rows[np.argsort(rows[:, 0], kind="stable")], dtype=np.int32)
         self._n, self._kind, self._parameter = n, kind, parameter
         self._gradients = np.empty((0, 0, 0))
@@ -48,9 +49,9 @@ class Objective:
         return len(self._rows)
 
     def __call__(self, points: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss and its gradient, of the shape of ``points``."""
+        """Return the loss and its gradient, which has the shape of ``points``."""
         m, columns = len(self._rows), points.shape[1]
-        pieces = max(1, min(_PIECES, _MOST_NUMBERS // (self._n * columns)))
+        pieces = max(1, min(_MAX_PIECES, _MAX_NUMBERS // (self._n * columns)))
         piece = -(-m // pieces)
         pieces = -(-m // piece)
         if self._gradients.shape != (pieces, *points.shape):
@@ -64,8 +65,8 @@ class Objective:
 
 
 def distances(rows: npt.NDArray[np.integer], points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the (m,) |anchor - near|² and the (m,) |anchor - far|²."""
+    """Return the (m,) squared distances |anchor - near|² and |anchor - far|²."""
     near, far = np.empty(len(rows)), np.empty(len(rows))
     table, places = read_only(np.ascontiguousarray(rows)), read_only(np.ascontiguousarray(points))
-    for_ranges(squared_distances, len(rows), _CHUNK, table, places, near, far)
+    for_ranges(squared_distances, len(rows), _CHUNK_SIZE, table, places, near, far)
     return near, far

@@ -1,10 +1,10 @@
-"""Positions of items that triplets determine, with their uncertainty: `Placement`, on which active questions rest.
+"""Positions of items estimated from triplets, with their uncertainty, on which active questions are based.
 
-The positions maximise the likelihood of `STE` times a normal prior whose variance is estimated from them (empirical
-Bayes). The logit of a triplet (anchor, near, far) is |anchor - far|² - |anchor - near|²: for the anchor it is that of
-a user at its position under constant noise with k = 1, and it depends on the two other positions as well. Around the
-positions it is linear in all three, so that the posterior is about Gaussian with the precision 2λI + Σ p (1 - p) g g',
-where g is the gradient of a logit and p its probability (Laplace's approximation with Fisher's information).
+The positions maximise the likelihood of `STE` times a normal prior, whose variance is estimated from them (empirical
+Bayes). The logit of a triplet (anchor, near, far) is |anchor - far|² - |anchor - near|², the logit of a user at the
+anchor's position under constant noise with k = 1; here, the two other positions are uncertain, too. Locally the logit
+is linear in all three positions, so the posterior is approximately Gaussian with precision 2λI + Σ p (1 - p) g g',
+where g is the gradient of a logit and p its probability (Laplace's approximation with the Fisher information).
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import look_up, tables
 
 UNDECIDED = 0.05
-"""Share of undecided orders at which a map counts as finished."""
-_TOLERANCE, _ITERATIONS = 1e-5, 300
-# λ of a standard normal prior, with which a first fit begins, and the range in which it is estimated.
+"""Fraction of undecided triplets at which a map counts as finished."""
+_TOLERANCE, _MAX_ITERATIONS = 1e-5, 300
+# λ of a standard normal prior, where a first fit starts, and the range for its estimate.
 _FIRST_SHRINKAGE = 0.5
-_SHRINKAGES = (1e-4, 1e3)
-_ROUNDS = 2
-# Random triplets over which the share of undecided orders is averaged, for the whole and for each item.
-_ORDERS, _ORDERS_EACH = 4000, 60
-# Judgements that a forecast reaches, as a multiple of those that there are.
-_FARTHEST = 64.0
-_CHUNK = 1024
+_SHRINKAGE_RANGE = (1e-4, 1e3)
+_SHRINKAGE_UPDATES = 2
+# Random triplets over which the fraction of undecided triplets is averaged, in total and per item.
+_SAMPLED_TRIPLETS, _SAMPLED_TRIPLETS_PER_ITEM = 4000, 60
+# Horizon of a forecast, as a multiple of the present number of judgements.
+_FORECAST_HORIZON = 64.0
+_CHUNK_SIZE = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Estimated positions of items after triplets, and how certain they are.
+    """Estimated positions of items, with their uncertainty.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class Placement:
     coordinates
         (n, d) positions, in units in which k = 1.
     shrinkage
-        λ: the prior of a coordinate has the variance 1/(2λ).
+        λ: the prior variance of a coordinate is 1/(2λ).
     rows
-        (m, 3) triplets they were fitted to: rows of anchor, near and far.
+        (m, 3) rows (anchor, near, far) of the triplets that the positions were fitted to.
 
     Examples
     --------
@@ -89,19 +89,19 @@ class Placement:
         Parameters
         ----------
         triplets
-            The judgements. An item in none of them is at the mean, as uncertain as the prior.
+            The judgements. An item in none of them is placed at the mean, with the uncertainty of the prior.
         dimensions
             Number of dimensions.
         start
-            An earlier placement of the same items, from which the optimiser begins. A fresh start competes with it:
-            the likelier of the two is returned.
+            An earlier placement of the same items, where the optimiser starts. A fresh start competes with it, and the
+            likelier result is returned.
         rng
             Seed or generator for the fresh start.
         """
         return cls._fitted(triplets, dimensions, start, rng, fresh=True)
 
     def refit(self, triplets: Triplets) -> Self:
-        """Return the placement after other triplets from these positions alone, which takes a fraction of `fit`."""
+        """Fit to other triplets, starting only from these positions, which takes a fraction of the time of `fit`."""
         return self._fitted(triplets, self.d, self, 0, fresh=False)
 
     @classmethod
@@ -118,22 +118,22 @@ class Placement:
         n = triplets.n
         if n < d + 2:
             raise InvalidItems(f"{n} items for {d} dimensions: positions need at least {d + 2}; use fewer dimensions")
-        settings = PathSettings(d, 1.0, 1, _TOLERANCE, _ITERATIONS, lambda *_: None)
+        settings = PathSettings(d, 1.0, 1, _TOLERANCE, _MAX_ITERATIONS, lambda *_: None)
         with first_use():
             objective = Objective(triplets.rows, n, LOGISTIC, 0.0)
             objective(padded(np.zeros((n, d))))
-        found: tuple[FloatArray, float] | None = None
+        fit: tuple[FloatArray, float] | None = None
         if start is not None and start.d == d:
-            found = _estimated(objective, triplets.rows, padded(start.coordinates), start.shrinkage, settings)
-        if found is None or fresh:
-            level = _FIRST_SHRINKAGE if found is None else found[1]
+            fit = _empirical_bayes(objective, triplets.rows, padded(start.coordinates), start.shrinkage, settings)
+        if fit is None or fresh:
+            level = _FIRST_SHRINKAGE if fit is None else fit[1]
             generator = np.random.default_rng(rng)
             points, _, _ = descend(objective, n, settings, generator, shrinkage=level, validate=lambda _: (0.0, 0.0))
-            if found is None or _value(objective, points, level) < _value(objective, found[0], level):
-                found = _estimated(objective, triplets.rows, points, level, settings)
-        coordinates = np.ascontiguousarray(found[0][:, :d])
+            if fit is None or _regularised(objective, points, level) < _regularised(objective, fit[0], level):
+                fit = _empirical_bayes(objective, triplets.rows, points, level, settings)
+        coordinates = np.ascontiguousarray(fit[0][:, :d])
         coordinates.flags.writeable = False
-        return cls(triplets.ids, coordinates, found[1], triplets.rows)
+        return cls(triplets.ids, coordinates, fit[1], triplets.rows)
 
     @property
     def n(self) -> int:
@@ -146,15 +146,15 @@ class Placement:
         return int(self.coordinates.shape[1])
 
     def items(self, labels: Sequence[str] | None = None) -> Items:
-        """Return the positions as items for a `Search`, in the same units: constant noise with k = 1."""
+        """Return the positions as items for a `Search`; in their units, k = 1 with constant noise."""
         return Items._unwarned(self.coordinates, self.ids, labels)
 
     def error(self, triplets: Triplets) -> float:
-        """Return the share of triplets that the positions violate; equal distances count half."""
+        """Return the fraction of triplets that the positions violate; equal distances count half."""
         return triplet_error(self.coordinates, triplets.among(self.ids))
 
     def logits(self, rows: IntArray) -> FloatArray:
-        """Return the (m,) logits of "the second item is nearer to the first than the third is"."""
+        """Return the (m,) logits that the second item is nearer to the first than the third is."""
         near, far = distances(rows, self.coordinates)
         return far - near
 
@@ -165,7 +165,7 @@ class Placement:
 
     @cached_property
     def fisher_information(self) -> FloatArray:
-        """(nd, nd) information of the fitted triplets, Σ p (1 - p) g g'."""
+        """(nd, nd) Fisher information of the fitted triplets, Σ p (1 - p) g g'."""
         n, d = self.n, self.d
         chance = expit(self.logits(self.rows))
         scaled = self.gradients(self.rows) * np.sqrt(chance * (1.0 - chance))[:, None]
@@ -178,54 +178,56 @@ class Placement:
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """(nd, nd) covariance of all coordinates, item by item."""
+        """(nd, nd) posterior covariance of all coordinates, item by item."""
         return self._covariance_after(1.0)
 
-    def _covariance_after(self, times: float) -> FloatArray:
-        """Return the covariance if there were so many times the triplets."""
-        precision = times * self.fisher_information
+    def _covariance_after(self, factor: float) -> FloatArray:
+        """Return the covariance with this multiple of the triplets' information."""
+        precision = factor * self.fisher_information
         precision[np.diag_indices(len(precision))] += 2.0 * self.shrinkage
         return np.asarray(np.linalg.inv(precision))
 
     def logit_variance(self, rows: IntArray, asked: IntArray | None = None) -> FloatArray:
-        """Return the (m,) variances of logits; after further triplets that were asked, if given, whatever the answers.
+        """Return the (m,) variances of logits; with ``asked``, after further triplets, whatever their answers.
 
-        Woodbury's identity: the further triplets take C U (W⁻¹ + U'CU)⁻¹ U'C off the covariance C, where the columns of
-        U are their gradients and W has their p (1 - p).
+        By Woodbury's identity, the further triplets reduce the covariance C by C U (W⁻¹ + U'CU)⁻¹ U'C, where the
+        columns of U are their gradients and W is diagonal with their p (1 - p).
         """
         return _variance(self, self.covariance, rows, asked)
 
     def information(self, rows: IntArray, asked: IntArray | None = None) -> FloatArray:
-        """Return the (m,) information in bits that an answer to each triplet gives about all positions."""
+        """Return the (m,) expected information, in bits, of an answer to each triplet about all positions."""
         out = np.empty(len(rows))
         deviation = np.sqrt(self.logit_variance(rows, asked))
         look_up(0, len(rows), tables(0).information, self.logits(rows), deviation, out)
         return out
 
     def undecided(self) -> FloatArray:
-        """Return for each item the share of triplets around it whose order may be the other way round.
+        """Return the (n,) expected fraction of triplets around each item that the positions order wrongly.
 
-        It is the expected share of triplets that the positions order wrongly, because there are too few judgements:
-        what people disagree about is not part of it.
+        It counts errors from having too few judgements, not disagreement between people.
         """
         rng = np.random.default_rng(0)
-        rows = np.concatenate([random_triplets(self.n, _ORDERS_EACH, rng, anchor=i) for i in range(self.n)])
-        return np.asarray(_doubtful(self, self.covariance, rows).reshape(self.n, -1).mean(axis=1))
+        rows = np.concatenate(
+            [random_triplets(self.n, _SAMPLED_TRIPLETS_PER_ITEM, rng, anchor=i) for i in range(self.n)]
+        )
+        return np.asarray(_misorder_probability(self, self.covariance, rows).reshape(self.n, -1).mean(axis=1))
 
     def forecast(self, undecided: float = UNDECIDED) -> int | None:
-        """Return how many judgements of this kind are needed in all until that share of orders is undecided.
+        """Forecast the total number of judgements until only this fraction of triplets is undecided.
 
-        The judgements to come are taken to be as informative as those that there are. None: more than 64 times those.
+        Further judgements are assumed to be as informative as the present ones. None: more than 64 times the present
+        number.
         """
-        rows = random_triplets(self.n, _ORDERS, np.random.default_rng(0))
+        rows = random_triplets(self.n, _SAMPLED_TRIPLETS, np.random.default_rng(0))
 
-        def share(times: float) -> float:
-            return float(np.mean(_doubtful(self, self._covariance_after(times), rows)))
+        def share(factor: float) -> float:
+            return float(np.mean(_misorder_probability(self, self._covariance_after(factor), rows)))
 
         low, high = 1.0, 1.0
         while share(high) > undecided:
             low, high = high, 2.0 * high
-            if high > _FARTHEST:
+            if high > _FORECAST_HORIZON:
                 return None
         if high == 1.0:
             return len(self.rows)
@@ -255,48 +257,48 @@ class Placement:
 
 
 def random_triplets(n: int, count: int, rng: np.random.Generator, *, anchor: int | None = None) -> IntArray:
-    """Draw (count, 3) rows of three different items out of n; with a given anchor if there is one."""
+    """Draw (count, 3) rows of three different items out of n, all with the given anchor if there is one."""
     first = rng.integers(n, size=count) if anchor is None else np.full(count, anchor)
     second = (first + rng.integers(1, n, size=count)) % n
     third = rng.integers(n - 2, size=count)
-    # The third is one of the n - 2 others: skip the two that are taken, the lower index first.
+    # Draw from the n - 2 other items, then skip the indices of the two taken, the lower one first.
     low, high = np.minimum(first, second), np.maximum(first, second)
     third += third >= low
     third += third >= high
     return np.column_stack([first, second, third])
 
 
-def _value(objective: Objective, points: FloatArray, shrinkage: float) -> float:
+def _regularised(objective: Objective, points: FloatArray, shrinkage: float) -> float:
     return objective(points)[0] + shrinkage * float((points * points).sum())
 
 
-def _estimated(
+def _empirical_bayes(
     objective: Objective, rows: IntArray, points: FloatArray, shrinkage: float, settings: PathSettings
 ) -> tuple[FloatArray, float]:
-    """Return the positions and λ, estimated in turn: 1/(2λ) is the mean of x² + Var(x) over all coordinates."""
-    for _ in range(_ROUNDS):
+    """Estimate the positions and λ in turn; 1/(2λ) is the mean of x² + Var(x) over all coordinates."""
+    for _ in range(_SHRINKAGE_UPDATES):
         points = fit_at(objective, points, shrinkage, settings).point
         coordinates = points[:, : settings.d]
         variance = np.mean(coordinates**2) + _mean_variance(coordinates, rows, shrinkage)
-        shrinkage = float(np.clip(0.5 / variance, *_SHRINKAGES))
+        shrinkage = float(np.clip(0.5 / variance, *_SHRINKAGE_RANGE))
     return points, shrinkage
 
 
 def _mean_variance(coordinates: FloatArray, rows: IntArray, shrinkage: float) -> float:
-    """Return the mean variance of a coordinate, each item's given all others."""
+    """Return the mean variance of a coordinate, conditional on the positions of all other items."""
     n, d = coordinates.shape
     placement = Placement(tuple(range(n)), coordinates, shrinkage, rows)
     chance = expit(placement.logits(rows))
     scaled = placement.gradients(rows) * np.sqrt(chance * (1.0 - chance))[:, None]
     precision = np.tile(2.0 * shrinkage * np.eye(d), (n, 1, 1))
-    for place in range(3):
-        part = scaled[:, place * d : (place + 1) * d]
-        np.add.at(precision, rows[:, place], part[:, :, None] * part[:, None, :])
+    for role in range(3):
+        part = scaled[:, role * d : (role + 1) * d]
+        np.add.at(precision, rows[:, role], part[:, :, None] * part[:, None, :])
     return float(np.mean(np.trace(np.linalg.inv(precision), axis1=1, axis2=2)) / d)
 
 
-def _places(rows: IntArray, d: int) -> IntArray:
-    """Return the (m, 3d) places of the coordinates of each row's items in the covariance."""
+def _coordinate_indices(rows: IntArray, d: int) -> IntArray:
+    """Return the (m, 3d) indices in the covariance of the coordinates of each row's items."""
     return np.asarray((rows[:, :, None] * d + np.arange(d)).reshape(len(rows), -1))
 
 
@@ -305,21 +307,21 @@ def _variance(
 ) -> FloatArray:
     along, inner = np.empty((len(covariance), 0)), np.empty((0, 0))
     if asked is not None and len(asked):
-        slopes, where = placement.gradients(asked), _places(asked, placement.d)
-        # (nd, t) covariance of all coordinates with the logits of the triplets that were asked.
-        along = np.einsum("xti,ti->xt", covariance[:, where], slopes)
+        slopes, indices = placement.gradients(asked), _coordinate_indices(asked, placement.d)
+        # (nd, t) covariance of all coordinates with the logits of the asked triplets.
+        along = np.einsum("xti,ti->xt", covariance[:, indices], slopes)
         chance = expit(placement.logits(asked))
-        known = np.einsum("ti,tiu->tu", slopes, along[where])
-        known[np.diag_indices(len(asked))] += 1.0 / np.maximum(chance * (1.0 - chance), 1e-12)
-        inner = np.linalg.inv(known)
+        logit_covariance = np.einsum("ti,tiu->tu", slopes, along[indices])
+        logit_covariance[np.diag_indices(len(asked))] += 1.0 / np.maximum(chance * (1.0 - chance), 1e-12)
+        inner = np.linalg.inv(logit_covariance)
     out = np.empty(len(rows))
     table = read_only(np.ascontiguousarray(rows, dtype=np.int64))
     arguments = (table, placement.gradients(rows), *map(read_only, (covariance, along, inner)), out)
-    for_ranges(logit_variances, len(rows), _CHUNK, *arguments)
+    for_ranges(logit_variances, len(rows), _CHUNK_SIZE, *arguments)
     return out
 
 
-def _doubtful(placement: Placement, covariance: FloatArray, rows: IntArray) -> FloatArray:
-    """Return the (m,) probabilities that the true order of a triplet is not the estimated one."""
+def _misorder_probability(placement: Placement, covariance: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the (m,) probabilities that a triplet's true order differs from the estimated order."""
     deviation = np.sqrt(np.maximum(_variance(placement, covariance, rows), 1e-300))
     return np.asarray(ndtr(-np.abs(placement.logits(rows)) / deviation))

@@ -11,14 +11,14 @@ from pairseek.errors import MissingExtra
 
 @dataclass(frozen=True)
 class FitProgress:
-    """One step of the optimiser.
+    """A step of the optimiser.
 
     Attributes
     ----------
     stage
         ``"path"`` while the shrinkage decreases, ``"all triplets"`` in the final fit.
     shrinkage
-        λ.
+        Current λ.
     iteration
         Number of the step at this shrinkage.
     loss
@@ -54,7 +54,7 @@ class FitProgress:
 def reporting(
     progress: bool | Callable[[FitProgress], None],  # noqa: FBT001 - the public parameter of the embedding
 ) -> Iterator[Callable[[FitProgress], None]]:
-    """Yield a function that receives progress: the caller's, one that moves a bar, or one that does nothing."""
+    """Yield a function that receives progress: the caller's, one that updates a bar, or one that does nothing."""
     if callable(progress):
         yield progress
         return

@@ -1,4 +1,4 @@
-"""Items on disk with a provenance file."""
+"""Items on disk, with a provenance file."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from pairseek.model.items import Items
 
 
 def provenance(method: TripletEmbedding | PCA, *, held_out: Triplets | None = None) -> JSON:
-    """Return the provenance of an embedding: method, dimension, seed, settings, and prediction error.
+    """Return the provenance of an embedding: method, dimension, settings, seed and prediction error.
 
     Parameters
     ----------
     method
         A fitted method.
     held_out
-        Triplets that were not used in the fit; their error is recorded.
+        Triplets not used in the fit; the record includes their error.
 
     Examples
     --------
@@ -59,16 +59,16 @@ def provenance(method: TripletEmbedding | PCA, *, held_out: Triplets | None = No
 
 
 def save_items(items: Items, path: str | Path, record: JSON, *, scaled: bool = False) -> tuple[Path, Path]:
-    """Write the items as CSV and their provenance as JSON beside it.
+    """Write the items as CSV, and their provenance as JSON next to it.
 
     Parameters
     ----------
     items
         The items as they will be searched.
     path
-        File name that ends in .csv.
+        Path that ends in .csv.
     record
-        Record of `provenance`.
+        Record from `provenance`.
     scaled
         Whether `Items.scaled` was applied; stored in the provenance.
 
@@ -101,15 +101,17 @@ def save_items(items: Items, path: str | Path, record: JSON, *, scaled: bool = F
 def check_place(path: Path) -> None:
     """Raise an error before a long fit if items cannot be written to this path."""
     if path.suffix.lower() != ".csv":
-        raise InvalidParameter(f"items are written as CSV, received {path.name!r}: give a name that ends in .csv")
+        raise InvalidParameter(
+            f"items are written as CSV, but the file is {path.name!r}: give a name that ends in .csv"
+        )
     if not path.absolute().parent.is_dir():
-        raise InvalidFile(f"cannot write {path}: there is no folder {path.parent}")
+        raise InvalidFile(f"cannot write {path}: there is no folder {path.parent}; create it first")
 
 
 def read_provenance(path: str | Path) -> JSON | None:
-    """Read the provenance of the items in this file; None without a provenance file.
+    """Read the provenance of the items in a file; return None if there is no provenance file.
 
-    A provenance file for other coordinates is rejected, since the items were edited or replaced.
+    A provenance file for different coordinates is rejected: the items were edited or replaced.
 
     Examples
     --------
@@ -127,11 +129,11 @@ def read_provenance(path: str | Path) -> JSON | None:
         return None
     try:
         record = json.loads(note.read_text(encoding="utf-8"))
-        said = record["coordinates"]
+        digest = record["coordinates"]
     except (OSError, ValueError, KeyError, TypeError):
         raise InvalidFile(f"{note} is not a valid provenance file: remove it, or embed again") from None
-    if said != _digest(Items._of_file(table).coordinates):
-        raise InvalidFile(f"{note} describes other items than those in {table}: remove it, or embed again")
+    if digest != _digest(Items._of_file(table).coordinates):
+        raise InvalidFile(f"{note} is not about the items in {table}: remove it, or embed again")
     return dict(record)
 
 

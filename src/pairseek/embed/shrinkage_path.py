@@ -1,10 +1,10 @@
 """Regularisation path of an embedding: spectral start, decreasing shrinkage, early stopping on held-out triplets.
 
 The objective is the sum of a loss over triplets plus λ times the sum of squared coordinates (a normal prior around
-zero). Near zero the loss is a quadratic form of the coordinates. For λ above half its d-th eigenvalue fewer than d
-directions are non-zero; just below it the eigenvectors are nearly the solution. From there λ is halved repeatedly, with
-each fit started at the previous solution. This follows one good minimum, and the held-out triplets show when less
-shrinkage fits only noise.
+zero). Near zero the loss is a quadratic form in the coordinates. While λ exceeds half its d-th eigenvalue, fewer than d
+directions are non-zero; just below that, the eigenvectors are nearly the solution. From there λ is halved repeatedly,
+and each fit starts at the previous solution. This tracks one good minimum, and the held-out triplets show when less
+shrinkage only fits noise.
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ from pairseek.core.types import FloatArray
 from pairseek.embed.lbfgs import Minimum, dot, minimise
 from pairseek.embed.objective import Objective, padded
 
-HALVINGS = 30
+MAX_HALVINGS = 30
 PATIENCE = 2
-CLOSE = 1.01
+"""Number of halvings without improvement after which the path ends."""
+VALIDATION_LOSS_MARGIN = 1.01
 """Shrinkages with a validation loss within this factor of the lowest are ranked by validation error."""
-RIVALS_AT = 2
-"""Number of halvings after which random starts compete: earlier there is one minimum, later there are many."""
+RANDOM_STARTS_AT = 2
+"""Number of halvings after which random starts compete: before there is one minimum, afterwards there are many."""
 _SUBSPACE_STEPS = 16
-_TINY = 1e-3
+_PROBE_SIZE = 1e-3
+"""Distance from zero, in units of the method, at which the quadratic form is evaluated."""
 _START_SPREAD = 0.3
 
 
 @dataclass(frozen=True)
 class PathStep:
-    """Fit at one value of the shrinkage.
+    """A fit at one value of the shrinkage.
 
     Attributes
     ----------
@@ -40,11 +42,11 @@ class PathStep:
     loss
         Mean loss of the fitted triplets.
     validation_loss
-        Mean logistic loss of the held-out triplets, after the best rescaling; NaN without any.
+        Mean logistic loss of the held-out triplets after the best rescaling; NaN without any.
     validation_error
-        Share of the held-out triplets that are violated; NaN without any.
+        Fraction of held-out triplets that are violated; NaN without any.
     iterations
-        Number of steps of the optimiser.
+        Number of optimiser steps.
 
     Examples
     --------
@@ -78,9 +80,9 @@ class PathSettings:
     starts
         Number of starts.
     tolerance, iterations
-        Settings of the optimiser for each shrinkage.
+        Relative decrease at which the optimiser stops, and maximum number of steps, at each shrinkage.
     watch
-        Function that is called with λ, the number of the step and the mean loss.
+        Function called with λ, the number of the step and the mean objective.
     """
 
     d: int
@@ -96,9 +98,10 @@ def spectral_start(
 ) -> tuple[FloatArray, float]:
     """Return (n, D) padded coordinates along the top eigenvectors, and half the d-th eigenvalue.
 
-    Subspace iteration is used: near zero the gradient is minus the matrix of the quadratic form times the coordinates.
+    The method is subspace iteration: near zero, the gradient is minus the matrix of the quadratic form times the
+    coordinates.
     """
-    tiny = _TINY * settings.unit
+    tiny = _PROBE_SIZE * settings.unit
     basis = _orthonormal(rng.standard_normal((n, settings.d)))
 
     def apply(block: FloatArray) -> FloatArray:
@@ -106,7 +109,7 @@ def spectral_start(
         return np.asarray(-objective(padded(size * block))[1][:, : settings.d] / size)
 
     image = apply(basis)
-    # Eigenvalues have both signs and the largest are required, so all are shifted by about the largest magnitude.
+    # The largest eigenvalues are needed, not the largest magnitudes, so all are shifted by about the largest magnitude.
     shift = float(np.sqrt((image * image).sum(axis=0)).max())
     for _ in range(_SUBSPACE_STEPS):
         basis = _orthonormal(image + shift * basis)
@@ -115,13 +118,13 @@ def spectral_start(
     values, vectors = np.linalg.eigh(np.einsum("ni,nj->ij", basis, image))
     basis = np.einsum("ni,ij->nj", basis, vectors[:, ::-1])
     top = float(values[-1])
-    # Directions with a negative eigenvalue still get a start.
-    least = max(float(values[0]), top / 64.0)
-    return padded(_START_SPREAD * settings.unit * np.sqrt(n) * basis), 0.5 * least
+    # Directions with a negative eigenvalue need a start, too.
+    lowest = max(float(values[0]), top / 64.0)
+    return padded(_START_SPREAD * settings.unit * np.sqrt(n) * basis), 0.5 * lowest
 
 
 def _orthonormal(block: FloatArray) -> FloatArray:
-    # The Cholesky factor of d x d inner products avoids a large factorisation, whose summation order BLAS decides.
+    # A Cholesky factor of the d x d inner products avoids a large factorisation, whose summation order depends on BLAS.
     gram = np.einsum("ni,nj->ij", block, block)
     factor = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)))
     return np.asarray(np.einsum("ni,ij->nj", block, np.linalg.inv(factor).T))
@@ -159,65 +162,65 @@ def descend(
     Parameters
     ----------
     objective
-        Over the triplets to fit.
+        Loss over the triplets to fit.
     n
         Number of items.
     settings
-        How.
+        Settings of the path.
     rng
-        For the starts.
+        Generator for the starts.
     shrinkage
-        Where to end; None: where held-out triplets are predicted best.
+        Last λ. None: the one that predicts held-out triplets best.
     validate
-        Loss and error of held-out triplets at padded coordinates.
+        Function that returns the loss and error of held-out triplets at padded coordinates.
 
     Returns
     -------
     points, shrinkage, steps
-        (n, D) padded coordinates, their λ, and the fits along the path.
+        (n, D) padded coordinates, their λ, and a `PathStep` for each fit along the path.
     """
     points, first = spectral_start(objective, n, settings, rng)
     levels = _levels(first, shrinkage)
     steps: list[PathStep] = []
-    reached: list[FloatArray] = []
+    solutions: list[FloatArray] = []
     lowest = 0
     for halving, level in enumerate(levels):
-        found = fit_at(objective, points, level, settings)
-        if halving == min(RIVALS_AT, len(levels) - 1):
-            found = _best_start(found, objective, n, level, settings, rng)
-        points = found.point
-        loss = (found.value - level * dot(points, points)) / len(objective)
-        steps.append(PathStep(level, loss, *validate(points), found.iterations))
-        reached.append(points)
-        # A negligible decrease of the validation loss does not justify less shrinkage.
+        fit = fit_at(objective, points, level, settings)
+        if halving == min(RANDOM_STARTS_AT, len(levels) - 1):
+            fit = _best_start(fit, objective, n, level, settings, rng)
+        points = fit.point
+        loss = (fit.value - level * dot(points, points)) / len(objective)
+        steps.append(PathStep(level, loss, *validate(points), fit.iterations))
+        solutions.append(points)
+        # A negligible decrease in validation loss does not justify less shrinkage.
         if halving and steps[-1].validation_loss < steps[lowest].validation_loss * (1.0 - 1e-4):
             lowest = halving
         if shrinkage is None and halving - lowest >= PATIENCE:
             break
     chosen = len(steps) - 1 if shrinkage is not None else _chosen(steps)
-    return reached[chosen], steps[chosen].shrinkage, steps
+    return solutions[chosen], steps[chosen].shrinkage, steps
 
 
 def _chosen(steps: list[PathStep]) -> int:
-    most = CLOSE * min(step.validation_loss for step in steps)
-    close = [i for i, step in enumerate(steps) if step.validation_loss <= most]
+    limit = VALIDATION_LOSS_MARGIN * min(step.validation_loss for step in steps)
+    close = [i for i, step in enumerate(steps) if step.validation_loss <= limit]
     return min(close, key=lambda i: (steps[i].validation_error, steps[i].validation_loss))
 
 
 def _levels(first: float, last: float | None) -> list[float]:
     if last is None:
-        return [first * 0.5**halving for halving in range(1, HALVINGS + 1)]
-    down = [first * 0.5**halving for halving in range(1, HALVINGS + 1) if first * 0.5**halving > last]
-    # A fit without shrinkage still starts from a few shrunken ones.
-    return [*(down[:6] if last == 0 else down), last]
+        return [first * 0.5**halving for halving in range(1, MAX_HALVINGS + 1)]
+    levels = [first * 0.5**halving for halving in range(1, MAX_HALVINGS + 1) if first * 0.5**halving > last]
+    # A fit without shrinkage follows a few with some.
+    return [*(levels[:6] if last == 0 else levels), last]
 
 
 def _best_start(
-    found: Minimum, objective: Objective, n: int, level: float, settings: PathSettings, rng: np.random.Generator
+    fit: Minimum, objective: Objective, n: int, level: float, settings: PathSettings, rng: np.random.Generator
 ) -> Minimum:
     for _ in range(settings.starts - 1):
         spread = 2.0 * _START_SPREAD * settings.unit
         rival = fit_at(objective, padded(spread * rng.standard_normal((n, settings.d))), level, settings)
-        if rival.value < found.value:
-            found = rival
-    return found
+        if rival.value < fit.value:
+            fit = rival
+    return fit

@@ -1,4 +1,4 @@
-"""Map of items learned from similarity judgements, with its honest error, dimension, noise and findings."""
+"""Map of items learned from similarity judgements, with its error, dimension, noise and findings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray, ItemId
 from pairseek.embed.dimension import DimensionChoice
-from pairseek.embed.findings import Finding, few, of_map, stated
+from pairseek.embed.findings import Finding, few, finding_from_messages, of_map
 from pairseek.embed.health import check
 from pairseek.embed.noise_scale import best_scale
 from pairseek.embed.placement import Placement
@@ -21,39 +21,39 @@ from pairseek.errors import InvalidItems, InvalidTriplets
 from pairseek.model.responses import Logistic
 from pairseek.numerics.jit import LOGISTIC
 
-LEAST_JUDGEMENTS = 10
-MOST_DIMENSIONS = 4
-# With few judgements one dimension predicts as well as two, but questions along one find no second.
-_LEAST_DIMENSIONS = 2
+MIN_JUDGEMENTS = 10
+MAX_DIMENSIONS = 4
+# With few judgements one dimension predicts as well as two, but questions chosen in one cannot reveal the other.
+_MIN_DIMENSIONS = 2
 _FOLDS = 5
-# Bounds of k, where cross-validated judgements agree with the map always or never.
-_LEAST_K, _MOST_K = 1e-3, 10.0
+# Bounds on k, which apply when cross-validated judgements always or never agree with the map.
+_MIN_K, _MAX_K = 1e-3, 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class SimilarityMap:
-    """Placement of items that was fitted to judgements of similarity, with its measured error.
+    """Positions of items fitted to similarity judgements, with their measured error.
 
     Attributes
     ----------
     placement
-        Positions that were fitted to the judgements that are not kept apart; further questions are chosen with it.
+        Positions fitted without the held-out judgements, used to choose further questions.
     final
-        Positions that were fitted to all judgements, in the same number of dimensions.
+        Positions fitted to all judgements, in the same number of dimensions.
     apart
-        Number of random judgements that were kept apart.
+        Number of held-out random judgements.
     error, standard_error
-        Share of the judgements kept apart that `placement` violates; None without any.
+        Fraction of the held-out judgements that `placement` violates, and its standard error; None without any.
     choice
         Cross-validated error against the number of dimensions; the map has at least two.
     k
-        Noise constant of the people who judged, by cross-validation, in units of the positions.
+        Noise constant of the judges, by cross-validation, in units of the positions.
     undecided
-        (n,) share of triplets around each item that may be in the wrong order: `Placement.undecided`.
+        (n,) expected fraction of wrongly ordered triplets around each item; see `Placement.undecided`.
     forecast
-        Number of judgements needed in all: `Placement.forecast`.
+        Total number of judgements needed; see `Placement.forecast`.
     findings
-        Findings of `check`, and of the judgements.
+        Findings of `check`, and about the judgements.
     """
 
     placement: Placement
@@ -77,40 +77,40 @@ class SimilarityMap:
         start: SimilarityMap | None = None,
         labels: Sequence[str] | None = None,
     ) -> Self:
-        """Learn a map.
+        """Fit a map.
 
         Parameters
         ----------
         judged
             Judgements to fit.
         apart
-            Random judgements of the same items that measure the error.
+            Random judgements of the same items, held out to measure the error.
         dimensions
-            Number of dimensions. None: those that cross-validation recommends, and at least 2.
+            Number of dimensions. None: the number that cross-validation recommends, but at least 2.
         start
-            An earlier map, from which the optimiser begins; a fresh start competes with it.
+            An earlier map where the optimiser starts; a fresh start competes with it.
         labels
             Names of the items in findings.
         """
         rows = judged.rows if apart is None else np.concatenate([judged.rows, apart.rows])
         every = Triplets(rows, judged.ids)
-        if len(every) < LEAST_JUDGEMENTS:
+        if len(every) < MIN_JUDGEMENTS:
             raise InvalidTriplets(
-                f"{plural(len(every), 'judgement')}: a map needs at least {LEAST_JUDGEMENTS}; collect more"
+                f"{plural(len(every), 'judgement')}: a map needs at least {MIN_JUDGEMENTS}; collect more"
             )
         choice, held_out = _cross_validated(every, dimensions)
-        d = choice.chosen if dimensions is not None else max(choice.chosen, _LEAST_DIMENSIONS)
+        d = choice.chosen if dimensions is not None else max(choice.chosen, _MIN_DIMENSIONS)
         logits = held_out[d]
         placement = Placement.fit(judged, d, start=None if start is None else start.placement)
         final = Placement.fit(every, d, start=placement)
         error = None if apart is None else placement.error(apart)
         deviation = None
         if apart is not None and error is not None:
-            # Half a judgement more each way: without it, no error among few judgements would look certain.
+            # With half a judgement added on each side, a few judgements without error still have an uncertain error.
             share = (error * len(apart) + 0.5) / (len(apart) + 1.0)
             deviation = math.sqrt(share * (1.0 - share) / len(apart))
-        k = float(np.clip(best_scale(logits, LOGISTIC).k, _LEAST_K, _MOST_K))
-        found = cls(
+        k = float(np.clip(best_scale(logits, LOGISTIC).k, _MIN_K, _MAX_K))
+        fitted = cls(
             placement,
             final,
             0 if apart is None else len(apart),
@@ -122,7 +122,7 @@ class SimilarityMap:
             final.forecast(),
             (),
         )
-        return replace(found, findings=_findings(found, every, float(np.mean(logits <= 0.0)), labels))
+        return replace(fitted, findings=_findings(fitted, every, float(np.mean(logits <= 0.0)), labels))
 
     @property
     def judgements(self) -> int:
@@ -136,7 +136,7 @@ class SimilarityMap:
 
     @property
     def response(self) -> Logistic:
-        """The response model of the people who judged, for a search among the items."""
+        """The response model of the judges, for a search among the items."""
         return Logistic(self.k, "constant")
 
     def record(self) -> JSON:
@@ -156,7 +156,7 @@ class SimilarityMap:
             "k": self.k,
             "undecided": self.undecided.tolist(),
             "forecast": self.forecast,
-            "findings": [list(astuple(one)) for one in self.findings],
+            "findings": [list(astuple(finding)) for finding in self.findings],
         }
 
     @classmethod
@@ -173,44 +173,46 @@ class SimilarityMap:
             float(record["k"]),
             np.array(record["undecided"], dtype=np.float64),
             record["forecast"],
-            tuple(Finding(*one) for one in record["findings"]),
+            tuple(Finding(*values) for values in record["findings"]),
         )
 
 
 def _cross_validated(triplets: Triplets, dimensions: int | None) -> tuple[DimensionChoice, dict[int, FloatArray]]:
-    """Return the error on folds for numbers of dimensions, and by these the logits of triplets when held out."""
-    most = min(MOST_DIMENSIONS, triplets.n - 2)
-    if dimensions is not None and dimensions > most:
-        raise InvalidItems(f"{triplets.n} items in {dimensions} dimensions: use at most {most}")
-    tried = tuple(range(1, most + 1)) if dimensions is None else (dimensions,)
-    errors = np.empty((len(tried), _FOLDS))
-    logits: list[list[FloatArray]] = [[] for _ in tried]
+    """Return the cross-validated error by dimension, and the (m,) logits of triplets when held out, by dimension."""
+    limit = min(MAX_DIMENSIONS, triplets.n - 2)
+    if dimensions is not None and dimensions > limit:
+        raise InvalidItems(f"{triplets.n} items in {dimensions} dimensions: use at most {limit}")
+    candidates = tuple(range(1, limit + 1)) if dimensions is None else (dimensions,)
+    errors = np.empty((len(candidates), _FOLDS))
+    logits: list[list[FloatArray]] = [[] for _ in candidates]
     for column, (fitted, held) in enumerate(triplets.folds(_FOLDS, 0)):
-        for row, d in enumerate(tried):
-            found = Placement.fit(fitted, d)
-            errors[row, column] = found.error(held)
-            logits[row].append(found.logits(held.rows))
-    choice = DimensionChoice(tried, errors, "ste", len(triplets))
-    return choice, {d: np.concatenate(parts) for d, parts in zip(tried, logits, strict=True)}
+        for row, d in enumerate(candidates):
+            placement = Placement.fit(fitted, d)
+            errors[row, column] = placement.error(held)
+            logits[row].append(placement.logits(held.rows))
+    choice = DimensionChoice(candidates, errors, "ste", len(triplets))
+    return choice, {d: np.concatenate(parts) for d, parts in zip(candidates, logits, strict=True)}
 
 
-def _findings(found: SimilarityMap, every: Triplets, wrong: float, labels: Sequence[str] | None) -> tuple[Finding, ...]:
-    names = {one: str(one) if labels is None else labels[row] for row, one in enumerate(found.ids)}
+def _findings(
+    fitted: SimilarityMap, every: Triplets, wrong: float, labels: Sequence[str] | None
+) -> tuple[Finding, ...]:
+    names = {name: str(name) if labels is None else labels[row] for row, name in enumerate(fitted.ids)}
     out: list[Finding] = []
     if every.unseen:
         out.append(
-            stated(
+            finding_from_messages(
                 "unseen items",
                 "act",
                 "unseen",
                 "unseen.advice",
-                values={"count": len(every.unseen), "names": few(names[one] for one in every.unseen)},
+                values={"count": len(every.unseen), "names": few(names[name] for name in every.unseen)},
             )
         )
-    # One-sided test at two standard errors of a coin.
+    # One-sided test against a fair coin, at two standard errors.
     if wrong > 0.5 - 1.0 / math.sqrt(len(every)):
         out.append(
-            stated(
+            finding_from_messages(
                 "agreement",
                 "act",
                 "agreement",
@@ -218,7 +220,7 @@ def _findings(found: SimilarityMap, every: Triplets, wrong: float, labels: Seque
                 values={"percent": round(100 * wrong), "count": len(every)},
             )
         )
-    items = found.final.items()
-    health = check(items, every, response=found.response, people=2)
-    # Judgements to which the map was fitted agree with it too well; the error on those kept apart is the honest one.
-    return (*out, *(of_map(one) for one in health.findings if one.name != "agreement with the triplets"))
+    items = fitted.final.items()
+    health = check(items, every, response=fitted.response, people=2)
+    # The map agrees too well with the judgements it was fitted to; only the error on held-out judgements is unbiased.
+    return (*out, *(of_map(finding) for finding in health.findings if finding.name != "agreement with the triplets"))

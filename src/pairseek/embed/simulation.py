@@ -11,24 +11,24 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Response
 
-_CHUNK = 1 << 18
+_CHUNK_SIZE = 1 << 18
 
 
 def simulate_triplets(
     items: Items, count: int, rng: int | np.random.Generator, *, response: Response | None = None
 ) -> Triplets:
-    """Draw random triplets of items and simulate the judgements.
+    """Draw random triplets of items, and simulate judgements of them.
 
     Parameters
     ----------
     items
         At least three items.
     count
-        Number of triplets; each consists of three different random items.
+        Number of triplets, each of three different random items.
     rng
         Seed or generator.
     response
-        Response model of a user at the anchor, with k. None: judgements without noise.
+        Response model, with k, of a user at the anchor. None: noiseless judgements.
 
     Examples
     --------
@@ -43,7 +43,9 @@ def simulate_triplets(
         raise InvalidParameter(f"{items.n} items are too few for a triplet: give at least 3")
     count = whole(count, "count")
     generator = np.random.default_rng(rng)
-    parts = [_drawn(items, min(_CHUNK, count - start), generator, response) for start in range(0, count, _CHUNK)]
+    parts = [
+        _drawn(items, min(_CHUNK_SIZE, count - start), generator, response) for start in range(0, count, _CHUNK_SIZE)
+    ]
     return Triplets(np.concatenate(parts), items.ids)
 
 
@@ -51,7 +53,7 @@ def _drawn(items: Items, count: int, rng: np.random.Generator, response: Respons
     n, points = items.n, items.coordinates
     anchor = rng.integers(n, size=count)
     first = (anchor + rng.integers(1, n, size=count)) % n
-    # The third item is one of the n - 2 others: skip the two that are taken, the lower index first.
+    # Draw from the n - 2 other items, then skip the indices of the two taken, the lower one first.
     second = rng.integers(n - 2, size=count)
     low, high = np.minimum(anchor, first), np.maximum(anchor, first)
     second += second >= low

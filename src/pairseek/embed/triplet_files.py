@@ -1,4 +1,4 @@
-"""CSV and Parquet files of triplets: ids of anchor, near and far, responses of Salmon and NEXT, or plain columns."""
+"""CSV and Parquet files and study bundles of triplets."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from pairseek.errors import InvalidTriplets
 from pairseek.people.formats.bundle import ANSWERS, content_of, items
 from pairseek.people.formats.table import Table
 
-# Columns of files that contain anchor, near and far.
+# Columns of files with anchor, near and far.
 DIRECT = (("anchor", "near", "far"), ("head", "winner", "loser"))
-# Columns of files that contain the anchor, the two items shown, and the one chosen.
+# Columns of files with the anchor, the two items shown, and the chosen item.
 CHOSEN = (
     ("anchor", "left", "right", "winner"),
     ("head", "left", "right", "winner"),
     ("center", "left", "right", "answer"),
 )
 
-
-_COLUMNS = ("anchor", "winner", "loser", "kind", "simulated", "undone", "void")
+_BUNDLE_COLUMNS = ("anchor", "winner", "loser", "kind", "simulated", "undone", "void")
 
 
 def read_rows(
     path: Path, *, ids: Sequence[ItemId] | None = None, where: Mapping[str, str] | None = None
 ) -> tuple[IntArray, tuple[ItemId, ...]]:
-    """Read the arguments of `Triplets` from a CSV file."""
+    """Read the arguments of `Triplets` from a CSV or Parquet file."""
     lines = table_rows(path, InvalidTriplets, "lines of anchor, near and far").lines
     header = [name.strip() for name in lines[0][1]]
     folded = [name.lower() for name in header]
@@ -42,18 +41,22 @@ def read_rows(
                 f"loser, or head, left, right and winner), or give three columns without a header"
             )
         if where:
-            raise InvalidTriplets(f"{path} has no header, so no lines can be chosen by {next(iter(where))!r}")
-        body, places = lines, [0, 1, 2]
+            raise InvalidTriplets(
+                f"{path} has no header, so its lines cannot be selected by {next(iter(where))!r}: add a header"
+            )
+        body, columns = lines, [0, 1, 2]
     else:
-        body, places = lines[1:], [folded.index(name) for name in direct or chosen or ()]
+        body, columns = lines[1:], [folded.index(name) for name in direct or chosen or ()]
     if where:
-        body = _chosen_lines(path, header, body, where)
+        body = _selected_lines(path, header, body, where)
     if not body:
         raise InvalidTriplets(f"{path} holds no triplets{' with these values' if where else ''}: give at least one")
     for line, row in body:
         if len(row) != len(header):
-            raise InvalidTriplets(f"{path}, line {line}: {len(row)} cells, and {len(header)} in the first line")
-    cells = [[row[place] for place in places] for _, row in body]
+            raise InvalidTriplets(
+                f"{path}, line {line}: {len(row)} cells, but {len(header)} in the first line; complete or remove it"
+            )
+    cells = [[row[column] for column in columns] for _, row in body]
     numbers = [line for line, _ in body]
     triplets = [tuple(row) for row in cells] if direct or not chosen else _by_choice(path, cells, numbers)
     return named_rows(triplets, ids, lambda row: f"{path}, line {numbers[row]}:")
@@ -62,37 +65,36 @@ def read_rows(
 def read_bundle(path: Path) -> tuple[IntArray, tuple[ItemId, ...]]:
     """Read the arguments of `Triplets` from the bundle of a similarity study.
 
-    Answers that were undone or voided, attention checks, skips and answers of simulated people are left out.
+    Skips, attention checks, undone or voided answers, and simulated people are left out.
     """
     table = Table.read(f"{path}: {ANSWERS}", content_of(path, ANSWERS))
-    if not table.has(_COLUMNS):
-        missing = next(name for name in _COLUMNS if name not in table.header)
+    if not table.has(_BUNDLE_COLUMNS):
+        missing = next(name for name in _BUNDLE_COLUMNS if name not in table.header)
         raise InvalidTriplets(
-            f"{path}: {ANSWERS} has no column {missing!r}: give a bundle of a similarity study, as pairseek "
-            f"export writes it"
+            f"{path}: {ANSWERS} has no column {missing!r}: give the bundle of a similarity study from pairseek export"
         )
     rows = [
         (anchor, winner, loser)
-        for _, (anchor, winner, loser, kind, simulated, undone, void) in table.cells(_COLUMNS)
+        for _, (anchor, winner, loser, kind, simulated, undone, void) in table.cells(_BUNDLE_COLUMNS)
         if winner and kind != "attention" and "true" not in (simulated, undone, void)
     ]
     if not rows:
-        raise InvalidTriplets(f"{path} has no judgements of real people that count: collect some, and export it again")
+        raise InvalidTriplets(f"{path} has no valid judgements of real people: collect some, and export it again")
     return named_rows(rows, items(path).ids, lambda row: f"{path}, judgement {row + 1}:")
 
 
-def _chosen_lines(
+def _selected_lines(
     path: Path, header: Sequence[str], body: list[tuple[int, list[str]]], where: Mapping[str, str]
 ) -> list[tuple[int, list[str]]]:
     for name, value in where.items():
         if name not in header:
             raise InvalidTriplets(f"{path} has no column {name!r}: its columns are {', '.join(header)}")
-        place = header.index(name)
-        kept = [(line, row) for line, row in body if len(row) > place and row[place] == value]
-        if not kept:
-            there = sorted({row[place] for _, row in body if len(row) > place})[:6]
-            raise InvalidTriplets(f"{path} has no line with {name} = {value!r}: there are {', '.join(there)}")
-        body = kept
+        column = header.index(name)
+        selected = [(line, row) for line, row in body if len(row) > column and row[column] == value]
+        if not selected:
+            values = sorted({row[column] for _, row in body if len(row) > column})[:6]
+            raise InvalidTriplets(f"{path} has no line with {name} = {value!r}: use one of {', '.join(values)}")
+        body = selected
     return body
 
 
@@ -114,13 +116,13 @@ def named_rows(
     for number, row in enumerate(triplets):
         if any(isinstance(cell, str) and cell.lower() in ("", "nan", "none") for cell in row):
             raise InvalidTriplets(
-                f"{where(number)} {', '.join(map(repr, row))} lacks an item; fill it in or remove the line"
+                f"{where(number)} {', '.join(map(repr, row))} lacks an item; add it, or remove the line"
             )
         if len(set(map(str, row))) < 3:
-            twice = next(cell for cell in row if list(map(str, row)).count(str(cell)) > 1)
+            duplicate = next(cell for cell in row if list(map(str, row)).count(str(cell)) > 1)
             raise InvalidTriplets(
-                f"{where(number)} {', '.join(map(repr, row))} names {twice!r} twice; a triplet is about three "
-                f"different items, remove it"
+                f"{where(number)} {', '.join(map(repr, row))} names {duplicate!r} twice; a triplet needs three "
+                f"different items; remove it"
             )
     if ids is None:
         named = {cell for row in triplets for cell in row}

@@ -1,4 +1,4 @@
-"""Similarity judgements: "the anchor is more similar to the near item than to the far item"."""
+"""Triplets: judgements that an anchor is more similar to a near item than to a far item."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NAMES = ("anchor", "near", "far")
 class Triplets:
     """Immutable triplets (anchor, near, far) over items with ids, validated at construction.
 
-    Repeated and contradictory triplets are valid data: people may answer twice, and differently.
+    Triplets may repeat or contradict each other: people may answer twice, and differently.
 
     Parameters
     ----------
     rows
-        (m, 3) indices of anchor, near and far in ``ids``; three different ones in each row.
+        (m, 3) indices of anchor, near and far in ``ids``; all different within a row.
     ids
         Ids of all items, including those in no triplet. None: 0 to the largest index.
 
@@ -46,9 +46,9 @@ class Triplets:
     ids: tuple[ItemId, ...]
 
     def __init__(self, rows: npt.ArrayLike, ids: Sequence[ItemId] | None = None) -> None:
-        array = _whole(rows)
+        array = _integer_rows(rows)
         count = int(array.max()) + 1 if ids is None else len(ids)
-        names = tuple(range(count)) if ids is None else _names(ids)
+        names = tuple(range(count)) if ids is None else _unique_ids(ids)
         check_rows(array, count, lambda row: f"triplet {row}")
         array.flags.writeable = False
         object.__setattr__(self, "rows", array)
@@ -75,37 +75,37 @@ class Triplets:
     def from_ordered(
         cls, lists: npt.ArrayLike, responses: npt.ArrayLike | None = None, *, ids: Sequence[ItemId] | None = None
     ) -> Self:
-        """Build from cblearn's ordered lists: each row has an anchor, then the others from nearest to farthest.
+        """Build from cblearn's ordered lists, whose rows have an anchor, then other items from nearest to farthest.
 
-        A row of more than three items gives a triplet for each pair of the others.
+        A row of more than three items gives a triplet for each pair of the other items.
 
         Parameters
         ----------
         lists
-            (m, 3) or wider.
+            (m, 3) or wider lists.
         responses
-            cblearn's answers: (m,) of 1 or True where the row of three is in order, -1 or False where near and far
-            must be swapped.
+            (m,) answers for rows of three: 1 or True if the row is in order, -1 or False if near and far must be
+            swapped.
         ids
             Ids of all items.
         """
-        array = _whole(lists, width=None)
+        array = _integer_rows(lists, width=None)
         first, second = np.triu_indices(array.shape[1] - 1, 1)
         columns = [
             np.column_stack([array[:, 0], array[:, 1 + i], array[:, 1 + j]]) for i, j in zip(first, second, strict=True)
         ]
         rows = np.stack(columns, axis=1).reshape(-1, 3)
         if responses is not None:
-            said = np.asarray(responses)
-            if said.shape != (len(array),) or array.shape[1] != 3:
+            answers = np.asarray(responses)
+            if answers.shape != (len(array),) or array.shape[1] != 3:
                 raise InvalidTriplets(
-                    f"{said.shape} responses to lists of shape {array.shape}: give one for each row of three"
+                    f"{answers.shape} responses to lists of shape {array.shape}: give a response for each row of three"
                 )
-            if not np.isin(said, (-1, 0, 1)).all():
+            if not np.isin(answers, (-1, 0, 1)).all():
                 raise InvalidTriplets(
-                    f"responses contain {said[~np.isin(said, (-1, 0, 1))][0]!r}: give 1 or -1 (or True or False)"
+                    f"responses contain {answers[~np.isin(answers, (-1, 0, 1))][0]!r}: give 1 or -1 (or True or False)"
                 )
-            rows = np.where((said > 0)[:, None], rows, rows[:, [0, 2, 1]])
+            rows = np.where((answers > 0)[:, None], rows, rows[:, [0, 2, 1]])
         return cls(rows, ids)
 
     @classmethod
@@ -117,7 +117,7 @@ class Triplets:
         triplets
             Rows of anchor, near and far.
         ids
-            Ids of all items. None: those in the triplets, sorted.
+            Ids of all items. None: the ids in the triplets, sorted.
 
         Examples
         --------
@@ -138,27 +138,27 @@ class Triplets:
         """Read a CSV or Parquet file.
 
         The header determines the format: ``anchor,near,far`` by id; Salmon's responses with ``head``, ``winner`` and
-        ``loser``; or ``head`` (``anchor``, ``center``), ``left``, ``right`` and ``winner`` (``answer``), in any case
-        and with any further columns. Without any of these a file of three columns is anchor, near and far from its
-        first line on.
+        ``loser``; or ``head`` (``anchor``, ``center``), ``left``, ``right`` and ``winner`` (``answer``). Case does not
+        matter, and further columns are ignored. A file of three columns with none of these headers has no header: each
+        line is anchor, near and far.
 
         Parameters
         ----------
         path
             The file.
         ids
-            Ids of all items, so that unknown ids are rejected. None: those in the file, sorted as numbers if all are
-            numbers, otherwise as text.
+            Ids of all items; other ids are rejected. None: the ids in the file, sorted as numbers if all are numbers,
+            otherwise as text.
         where
-            Values that selected lines must have in these columns, such as ``{"alg": "Test"}``.
+            Values by column that a line must have to be read, such as ``{"alg": "Test"}``.
         """
         return cls(*read_rows(Path(path), ids=ids, where=where))
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Read the bundle of a similarity study that ``pairseek export`` wrote, or a CSV file.
+        """Read a CSV file, or the bundle of a similarity study from ``pairseek export``.
 
-        Of a bundle, answers that were undone or voided, attention checks, skips and simulated people are left out.
+        From a bundle, skips, attention checks, undone or voided answers, and simulated people are left out.
         """
         given = Path(path)
         return cls(*read_bundle(given)) if given.suffix.lower() == ".zip" else cls.from_csv(given)
@@ -175,7 +175,7 @@ class Triplets:
         return _unchecked(self.rows[places], self.ids)
 
     def split(self, share: float, rng: int | np.random.Generator) -> tuple[Triplets, Triplets]:
-        """Split at random into the larger part and a held-out share."""
+        """Split at random into a larger part and a held-out part, whose share is given."""
         if not 0 < share < 1:
             raise InvalidParameter(f"the share to hold out is {share!r}: give a number between 0 and 1")
         if len(self) < 2:
@@ -189,11 +189,11 @@ class Triplets:
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 2 <= count <= len(self):
             raise InvalidParameter(f"folds is {count!r}: give a whole number from 2 to the {len(self)} triplets")
         fold = np.random.default_rng(rng).permutation(len(self)) % count
-        for one in range(count):
-            yield self.take(fold != one), self.take(fold == one)
+        for held_out in range(count):
+            yield self.take(fold != held_out), self.take(fold == held_out)
 
     def among(self, items: Items | Sequence[ItemId]) -> IntArray:
-        """Return the (m, 3) triplets as rows of these items; unequal sequences of ids are matched as text."""
+        """Return the (m, 3) triplets as rows of these items; ids are compared as text unless all are equal."""
         ids = items.ids if isinstance(items, Items) else tuple(items)
         if ids == self.ids:
             return self.rows
@@ -212,11 +212,11 @@ class Triplets:
         return np.asarray(table[self.rows])
 
 
-def _names(ids: Sequence[ItemId]) -> tuple[ItemId, ...]:
-    plain = tuple(one.item() if isinstance(one, np.generic) else one for one in ids)
-    twice = next((one for one, count in Counter(plain).items() if count > 1), None)
-    if twice is not None:
-        raise InvalidTriplets(f"two items have the id {twice!r}: make ids unique")
+def _unique_ids(ids: Sequence[ItemId]) -> tuple[ItemId, ...]:
+    plain = tuple(value.item() if isinstance(value, np.generic) else value for value in ids)
+    duplicate = next((value for value, count in Counter(plain).items() if count > 1), None)
+    if duplicate is not None:
+        raise InvalidTriplets(f"two items have the id {duplicate!r}: make ids unique")
     return plain
 
 
@@ -224,31 +224,31 @@ def as_triplets(triplets: Triplets | npt.ArrayLike, responses: npt.ArrayLike | N
     """Convert an (m, 3) array or cblearn's lists with responses to `Triplets`; return `Triplets` unchanged."""
     if isinstance(triplets, Triplets):
         if responses is not None:
-            raise InvalidTriplets("responses were given with Triplets, which are in order already: leave them out")
+            raise InvalidTriplets("responses were given with Triplets, which are already in order: leave them out")
         return triplets
     return Triplets.from_ordered(triplets, responses)
 
 
 def _unchecked(rows: IntArray, ids: tuple[ItemId, ...]) -> Triplets:
-    made = object.__new__(Triplets)
+    triplets = object.__new__(Triplets)
     rows.flags.writeable = False
-    object.__setattr__(made, "rows", rows)
-    object.__setattr__(made, "ids", ids)
-    return made
+    object.__setattr__(triplets, "rows", rows)
+    object.__setattr__(triplets, "ids", ids)
+    return triplets
 
 
-def _whole(values: npt.ArrayLike, width: int | None = 3) -> IntArray:
+def _integer_rows(values: npt.ArrayLike, width: int | None = 3) -> IntArray:
     try:
         array = np.array(values)
         numeric = np.issubdtype(array.dtype, np.number) and not np.issubdtype(array.dtype, np.complexfloating)
     except ValueError:
         raise InvalidTriplets("the triplets are not a table: give m rows of anchor, near and far") from None
-    wanted = "(m, 3): anchor, near and far" if width == 3 else "(m, 3) or wider: an anchor, then from near to far"
+    expected = "(m, 3): anchor, near and far" if width == 3 else "(m, 3) or wider: an anchor, then from near to far"
     if array.ndim != 2 or (array.shape[1] != width if width else array.shape[1] < 3) or not len(array):
-        raise InvalidTriplets(f"triplets have shape {array.shape}: give {wanted}, at least one")
+        raise InvalidTriplets(f"triplets have shape {array.shape}: give {expected}, at least one row")
     if not numeric:
         raise InvalidTriplets(
-            f"triplets are of type {array.dtype}: give whole numbers, the rows of the items; for ids read a CSV file, "
+            f"triplets are of type {array.dtype}: give whole numbers, the rows of the items; for ids, read a CSV file "
             f"or use Triplets.from_ids"
         )
     if not np.issubdtype(array.dtype, np.integer):
@@ -262,7 +262,7 @@ def _whole(values: npt.ArrayLike, width: int | None = 3) -> IntArray:
 
 
 def check_rows(rows: IntArray, n: int, where: Callable[[int], str]) -> None:
-    """Reject rows that do not consist of three different indices below n; ``where(row)`` describes a row."""
+    """Reject rows without three different indices below n; ``where(row)`` describes a row in the message."""
     outside = (rows < 0) | (rows >= n)
     if outside.any():
         row, column = np.argwhere(outside)[0].tolist()
@@ -273,6 +273,6 @@ def check_rows(rows: IntArray, n: int, where: Callable[[int], str]) -> None:
     if repeated.any():
         row = int(repeated.argmax())
         raise InvalidTriplets(
-            f"{where(row)} is {tuple(rows[row].tolist())} and names an item twice ({int(repeated.sum())} such in all): "
-            f"a triplet is about three different items; remove it"
+            f"{where(row)} is {tuple(rows[row].tolist())} and names an item twice ({int(repeated.sum())} such rows): "
+            f"a triplet needs three different items; remove it"
         )

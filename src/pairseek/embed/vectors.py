@@ -1,4 +1,4 @@
-"""Dimension reduction of given vectors, such as features or embeddings of texts and images."""
+"""Dimension reduction of vectors, such as features or embeddings of texts and images."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class PCA:
     Parameters
     ----------
     n_components
-        Number of dimensions, or a share of the variance between 0 and 1 that must be kept.
+        Number of dimensions, or the fraction of the variance to keep, between 0 and 1.
     standardize
         Whether to divide each column by its standard deviation, for features in different units.
     constant
-        Treatment of constant columns: ``"refuse"`` or ``"drop"``.
+        How to treat constant columns: ``"refuse"`` or ``"drop"``.
 
     Attributes
     ----------
     embedding_
         (n, d) coordinates.
     explained_variance_ratio_
-        (d,) share of the variance of each component.
+        (d,) fraction of the variance along each component.
     components_, mean_, scale_
         (d, p), (p,) and (p,): coordinates are ((x - mean_)/scale_) @ components_.T.
 
@@ -91,13 +91,13 @@ class PCA:
         self._fitted()
         vectors = np.asarray(X, dtype=np.float64)
         if vectors.ndim != 2 or vectors.shape[1] != len(self.mean_):
-            raise InvalidItems(f"vectors have shape {vectors.shape}: give (m, {len(self.mean_)}), as was fitted")
+            raise InvalidItems(f"vectors have shape {vectors.shape}: give shape (m, {len(self.mean_)}), as in the fit")
         return self._placed(vectors)
 
     def to_items(
         self, *, scaled: bool = False, ids: Sequence[ItemId] | None = None, labels: Sequence[str] | None = None
     ) -> Items:
-        """Return the embedding as `Items` for a `Search`, with the ids of the original items."""
+        """Return the embedding as `Items` for a `Search`; ids and labels default to those of the original items."""
         self._fitted()
         names, texts = self.ids_ if ids is None else ids, self.labels_ if labels is None else labels
         items = Items._unwarned(self.embedding_, names, texts)
@@ -113,22 +113,22 @@ class PCA:
         if self.constant == "refuse" and not kept.all():
             flat = np.flatnonzero(~kept)
             raise InvalidItems(
-                f"{'column' if len(flat) == 1 else 'columns'} {listed(flat.tolist())} of "
-                f"{vectors.shape[1]} (from 0) {'is' if len(flat) == 1 else 'are'} the same for all items, such as "
-                f"{vectors[0, flat[0]]:g}, and carries no information: remove it, or use constant='drop'"
+                f"{'column' if len(flat) == 1 else 'columns'} {listed(flat.tolist())} of {vectors.shape[1]} (from 0) "
+                f"{'is' if len(flat) == 1 else 'are'} constant over all items ({vectors[0, flat[0]]:g} in column "
+                f"{flat[0]}): remove {'it' if len(flat) == 1 else 'them'}, or use constant='drop'"
             )
         return np.asarray(kept)
 
     def _dimensions(self, values: FloatArray, n: int) -> int:
-        wanted = self.n_components
-        number = isinstance(wanted, int | float | np.number) and not isinstance(wanted, bool)
-        if number and 0 < wanted < 1:
+        target = self.n_components
+        number = isinstance(target, int | float | np.number) and not isinstance(target, bool)
+        if number and 0 < target < 1:
             shares = np.cumsum(values) / values.sum()
-            d = int(np.searchsorted(shares, wanted * (1.0 - 1e-12))) + 1
-        elif number and wanted >= 1 and wanted == int(wanted):
-            d = int(wanted)
+            d = int(np.searchsorted(shares, target * (1.0 - 1e-12))) + 1
+        elif number and target >= 1 and target == int(target):
+            d = int(target)
         else:
-            raise InvalidParameter(f"n_components is {wanted!r}: give a whole number, or a share between 0 and 1")
+            raise InvalidParameter(f"n_components is {target!r}: give a whole number, or a fraction between 0 and 1")
         rank = int((values > 1e-12 * values[0]).sum())
         if n < d + 2:
             raise InvalidItems(
@@ -136,7 +136,7 @@ class PCA:
             )
         if d > rank:
             raise InvalidItems(
-                f"the vectors vary in {rank} directions, {d} were asked for: use at most {rank} dimensions"
+                f"the vectors vary in only {rank} directions, {d} were requested: use at most {rank} dimensions"
             )
         return d
 

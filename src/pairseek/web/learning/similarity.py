@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from pairseek.core.types import JSON
-from pairseek.embed.similarity_map import LEAST_JUDGEMENTS, SimilarityMap
+from pairseek.embed.similarity_map import MIN_JUDGEMENTS, SimilarityMap
 from pairseek.embed.triplets import Triplets
 from pairseek.errors import InvalidTriplets, PairseekError, StoreUnavailable
 from pairseek.model.items import Items
@@ -104,8 +104,8 @@ def _read(database: Database, study: Study, version: int) -> MapVersion:
 def is_due(items: int, answers: int, before: int | None) -> bool:
     """Return whether a study with so many answers should learn: after n of them, then after every n/2."""
     if before is None:
-        return answers >= max(items, LEAST_JUDGEMENTS)
-    return answers - before >= max(items // 2, LEAST_JUDGEMENTS)
+        return answers >= max(items, MIN_JUDGEMENTS)
+    return answers - before >= max(items // 2, MIN_JUDGEMENTS)
 
 
 def learn_if_due(database: Database, study: Study, who: str = LEARNER, run: Learn | None = None) -> None:
