@@ -177,9 +177,9 @@ def test_paths_that_do_not_exist_are_refused(visit, host) -> None:
     }""")
     assert said == [
         'an answer is up: give "left" or "right"',
-        "the quiz goes on after 1 answers",
+        "the quiz continues after 1 answers",
         "the quiz ends before 9 answers",
-        "not the tree of a quiz of version 1",
+        "this is not a quiz tree of version 1",
         "/none.js cannot be loaded: 404 File not found",
     ]
 

@@ -1,4 +1,4 @@
-"""Compilation of a quiz: the cost of its tree, measured beforehand, and the tree, grown by several processes."""
+"""Compilation of a quiz: an estimate of the cost of its tree, and growing the tree in several processes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pairseek.search.state import SearchState
 RECOMMENDED = 6
 """Number of recommended items at the end of a quiz, as on the result page of a study."""
 _CUT = 6
-"""Answers after which the tree is divided: into 64 parts, enough for many processes and a smooth progress bar."""
-_PROBES, _LONGEST = 3, 20
+"""Answers after which the tree is divided: 64 parts suffice for many processes and a smooth progress bar."""
+_PROBES, _MAX_PROBE_ANSWERS = 3, 20
 _START_SECONDS = 4.0
-"""Time until worker processes have started; trees that take less are grown in this process."""
+"""Time to start worker processes; trees that take less than twice as long are grown in this process."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class TreeCost:
     Attributes
     ----------
     pairs, results
-        Largest numbers of pairs and results.
+        Maximum numbers of pairs and results.
     seconds
         Expected processor time.
     """
@@ -40,7 +40,7 @@ class TreeCost:
     seconds: float
 
     def elapsed(self, jobs: int) -> float:
-        """Return the expected time with so many processes."""
+        """Return the expected time with this number of processes."""
         if not _is_divided(self.seconds, jobs):
             return self.seconds
         return _START_SECONDS + self.seconds / jobs
@@ -51,21 +51,21 @@ def _is_divided(seconds: float, jobs: int) -> bool:
 
 
 class CostProbe:
-    """Times of questions and results along a few random paths, from which the cost of trees of any depth follows.
+    """Timing of questions and results along a few random paths, to estimate the cost of trees of any depth.
 
     Parameters
     ----------
     search
-        Search without answers; it is not changed.
+        Search without answers, which is not modified.
     answers
-        Length of the paths; at most 20 answers are probed.
+        Length of the paths, of which at most 20 answers are timed.
     """
 
     def __init__(self, search: SearchState, answers: int) -> None:
-        answers = min(answers, _LONGEST)
+        answers = min(answers, _MAX_PROBE_ANSWERS)
         _walk(search, answers, 0)  # compiles and loads kernels
         walks = [_walk(search, answers, seed) for seed in range(1, _PROBES + 1)]
-        # The least of several times, because other programs make some of them longer.
+        # Take the minimum: other programs make some of the times longer.
         self._asking = np.min([asking for asking, _ in walks], axis=0)
         self._result = min(result for _, result in walks)
 
@@ -77,8 +77,8 @@ class CostProbe:
 
 
 def _walk(search: SearchState, answers: int, seed: int) -> tuple[list[float], float]:
-    """Return the time of each question on a random path, and that of its result."""
-    search = search.after(())  # a state remembers what it has computed
+    """Return the time of each question on a random path, and the time of its result."""
+    search = search.after(())  # a copy without cached values
     sides = np.random.default_rng(seed).integers(2, size=answers)
     times = [0.0] * answers
     for number, side in enumerate(sides.tolist()):
@@ -95,20 +95,20 @@ def _walk(search: SearchState, answers: int, seed: int) -> tuple[list[float], fl
 
 @dataclass(frozen=True, eq=False)
 class BranchWork:
-    """Parts of a tree for worker processes: a part is a task, and its unit is the number of its path."""
+    """Parts of a tree for worker processes; each part is a task, whose unit is the index of its path."""
 
     search: SearchState
     answers: int
     cut: tuple[tuple[AnswerPath, tuple[Event, ...]], ...]
 
     def begin(self) -> Callable[[Task], QuizTree]:
-        """Return the function that grows one part."""
+        """Return the function that grows a part."""
 
-        def grown(task: Task) -> QuizTree:
+        def grow_part(task: Task) -> QuizTree:
             path, events = self.cut[task.unit]
             return grow(self.search.after(events), path, self.answers, RECOMMENDED)
 
-        return grown
+        return grow_part
 
     def describe(self, task: Task) -> str:
         """Return a description of the part for error messages."""
@@ -123,20 +123,20 @@ def compile_tree(
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> QuizTree:
-    """Return the tree of a search: its query after every path of answers, and its result at the end of each.
+    """Compile the tree of a search: its query after every path of answers, and its result at the end of each path.
 
     Parameters
     ----------
     search
-        Search without answers; it is not changed.
+        Search without answers, which is not modified.
     answers
-        Number of answers after which every path ends. A stop rule may end it before.
+        Number of answers after which every path ends. A stop rule may end it earlier.
     seconds
-        Expected processor time, as from `CostProbe.cost`; a short compilation starts no processes.
+        Expected processor time, as from `CostProbe.cost`; short compilations start no processes.
     jobs
-        Number of processes. The tree does not depend on it.
+        Number of processes; the tree does not depend on it.
     progress
-        Called with the number of results each time that a part is complete.
+        Called with the number of results whenever a part is complete.
     """
     tree = grow(search, "", answers, RECOMMENDED, cut=min(_CUT, answers))
     report = progress or (lambda _: None)
@@ -151,7 +151,7 @@ def compile_tree(
     if _is_divided(seconds, jobs) and len(tasks) > 1:
         on_processes(work, tasks, take, jobs=min(jobs, len(tasks)), kept="nothing was written")
     else:
-        grown = work.begin()
+        grow_part = work.begin()
         for task in tasks:
-            take(grown(task))
+            take(grow_part(task))
     return tree

@@ -21,11 +21,11 @@ class CompiledQuiz:
     Attributes
     ----------
     folder
-        Where it is.
+        Folder of its files.
     sizes
-        Bytes of each file; pictures are counted together.
+        Size of each file in bytes, with one total for all pictures.
     pairs, results, items
-        Numbers of pairs, results and shown items.
+        Numbers of pairs, of results and of items shown.
     seconds
         Time of the compilation.
     """
@@ -41,14 +41,14 @@ class CompiledQuiz:
 def compile_quiz(
     plan: QuizPlan, out: Path, *, force: bool = False, progress: Callable[[int], None] | None = None
 ) -> CompiledQuiz:
-    """Compile a quiz and write it into a folder, which appears when it is complete.
+    """Compile a quiz and write it into a folder, which appears only once it is complete.
 
     Parameters
     ----------
     plan
-        The quiz.
+        Plan of the quiz.
     out
-        Folder that is empty or missing.
+        Empty or missing folder.
     force
         Whether to replace a quiz in the folder.
     progress

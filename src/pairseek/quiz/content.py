@@ -1,4 +1,4 @@
-"""Content of a quiz besides its tree: items as they are shown, texts, pictures and the map."""
+"""Content of a quiz besides its tree: shown items, texts, pictures and the map."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from pairseek.web.studies.names import name_of
 from pairseek.web.views.result import REGION, dots, plane
 
 FORMAT, FORMAT_VERSION = "pairseek quiz", 1
-_WORDS = (
+_MESSAGES = (
     "quiz.", "start.begin", "start.how", "start.instructions", "start.tap", "run.progress", "run.side.", "run.of",
     "run.undo", "run.announce", "run.last.undo", "result.title", "result.map", "result.caption", "result.nearest",
     "result.share", "result.chosen.",
 )  # fmt: skip
-_NETWORK = ("audio", "video")
-# The map shows the region of an estimate up to this share of its width beyond the items.
-_BEYOND = 0.15
+_NETWORK_MEDIA = ("audio", "video")
+# The map shows credible regions up to this fraction of its width beyond the items.
+_MARGIN = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +43,11 @@ class QuizSource:
     Attributes
     ----------
     configuration, items
-        The study.
+        Configuration and items of the study.
     copies
-        Function that returns a picture in several sizes, by the name that the items have for it.
+        Function that returns the copies of a picture in several sizes, by its name in the items.
     population
-        Population that the study has learned.
+        Population learned by the study.
     """
 
     configuration: StudyConfiguration
@@ -56,24 +56,24 @@ class QuizSource:
     population: Population | None = None
 
     def search(self, seed: int) -> SearchState:
-        """Return the search of a session with this seed."""
+        """Return the initial state of a session with this seed."""
         return SearchState(self.configuration.resolved(self.items, self.population), seed)
 
 
 def check_media(items: Items) -> None:
-    """Raise an `InvalidItems` if an item is shown by a medium that needs a network."""
-    for name in _NETWORK:
+    """Raise `InvalidItems` if an item has a medium that needs a network."""
+    for name in _NETWORK_MEDIA:
         if any(map(str, items.data.get(name, ()))):
             raise InvalidItems(
-                f"the items have the medium {name!r}, which is loaded from a server, and a quiz needs none: leave the "
-                f"column out, or serve the items as a study"
+                f"the items have the medium {name!r}, which needs a server, and a quiz has none: leave the column "
+                f"out, or serve the items as a study"
             )
 
 
 def quiz_record(source: QuizSource, tree: QuizTree, answers: int, seed: int) -> tuple[JSON, list[StoredPicture]]:
-    """Return the record of a quiz, and the pictures of the items that it shows."""
+    """Return the record of a quiz, and the pictures of its items."""
     configuration, items = source.configuration, source.items
-    said = words(configuration.language)
+    messages = words(configuration.language)
     frame, drawing = _map(items, tree)
     shown = tree.used()
     columns, pictures = _columns(items, shown, source.copies)
@@ -85,12 +85,12 @@ def quiz_record(source: QuizSource, tree: QuizTree, answers: int, seed: int) -> 
         "seed": seed,
         "language": configuration.language,
         "title": configuration.title,
-        "question": configuration.question or said.say("run.question"),
+        "question": configuration.question or messages.say("run.question"),
         "instructions": safe_html(configuration.instructions),
         "debrief": safe_html(configuration.debrief),
         "undo": configuration.offer.undo,
         "answers": answers,
-        "words": said.starting(*_WORDS),
+        "words": messages.starting(*_MESSAGES),
         "map": drawing,
         "items": columns,
     }
@@ -100,17 +100,17 @@ def quiz_record(source: QuizSource, tree: QuizTree, answers: int, seed: int) -> 
 def _columns(
     items: Items, shown: Sequence[int], copies: Callable[[str], Sequence[StoredPicture]]
 ) -> tuple[JSON, list[StoredPicture]]:
-    """Return ids, labels and media of the shown items as columns, and the pictures."""
+    """Return the ids, labels and media of the shown items as columns, and their pictures."""
     ids = [str(items.ids[row]) for row in shown]
     names = [name_of({name: str(values[row]) for name, values in items.data.items()}) for row in shown]
-    # A label that comes from what the item shows is not repeated beside it.
+    # A label derived from what the card shows is not repeated next to it.
     labels = [
         name if items.labels[row] == derived else items.labels[row]
         for row, name, derived in zip(shown, ids, names, strict=True)
     ]
     columns: JSON = {"id": ids}
     if labels != ids:
-        # Many labels are the id with a capital letter, which need not be repeated.
+        # Many labels are just the id with a capital letter, which need not be stored.
         columns["label"] = [
             None if label == name[:1].upper() + name[1:] else label for name, label in zip(ids, labels, strict=True)
         ]
@@ -120,18 +120,20 @@ def _columns(
         if not any(values) or medium.conversion == "caption":
             continue
         if medium.conversion == "picture":
-            made = {value: list(copies(value)) for value in dict.fromkeys(values) if value}
-            pictures += [picture for sizes in made.values() for picture in sizes]
-            # The name of the picture, then width and height of each copy.
+            copies_of = {value: list(copies(value)) for value in dict.fromkeys(values) if value}
+            pictures += [picture for sizes in copies_of.values() for picture in sizes]
+            # The name of the picture, then the width and height of each copy.
             columns[name] = [
-                [value, *(size for one in made[value] for size in (one.width, one.height))] if value else None
+                [value, *(size for picture in copies_of[value] for size in (picture.width, picture.height))]
+                if value
+                else None
                 for value in values
             ]
         else:
             columns[name] = [safe_html(value) if medium.conversion == "markdown" else value for value in values]
     alts = [str(items.data["alt"][row]) if "alt" in items.data else "" for row in shown]
     if pictures or "markdown" in columns:
-        # Without a label, these words stand for a picture and for what is more than a text.
+        # Without a label, these words describe pictures and formatted text.
         columns["alt"] = [
             alt or (derived if label == name else "")
             for alt, derived, label, name in zip(alts, names, labels, ids, strict=True)
@@ -140,18 +142,18 @@ def _columns(
 
 
 def _map(items: Items, tree: QuizTree) -> tuple[MapFrame, JSON | None]:
-    """Return the map of the items, wide enough for every estimate, and the data to draw it."""
+    """Return the map of the items, wide enough for every estimate, with the data to draw it."""
     if not items.d:
         return MapFrame(np.zeros(2), np.zeros((2, 0))), None
     shown = plane(items)
     everything = dots(items)
     left, low, right, high = _extent(np.array([(x, y) for x, y, _, _ in everything]), shown, tree).tolist()
     placed, width, height = map_frame([(left, low), (right, high)])
-    # The vertical axis of a drawing points down.
+    # The vertical axis of a drawing points downwards.
     flip = np.array([[placed.scale], [-placed.scale]])
     frame = MapFrame(np.array(placed.place(0.0, 0.0)) - (flip * shown.axes.T) @ shown.centre, flip * shown.axes.T)
     drawn = [(*placed.place_rounded(x, y), colour or "") for x, y, colour, _ in thinned(everything, MOST_DOTS)]
-    # The names must not hide the middle, where most estimates are.
+    # Names must not hide the middle, where most estimates are.
     names = placed_names(everything, placed, (width // 2, height // 2), (width, height))
     drawing: JSON = {
         "size": [width, height],
@@ -164,15 +166,15 @@ def _map(items: Items, tree: QuizTree) -> tuple[MapFrame, JSON | None]:
 
 
 def _extent(places: FloatArray, shown: Plane, tree: QuizTree) -> FloatArray:
-    """Return the least and greatest coordinates on the map: of the items, the estimates and most of their regions."""
+    """Return the lowest and highest map coordinates of the items, the estimates and most of their credible regions."""
     d, axes = len(shown.centre), shown.axes
-    points = shown.project(np.array([one.point[:d] for one in tree.results.values()]))
+    points = shown.project(np.array([result.point[:d] for result in tree.results.values()]))
     reach = ellipse_radius(REGION) * np.sqrt(
-        [np.maximum(np.diag(axes.T @ one.covariance[:d, :d] @ axes), 0.0) for one in tree.results.values()]
+        [np.maximum(np.diag(axes.T @ result.covariance[:d, :d] @ axes), 0.0) for result in tree.results.values()]
     )
-    beyond = _BEYOND * float(np.ptp(places, axis=0).max())
-    low = np.maximum((points - reach).min(axis=0), places.min(axis=0) - beyond)
-    high = np.minimum((points + reach).max(axis=0), places.max(axis=0) + beyond)
+    margin = _MARGIN * float(np.ptp(places, axis=0).max())
+    low = np.maximum((points - reach).min(axis=0), places.min(axis=0) - margin)
+    high = np.minimum((points + reach).max(axis=0), places.max(axis=0) + margin)
     lowest = np.minimum.reduce([low, places.min(axis=0), points.min(axis=0)])
     highest = np.maximum.reduce([high, places.max(axis=0), points.max(axis=0)])
     return np.concatenate([lowest, highest])

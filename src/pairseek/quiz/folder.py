@@ -1,4 +1,4 @@
-"""Folder of a quiz, written beside its place and moved there when it is complete."""
+"""Folder of a quiz, written next to its final place and moved there when complete."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ except ModuleNotFoundError:  # Windows
 
 TREE = "tree.js"
 HEAD = "globalThis.pairseekQuiz="
-"""Beginning of the file of the tree; the rest is JSON."""
+"""First characters of the tree file; the rest is JSON."""
 
 
 @contextlib.contextmanager
 def staged(out: Path, *, force: bool = False) -> Iterator[Path]:
-    """Yield an empty folder, and move it to its place if the block succeeds.
+    """Yield an empty folder, and move it to its final place if the block succeeds.
 
-    No half-written quiz can be taken for a finished one: nothing is in its place until everything is written. Two
-    compilations into one folder exclude each other, also after one of them was killed.
+    A half-written quiz is never mistaken for a finished one, because nothing is in place until everything is written.
+    A folder admits one compilation at a time, and the lock of a killed compilation is released.
 
     Parameters
     ----------
     out
-        Folder of the quiz. It must be empty or missing.
+        Folder of the quiz, empty or missing.
     force
         Whether to replace a quiz in the folder.
     """
@@ -52,11 +52,11 @@ def _check_place(out: Path, *, force: bool) -> None:
     if out.is_dir():
         if not any(out.iterdir()) or (force and is_quiz(out)):
             return
-        advice = "give --force to replace it, or name another" if is_quiz(out) else "name another folder"
-        what = "contains a quiz" if is_quiz(out) else "is not empty"
-        raise InvalidParameter(f"the folder {out} {what}: {advice}; nothing was changed", field="out")
+        advice = "give --force to replace it, or name another folder" if is_quiz(out) else "name another folder"
+        problem = "contains a quiz" if is_quiz(out) else "is not empty"
+        raise InvalidParameter(f"the folder {out} {problem}: {advice}; nothing was changed", field="out")
     if out.exists() or out.is_symlink():
-        raise InvalidParameter(f"{out} is not a folder: name another; nothing was changed", field="out")
+        raise InvalidParameter(f"{out} is not a folder: name a folder; nothing was changed", field="out")
 
 
 def is_quiz(folder: Path) -> bool:
@@ -70,7 +70,7 @@ def is_quiz(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _locked(staging: Path, out: Path) -> Iterator[None]:
-    """Create the staging folder and hold a lock on it, which the system releases when this process ends."""
+    """Create the staging folder and lock it; the system releases the lock when this process ends."""
     busy = InvalidParameter(
         f"another compilation into {out} is running: wait for it, or name another folder; nothing was changed",
         field="out",
@@ -86,7 +86,7 @@ def _locked(staging: Path, out: Path) -> Iterator[None]:
         staging.mkdir(exist_ok=True)
         try:
             descriptor = os.open(staging, os.O_RDONLY)
-        except FileNotFoundError:  # another compilation has finished in this moment
+        except FileNotFoundError:  # another compilation has just finished
             continue
         try:
             try:
@@ -103,7 +103,7 @@ def _locked(staging: Path, out: Path) -> Iterator[None]:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what a killed compilation has left."""
+    """Remove what a killed compilation left behind."""
     for entry in folder.iterdir():
         if entry.is_dir():
             shutil.rmtree(entry)
@@ -112,7 +112,7 @@ def _clear(folder: Path) -> None:
 
 
 def _move(staging: Path, out: Path) -> None:
-    """Move the folder to its place, and remove a quiz that was there."""
+    """Move the folder to its final place, replacing any quiz there."""
     if not out.exists():
         staging.rename(out)
         return

@@ -1,4 +1,4 @@
-"""Plan of a quiz: its search, and its size and time before it is compiled."""
+"""Plan of a quiz: its search, and its expected size and compilation time."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from pairseek.quiz.tree import items_of
 from pairseek.search.state import SearchState
 
 ANSWERS = 12
-"""Number of answers of a quiz where no study gives one."""
-_FIXED = 8_000
+"""Default number of answers in a quiz without a study."""
+_FIXED_SIZE = 8_000
 """Characters of texts and map."""
 _PUNCTUATION = 6
-"""Characters beside a value and its id in the columns of items."""
+"""Characters around each value in the columns of items."""
 
 
 @dataclass(frozen=True)
 class QuizLimits:
-    """Largest size of the tree and longest time of a compilation."""
+    """Maximum size of a tree, and maximum time of a compilation."""
 
     megabytes: float = 5.0
     minutes: float = 60.0
@@ -43,22 +43,22 @@ class QuizLimits:
 
 @dataclass(frozen=True, eq=False)
 class QuizPlan:
-    """A quiz before its compilation.
+    """A quiz that is ready for compilation.
 
     Attributes
     ----------
     source, search, seed, answers
-        What is compiled: each path is asked by this search until it has so many answers.
+        What to compile: the search asks along each path until it has this number of answers.
     cost
-        Numbers of pairs and results, and processor time.
+        Maximum numbers of pairs and results, and processor time.
     seconds
-        Expected time with the processes of the plan.
+        Expected time with this number of processes.
     size
-        Largest number of bytes of the tree, pictures not included.
+        Maximum size of the tree in bytes, without pictures.
     jobs
         Number of processes.
     notes
-        Sentences about settings of the study that are left out.
+        Notes about settings of the study that are left out.
     """
 
     source: QuizSource
@@ -80,20 +80,20 @@ def plan_quiz(
     jobs: int = 1,
     limits: QuizLimits | None = None,
 ) -> QuizPlan:
-    """Return the plan of a quiz; raise an `InvalidParameter` if the study has none, or it is beyond the limits.
+    """Plan a quiz; raise `InvalidParameter` if a setting prevents it, or if it exceeds the limits.
 
     Parameters
     ----------
     source
         Study and items.
     answers
-        Number of answers. None: that of the study.
+        Number of answers. None: the study's.
     seed
-        Seed of the search. None: that of the study, or 0.
+        Seed of the search. None: the study's, or 0.
     jobs
         Number of processes.
     limits
-        Largest size and longest time.
+        Maximum size and time.
     """
     limits = QuizLimits() if limits is None else limits
     notes = tuple(check_settings(source.configuration))
@@ -113,7 +113,7 @@ def plan_quiz(
         advice = "no number of answers fits" if fitting is None else f"at most {fitting} answers fit"
         raise InvalidParameter(
             f"{answers} answers have {2**answers - 1:,} pairs and {2**answers:,} results: about {size / 1e6:,.1f} MB "
-            f"and {minutes_in_words(seconds)} with {jobs} processes, and the limits are {limits.megabytes:g} MB and "
+            f"and {minutes_in_words(seconds)} with {jobs} processes, but the limits are {limits.megabytes:g} MB and "
             f"{limits.minutes:g} min; {advice}, or raise --megabytes and --minutes",
             field="answers",
         )
@@ -121,15 +121,15 @@ def plan_quiz(
 
 
 def tree_size(items: Items, answers: int) -> int:
-    """Return the largest number of bytes of the tree of a quiz."""
+    """Return an upper bound on the size of a quiz's tree in bytes."""
     shown: int = min(items.n, (2 + RECOMMENDED) * 2**answers)
     texts = [items.ids, items.labels, *(items.data[name] for name in MEDIA if name in items.data)]
     written = sum(len(str(value).encode()) + _PUNCTUATION for column in texts for value in column)
-    return _FIXED + written * shown // items.n + encoded_size(items.n, items.d, answers, min(RECOMMENDED, items.n))
+    return _FIXED_SIZE + written * shown // items.n + encoded_size(items.n, items.d, answers, min(RECOMMENDED, items.n))
 
 
 def minutes_in_words(seconds: float) -> str:
-    """Return a time in seconds, minutes or hours."""
+    """Format a time in seconds, minutes or hours."""
     if seconds < 100:
         return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:,.0f} h"

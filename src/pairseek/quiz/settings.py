@@ -1,4 +1,4 @@
-"""Settings of a study that a quiz keeps, leaves out, or refuses."""
+"""Settings of a study that a quiz follows, leaves out or refuses."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ KEPT = frozenset(
         "stop", "offer.undo", "seed",
     }
 )  # fmt: skip
-"""Settings that a quiz follows. A stop rule ends a path; the posterior infers an unknown reliability on each path."""
+"""Settings that a quiz follows. A stop rule ends a path, and an unknown reliability is inferred along each path."""
 
 LEFT_OUT = {
-    "consent": "a quiz stores and sends nothing to consent to",
-    "practice": "the first pair of a quiz can be taken back",
+    "consent": "a quiz stores and sends no data",
+    "practice": "the first answer of a quiz can be undone",
     "play": "a quiz has neither sounds nor videos",
     "resume": "a quiz keeps no sessions",
     "retention": "a quiz keeps no data",
     "learn": "a quiz collects no answers to learn from",
-    "completion": "a quiz returns nobody; use the callback, see docs/how-to/embedding-a-quiz.md",
+    "completion": "a quiz sends nobody back; use the callback, see docs/how-to/embedding-a-quiz.md",
 }
 """Settings that have no effect in a quiz, with the reason."""
 
 REFUSED = {
-    "offer.tie": "a question of a quiz has two outcomes, and a tie is a third",
-    "offer.skip": "a question of a quiz has two outcomes, and a skip is a third",
-    "repeated": "a quiz collects no answers whose consistency could be measured",
+    "offer.tie": "questions of a quiz have two outcomes, and a tie would be a third",
+    "offer.skip": "questions of a quiz have two outcomes, and a skip would be a third",
+    "repeated": "a quiz collects no answers, so their consistency cannot be measured",
     "random": "the random pairs of a quiz would be the same for everybody",
-    "attention": "a quiz collects no answers whose attention could be judged",
-    "invited": "a quiz is a file, and cannot ask for an invitation",
+    "attention": "a quiz collects no answers, so attention cannot be checked",
+    "invited": "a quiz is a file, which cannot check invitations",
     "kind": "a quiz asks for preferences between two items",
-    "dimensions": "a quiz has the coordinates of its items",
-    "result": "the file of a quiz contains all results, so that nobody can be kept from them",
+    "dimensions": "a quiz uses the coordinates of its items",
+    "result": "the file of a quiz contains all results, so they cannot be hidden",
 }
-"""Settings whose study has no quiz, with the reason."""
+"""Settings that a quiz cannot follow, with the reason."""
 
 
 def check_settings(configuration: StudyConfiguration) -> list[str]:
-    """Raise an `InvalidParameter` if a study has no quiz; return a note for each setting that is left out."""
+    """Raise `InvalidParameter` if a quiz cannot follow a setting; return a note for each setting that is left out."""
     notes = []
     for name in changed_settings(configuration):
         if name in KEPT:
             continue
         if name not in LEFT_OUT:
-            reason = REFUSED.get(name, "quizzes do not know it")
+            reason = REFUSED.get(name, "quizzes do not support it")
             raise InvalidParameter(
                 f"a study with the setting {name!r} cannot be compiled: {reason}; compile a study file without it",
                 field=name,
@@ -56,13 +56,14 @@ def check_settings(configuration: StudyConfiguration) -> list[str]:
 
 
 def changed_settings(configuration: StudyConfiguration) -> list[str]:
-    """Return the names of the settings that differ from their defaults; those of ``offer`` one by one."""
-    plain = StudyConfiguration(title=configuration.title)
+    """Return the names of settings that differ from their defaults, with the fields of ``offer`` listed separately."""
+    defaults = StudyConfiguration(title=configuration.title)
     out = []
     for name in StudyConfiguration.model_fields:
-        here, default = getattr(configuration, name), getattr(plain, name)
+        value, default = getattr(configuration, name), getattr(defaults, name)
         if name == "offer":
-            out += [f"offer.{one}" for one in type(here).model_fields if getattr(here, one) != getattr(default, one)]
-        elif here != default:
+            fields = type(value).model_fields
+            out += [f"offer.{field}" for field in fields if getattr(value, field) != getattr(default, field)]
+        elif value != default:
             out.append(name)
     return out

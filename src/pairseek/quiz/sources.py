@@ -1,4 +1,4 @@
-"""Sources of quizzes: a study file, an items file, or a study of the database."""
+"""Sources of quizzes: study files, items files and studies in the database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pairseek.web.studies.names import spoken_name
 
 
 def from_study_file(path: Path) -> QuizSource:
-    """Read a study file, and the items file that it names."""
+    """Read a study file and the items file that it names."""
     configuration, items, _, files = from_file(path)
     return _with_files(configuration, items, files)
 
@@ -35,34 +35,34 @@ def from_items_file(path: Path, population: Path | None = None, coordinates: Seq
     chosen = None if coordinates is None else list(coordinates)
     configuration = configured({"title": title, "answers": ANSWERS, "coordinates": chosen})
     items, files = items_in(path, configuration)
-    found = None if population is None else Population.load(population)
-    return _with_files(configuration, items, files, found)
+    loaded = None if population is None else Population.load(population)
+    return _with_files(configuration, items, files, loaded)
 
 
 def from_database(database: Database, study: Study) -> QuizSource:
-    """Read a study of the database, with the population with which its sessions begin now."""
+    """Read a study from the database, with the population that new sessions start with."""
     _check_kind(study.configuration)
     number = study.row.id
     version = database.read(lambda connection: populations.latest(connection, number))
-    found = populations_of(database, [(number, version)])
+    by_version = populations_of(database, [(number, version)])
 
     def stored(name: str) -> Sequence[StoredPicture]:
         def read(connection: sa.Connection) -> list[StoredPicture]:
             sizes = study.pictures.get(name, [])
-            made = [media.picture(connection, number, name, width) for width, _ in sizes]
-            return [picture for picture in made if picture is not None]
+            stored_copies = [media.picture(connection, number, name, width) for width, _ in sizes]
+            return [picture for picture in stored_copies if picture is not None]
 
         return database.read(read)
 
-    learned = found.get((number, version))
+    learned = by_version.get((number, version))
     return QuizSource(study.configuration, study.items, stored, learned if isinstance(learned, Population) else None)
 
 
 def _check_kind(configuration: StudyConfiguration) -> None:
     if configuration.is_similarity:
         raise InvalidParameter(
-            f"the study {configuration.named()!r} asks what is alike, which no quiz can: make a preference study of "
-            f"its map with pairseek study create --from, and compile that"
+            f"the study {configuration.named()!r} asks for similarity judgements, which a quiz cannot: make a "
+            f"preference study of its map with pairseek study create --from, and compile that"
         )
 
 

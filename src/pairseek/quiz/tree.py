@@ -1,4 +1,4 @@
-"""Tree of a quiz: the next pair after every path of answers, and the result at the end of each path."""
+"""Tree of a quiz: the next pair after every path of answers, and the result at its end."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pairseek.model.items import Items
 from pairseek.search.state import SearchState
 
 AnswerPath: TypeAlias = str
-"""Answers from the first on, each the side that was chosen: ``"L"`` or ``"R"``."""
+"""The chosen sides in order, each ``"L"`` or ``"R"``."""
 
 
 @dataclass(frozen=True, eq=False)
 class QuizResult:
-    """Result at the end of a path.
+    """The result at the end of a path.
 
     Attributes
     ----------
@@ -27,8 +27,8 @@ class QuizResult:
     radius
         95 % credible radius.
     recommended
-        Rows of the recommended items with the probability that each is chosen over another item drawn at random, in
-        the order of that probability, as on the result page of a study.
+        Rows of the recommended items, each with the probability that it is chosen over a random other item, in
+        decreasing order of that probability, as on the result page of a study.
     """
 
     point: FloatArray
@@ -39,16 +39,16 @@ class QuizResult:
 
 @dataclass(frozen=True)
 class QuizTree:
-    """Pairs and results by path; the tree of a whole quiz, or a part of it.
+    """Pairs and results by path, for a whole quiz or a part of it.
 
     Attributes
     ----------
     pairs
-        Rows of the left and the right item.
+        Rows of the left and right items.
     results
         Results of the paths that have ended.
     cut
-        Events of the paths at which this part of the tree ends and others go on.
+        Events of the paths where this part of the tree ends and other parts continue.
     """
 
     pairs: dict[AnswerPath, tuple[int, int]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class QuizTree:
     cut: dict[AnswerPath, tuple[Event, ...]] = field(default_factory=dict)
 
     def add(self, other: QuizTree) -> None:
-        """Take over the pairs and results of another part."""
+        """Add the pairs and results of another part."""
         self.pairs.update(other.pairs)
         self.results.update(other.results)
 
@@ -67,9 +67,9 @@ class QuizTree:
 
 
 def grow(search: SearchState, path: AnswerPath, answers: int, recommended: int, *, cut: int | None = None) -> QuizTree:
-    """Return the part of the tree below a path.
+    """Grow the part of the tree below a path.
 
-    The tree is walked depth first, so that a node costs one update of the belief and one selection.
+    The walk is depth first, so a node costs one update of the belief and one selection of a pair.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ def grow(search: SearchState, path: AnswerPath, answers: int, recommended: int, 
     answers
         Number of answers after which every path ends.
     recommended
-        Number of recommended items of a result.
+        Number of recommended items per result.
     cut
-        Number of answers at which the walk ends, and the events are recorded instead.
+        Number of answers at which the walk stops and records the events instead.
     """
     tree = QuizTree()
     _visit(search, path, answers, recommended, answers + 1 if cut is None else cut, tree)
@@ -104,11 +104,11 @@ def _visit(search: SearchState, path: AnswerPath, answers: int, recommended: int
 
 
 def result_of(search: SearchState, recommended: int) -> QuizResult:
-    """Return the result of a search after its answers."""
+    """Return the result of a search."""
     estimate = search.estimate()
     items = items_of(search)
     ids = [item.id for item in search.recommend(min(recommended, items.n))]
-    shares = sorted(zip(search.choice_shares(ids), ids, strict=True), key=lambda one: -one[0])
+    shares = sorted(zip(search.choice_shares(ids), ids, strict=True), key=lambda ranked: -ranked[0])
     best = tuple((items.index(name), share) for share, name in shares)
     return QuizResult(
         np.asarray(estimate.point), np.asarray(estimate.covariance), float(estimate.credible_radius()), best
@@ -119,5 +119,7 @@ def items_of(search: SearchState) -> Items:
     """Return the items of a search; raise `Unsupported` for a continuous space."""
     items = search.configuration.items
     if not isinstance(items, Items):
-        raise Unsupported("a quiz asks about items, and a continuous Space has none: draw points of it as items")
+        raise Unsupported(
+            "a quiz asks about items, and a continuous Space has none: use points sampled from it as items"
+        )
     return items

@@ -1,4 +1,4 @@
-"""Files of a quiz: the tree, the module that reads it, the player, a page, and pictures."""
+"""Files of a quiz: the tree, the module that reads it, the player, the page and the pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SOURCE = Path(__file__).parent / "page"
 
 
 def write_quiz(folder: Path, record: JSON, pictures: Sequence[StoredPicture]) -> dict[str, int]:
-    """Write the files of a quiz into a folder; return their sizes in bytes, those of pictures together."""
+    """Write the files of a quiz into a folder; return their sizes in bytes, with one total for all pictures."""
     module, player = ((_SOURCE / name).read_text(encoding="utf-8") for name in (MODULE, PLAYER))
     files = {TREE: tree_text(record), MODULE: module, PLAYER: player, PAGE: _page(record, module)}
     sizes = {}
@@ -27,26 +27,26 @@ def write_quiz(folder: Path, record: JSON, pictures: Sequence[StoredPicture]) ->
         write_atomically(folder / name, text)
         sizes[name] = len(text.encode())
     for picture in pictures:
-        place = folder / PICTURES / picture.name
-        place.mkdir(parents=True, exist_ok=True)
-        write_atomically(place / f"{picture.width}.webp", picture.content)
+        picture_folder = folder / PICTURES / picture.name
+        picture_folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(picture_folder / f"{picture.width}.webp", picture.content)
     if pictures:
         sizes[PICTURES] = sum(len(picture.content) for picture in pictures)
     return sizes
 
 
 def tree_text(record: JSON) -> str:
-    """Return the file of the tree: a script for pages that are opened from a file, and JSON after the first ``=``."""
+    """Return the tree file: a script, so that pages opened from a file can load it, with JSON after the first ``=``."""
     return HEAD + json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def _page(record: JSON, module: str) -> str:
     """Return the page. It contains the module, because browsers do not import modules from files."""
-    said = words(record["language"])
+    messages = words(record["language"])
     return Template((_SOURCE / PAGE).read_text(encoding="utf-8")).substitute(
         language=record["language"],
         title=html.escape(record["title"]),
-        noscript=html.escape(said.say("quiz.noscript")),
+        noscript=html.escape(messages.say("quiz.noscript")),
         tree=TREE,
         player=PLAYER,
         module=module,

@@ -1,13 +1,13 @@
-// The pages of a quiz, in the shadow tree of an element. A classic script, because browsers import no modules from files.
+// The pages of a quiz, in the shadow tree of an element. A classic script, since browsers do not import modules from files.
 
 "use strict";
 
 {
-  const GUARD_MS = 250; // a press this soon after a pair appeared was meant for the one before
+  const GUARD_MS = 250; // a press this soon after a pair appears was meant for the previous pair
   const LOADING_MS = 3000;
   const SIDES = ["left", "right"];
 
-  // Grey apart from one accent: what is judged may be a colour. Set the --pairseek-... properties to change them.
+  // Grey with one accent, because people may be judging colours. Set the --pairseek-... properties to change them.
   const STYLE = `
 :host { display: block; container-type: inline-size; }
 .body {
@@ -191,7 +191,7 @@ li { display: grid; grid-template-columns: 3.5rem 1fr auto; align-items: center;
     return shown;
   }
 
-  // An id that serves as label is hidden where the card shows something else.
+  // An id used as a label is hidden if the card shows something else.
   const caption = (item, shown) => (item.label === item.id && shown.length ? "" : item.label);
   const spoken = (item) => (item.label === item.id ? item.alt ?? item.text ?? item.colour ?? item.label : item.label);
   const needsWidth = ({ colour, image }) => !(colour || (image && image.width < image.height));
@@ -206,7 +206,7 @@ li { display: grid; grid-template-columns: 3.5rem 1fr auto; align-items: center;
 
   function drawMap({ size, origin, axes, dots, names }, { point, region: [xx, xy, yy] }, say) {
     const [x, y] = origin.map((from, i) => axes[i].reduce((sum, factor, j) => sum + factor * point[j], from));
-    // The 95 % region: half axes and direction of the ellipse of this covariance.
+    // Semi-axes and direction of the 95 % ellipse of this covariance.
     const middle = (xx + yy) / 2;
     const off = Math.hypot((xx - yy) / 2, xy);
     const [rx, ry] = [middle + off, middle - off].map((variance) => 2.4477 * Math.sqrt(Math.max(variance, 0)));
@@ -224,7 +224,7 @@ li { display: grid; grid-template-columns: 3.5rem 1fr auto; align-items: center;
     );
   }
 
-  // Show a quiz inside an element. The callbacks get answers by id, estimate and recommendations.
+  // Shows a quiz inside an element. Callbacks receive the answers by id, the estimate and the recommendations.
   globalThis.pairseekPlayer = function mount(element, { quiz, onanswer, onfinish, intro = true, result = true, page = false }) {
     const root = element.shadowRoot ?? element.attachShadow({ mode: "open" });
     const sheet = new CSSStyleSheet();
@@ -237,9 +237,9 @@ li { display: grid; grid-template-columns: 3.5rem 1fr auto; align-items: center;
     root.replaceChildren(body);
 
     let path = [];
-    let stage = null; // elements of the pairs while they are on the screen
+    let stage = null; // elements of the pairs while they are on screen
     let turn = 0;
-    let ready = Infinity; // since when the pair can be answered
+    let ready = Infinity; // time from which the pair can be answered
 
     const heading = (text) => made(page ? "h1" : "h2", { textContent: text, tabIndex: -1 });
     const button = (className, onclick, ...content) => made("button", { type: "button", className, onclick }, ...content);
@@ -332,7 +332,7 @@ li { display: grid; grid-template-columns: 3.5rem 1fr auto; align-items: center;
       const [left, right] = SIDES.map((side) => spoken(pair[side]));
       announce.textContent = say("run.announce", { number: path.length + 1, left, right });
       requestAnimationFrame((time) => mine === turn && (ready = time + GUARD_MS));
-      // The browser keeps the pictures of the pairs that may follow.
+      // Preload the pictures of the pairs that may follow.
       for (const side of SIDES) for (const item of Object.values(quiz.pair([...path, side]) ?? {})) media(item);
       return undefined;
     }

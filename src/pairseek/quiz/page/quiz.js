@@ -1,4 +1,4 @@
-// A compiled quiz of pairseek: reads its tree and shows it inside an element. See docs/how-to/embedding-a-quiz.md.
+// Reads the tree of a compiled quiz and shows it inside an element. See docs/how-to/embedding-a-quiz.md.
 
 const SIDES = ["left", "right"];
 
@@ -10,10 +10,10 @@ function read(from, at, width) {
 
 // A path is a list of answers, "left" or "right". Pictures are addressed relative to `base`.
 export function openQuiz(tree, base = "") {
-  if (tree?.format !== "pairseek quiz" || tree.version !== 1) throw new TypeError("not the tree of a quiz of version 1");
+  if (tree?.format !== "pairseek quiz" || tree.version !== 1) throw new TypeError("this is not a quiz tree of version 1");
   const { answers, bits, items, recommended, dimensions, scales } = tree;
   const [pairs, results] = [tree.pairs, tree.results].map((text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
-  const last = 2 ** answers - 1; // positions from here on follow the last answer
+  const last = 2 ** answers - 1; // positions from here on come after the last answer
   const size = recommended * (bits + 16) + 16 * scales.length + 32 * dimensions;
   const sides = (n) => SIDES.map((_, i) => read(pairs, (2 * n + i) * bits, bits));
   const asks = (n) => n < last && sides(n)[0] !== sides(n)[1];
@@ -52,7 +52,7 @@ export function openQuiz(tree, base = "") {
 
   function result(path) {
     const n = position(path);
-    if (asks(n)) throw new RangeError(`the quiz goes on after ${path.length} answers`);
+    if (asks(n)) throw new RangeError(`the quiz continues after ${path.length} answers`);
     let at = 0;
     for (let before = 0; before < n; before += 1) at += ends(before) ? size : 0;
     const next = (width) => read(results, (at += width) - width, width);
@@ -78,7 +78,7 @@ export async function loadQuiz(url = new URL("tree.js", import.meta.url)) {
   return openQuiz(JSON.parse(text.slice(text.indexOf("=") + 1)), new URL(".", new URL(url, document.baseURI)).href);
 }
 
-// Show a quiz inside an element; the options are those of player.js.
+// Shows a quiz inside an element; see player.js for the options.
 export async function mount(element, options) {
   if (!globalThis.pairseekPlayer) await import("./player.js");
   return globalThis.pairseekPlayer(element, options);
