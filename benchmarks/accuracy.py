@@ -1,12 +1,12 @@
-"""Accuracy: simulated users, and how wide the posterior still is after so many answers.
+"""Accuracy: the width of the posterior after each number of answers by simulated users.
 
     python benchmarks/accuracy.py                                   # the paper's matched setting, all strategies
     python benchmarks/accuracy.py --noise constant --strategies infogain --candidates sampled all
 
-When the model is matched, the mean trace of the posterior covariance is the expected squared error, and it varies far
-less from user to user than the error itself. Both are printed, with standard errors over users, beside the figures of
-the authors' program where they are known. Users are the same for all strategies. Where several sources of candidates
-are named, the last lines say how many answers the first of them needs for what another reached.
+With a matched model, the mean trace of the posterior covariance is the expected squared error, and varies far less
+between users than the error itself. Both are printed, with standard errors over users, next to the figures of the
+authors' program where they are known. All strategies have the same users. With several sources of candidates, the last
+lines say how many answers the first source needs to reach the traces of the others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pairseek as ps
 from food import RATE, folder, items, name, response
 from pairseek.pairs.strategies import UTILITIES
 
-# Where candidates come from, and how soon a pair or an item may return.
+# Source of candidates, and rest of pairs and items.
 SOURCES = {
     "sampled": (ps.SampledPairs(rate=RATE), ps.Rest(pair=0)),
     "table": (ps.SampledPairs(rate=RATE, rescore=0), ps.Rest(pair=0)),
@@ -38,12 +38,12 @@ _catalogues: dict[int, ps.Items] = {}
 
 
 def trial(task):
-    """One user, one strategy: trace and squared error after each answer."""
+    """Return the trace and squared error after each answer, for one user and one strategy."""
     d, noise, strategy, source, seed, answers, samples = task
     ps.set_thread_count(1)
     catalogue = _catalogues.setdefault(d, items(d))
     rng = np.random.default_rng([seed, d])
-    # GaussSearch chooses by itself.
+    # GaussSearch chooses its own pairs.
     own = strategy == "gausssearch"
     candidates, rest = (None, None) if own else SOURCES[source]
     search = ps.Search(
@@ -73,7 +73,7 @@ def trial(task):
 
 
 def reference(d, noise):
-    """What the authors' program reached, where it was measured."""
+    """Return the figures of the authors' program, where they were measured."""
     where = folder()
     path = None if where is None else where / "reference" / "accuracy.json"
     if path is None or not path.exists() or noise != "normalized":
@@ -85,13 +85,13 @@ def reference(d, noise):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=100)
-    parser.add_argument("--first", type=int, default=0, help="number of the first user, for a second hundred")
+    parser.add_argument("--first", type=int, default=0, help="number of the first user, such as 100")
     parser.add_argument("--answers", type=int, nargs="+", default=[20, 40, 60])
     parser.add_argument("--dimension", type=int, default=4)
     parser.add_argument("--noise", default="normalized", choices=("constant", "normalized", "decaying"))
     parser.add_argument("--strategies", nargs="+", default=[*UTILITIES, "gausssearch"])
     parser.add_argument("--candidates", nargs="+", default=["sampled"], choices=list(SOURCES))
-    parser.add_argument("--samples", type=int, default=None, help="particles; without it EP")
+    parser.add_argument("--samples", type=int, default=None, help="number of particles; EP if omitted")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     d, noise = options.dimension, options.noise
@@ -111,7 +111,7 @@ def main():
                 print(f"\r{done} of {len(tasks)} searches", end="", file=sys.stderr)
     print(f"\n{name()}, d = {d}, {noise} noise, {options.samples or 'EP, no'} samples, {options.users} users")
     print("mean posterior trace (standard error) / squared error (standard error); in brackets the authors' trace\n")
-    print(f"{'':26}" + "".join(f"{f'{a} answers':>42}" for a in options.answers) + f"{'ms a query':>12}")
+    print(f"{'':26}" + "".join(f"{f'{a} answers':>42}" for a in options.answers) + f"{'ms per query':>13}")
     known = reference(d, noise)
     for key in sorted(results, key=lambda key: (options.strategies.index(key[0]), key[1])):
         cells = []
@@ -132,12 +132,12 @@ def main():
         }
         first = options.candidates[0]
         for source in options.candidates[1:]:
-            as_many = [f"{needed(mean[first], mean[source][a - 1])} for {a}" for a in options.answers]
-            print(f"{strategy} {first} needs, where {source} needs: {', '.join(as_many)}")
+            equivalents = [f"{needed(mean[first], mean[source][a - 1])} for {a}" for a in options.answers]
+            print(f"{strategy} {first} needs, where {source} needs: {', '.join(equivalents)}")
 
 
 def needed(traces, trace):
-    """Answers until a falling mean trace reaches this one, between whole numbers by straight lines in the logarithm."""
+    """Return the answers until a falling mean trace reaches this value, with log-linear interpolation."""
     if traces.min() > trace:
         return f"over {len(traces)}"
     falling = np.minimum.accumulate(traces)

@@ -62,7 +62,7 @@ def brute_force(start, stop, points, shadows, squares, values, model, out):
 
 
 def brute(scene, rows=None):
-    """Return the utility of the best pair and the seconds; with `rows`, from evenly spread rows, with seconds scaled up."""
+    """Return the utility of the best pair and the seconds; with `rows`, timed on evenly spread rows and scaled up."""
     view = CatalogueView.of(scene, scene.strategy.shape())
     began = time.perf_counter()
     values, vectors = np.linalg.eigh(scene.belief.covariance)

@@ -1,8 +1,8 @@
-"""The authors' way of choosing: a Python loop over the pairs, all samples for each, by SciPy.
+"""Pair selection as in the authors' program: a Python loop over pairs, with SciPy over all samples.
 
-Written from the description of the published program, to be timed in the same run as ours. Stan, which draws its
-posterior samples anew for every query, is not run here: its share was measured at 4 % of the InfoGain loop in
-d = 4 and 8 % in d = 12, and is added as such.
+It follows the description of the published program, and is timed in the same run as ours. Stan, which draws new
+posterior samples for every query, does not run here; its measured share, 4 % of the InfoGain loop in d = 4 and 8 % in
+d = 12, is added.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UTILITIES: dict[str, Callable[..., float]] = {"infogain": infogain, "epmv": epmv
 
 
 def seconds_per_pair(name, points, k, samples, *, pairs=300, repeats=3, rng):
-    """Best of a few timed loops over random pairs, normalized noise."""
+    """Return the best time of a few loops over random pairs, with normalized noise."""
     covariance, mean = np.cov(samples.T), samples.mean(axis=0)
     penalty = np.sqrt(np.trace(np.cov(points.T)))
     utility = UTILITIES[name]

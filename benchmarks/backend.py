@@ -1,18 +1,17 @@
-"""Searches inside a back end: time and size with a catalogue of vectors, and items that nobody compared.
+"""Searches inside a back end: time and size with a catalogue of vectors, and items that nobody has compared.
 
     python benchmarks/backend.py                       # time and size; ratios to a matrix product in the same run
-    python benchmarks/backend.py --people --splits 10  # recorded people: items that were left out of the fit
+    python benchmarks/backend.py --people --splits 10  # recorded people: items left out of the fit
     python benchmarks/backend.py --ranks --count 60    # simulated people: rank of the pick after ten answers
 
-People: vectors are the eight coordinates that a population of one part of the choosing half has for all items; a
-population with vectors is fitted to the other part, without a fifth of the items. People of the reporting half answer
-ten pairs of the other items, and pairs with a left-out item are predicted: with the population, and by the utility of
-an item for the mean person alone, which the vectors tell.
+People: vectors are eight item coordinates from a population fitted to one part of the choosing half. A population with
+vectors is fitted to the other part, without a fifth of the items. People of the reporting half answer ten pairs of the
+other items, and pairs with a left-out item are predicted in two ways: with the population, and by the utility that the
+vectors imply for the mean person.
 
-Ranks: the rank of the recommended item in a person's own order, 1 for the best, with the settings that a search has by
-default. Items are normal, with variances that fall as 1/i. People are drawn from the
-prior of the default model, with their curvature and residual utilities; or their taste is the distance from their point
-alone.
+Ranks: the rank of the recommended item in a person's own order, 1 for the best, after a search with default settings.
+Items are normal, with variances that fall as 1/i. People are drawn from the prior of the default model, with curvature
+and residual utilities, or their taste depends only on the distance from their point.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ DATA = ("gss_music", "food_world_cup")
 
 
 def timed(work: Any) -> tuple[float, float]:
-    """Return the seconds that a call takes, and the processor seconds of all threads together."""
+    """Return the wall-clock seconds of a call, and the processor seconds summed over all threads."""
     began, worked = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - began, time.process_time() - worked
@@ -99,14 +98,14 @@ def left_out(name: str, splits: int, people: int) -> None:
         alone = predicted(tested.rows(shown), tested.rows(about), base, flat, np.asarray(population.covariance))
         asked = np.bincount(tested.person[about], minlength=len(tested.people)) > 0
         rows.append([found[1][asked].mean() for found in (answered, alone)])
-        print(f"{name} split {split}: population {rows[-1][0]:.3f}, vectors alone {rows[-1][1]:.3f}", flush=True)
+        print(f"{name} split {split}: population {rows[-1][0]:.3f}, vectors only {rows[-1][1]:.3f}", flush=True)
     mean, lead = np.mean(rows, axis=0), np.diff(np.array(rows)[:, ::-1], axis=1)
     error = lead.std(ddof=1) / np.sqrt(splits) if splits > 1 else float("nan")
     print(f"{name}: {mean[0]:.3f} and {mean[1]:.3f}, a lead of {lead.mean():.3f} ± {error:.3f} over {splits} splits")
 
 
 def rank(items: ps.Items, seed: int, *, residual: bool) -> int:
-    """Return the rank of the pick of one simulated person after ten answers."""
+    """Return the rank of the pick for a simulated person after ten answers."""
     search = ps.Search(items, rng=seed, stop=10)
     rng = np.random.default_rng([seed, items.n, items.d])
     response, d = search.response, items.d
@@ -125,14 +124,14 @@ def rank(items: ps.Items, seed: int, *, residual: bool) -> int:
 
 
 def _residual(response: Any, rng: np.random.Generator) -> float:
-    """Return a standard deviation of residual utilities, drawn from its prior."""
+    """Draw a standard deviation of residual utilities from its prior."""
     prior = response.residual_prior
     return float(prior.median * np.exp(prior.spread * rng.standard_normal()))
 
 
 def ranks(people: int, sizes: list[int], dimensions: list[int]) -> None:
     """Print a Markdown table of mean ranks and their standard errors."""
-    print("| d | n | drawn from the default model | distance alone |\n|---|---|---|---|")
+    print("| d | n | drawn from the default model | distance only |\n|---|---|---|---|")
     for d in dimensions:
         for n in sizes:
             points = np.random.default_rng(d).standard_normal((n, d)) / np.sqrt(np.arange(1, d + 1))
@@ -146,7 +145,7 @@ def ranks(people: int, sizes: list[int], dimensions: list[int]) -> None:
 
 
 def _share(choices: ps.Choices, usable: Any) -> Any:
-    """Return, for each choice, the share of the person's usable choices that makes ten of them."""
+    """Return, for each choice, the fraction of the person's usable choices that amounts to ten."""
     count = np.bincount(choices.person[usable], minlength=len(choices.people))
     return (10.0 / np.maximum(count, 1))[choices.person]
 

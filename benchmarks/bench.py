@@ -1,4 +1,4 @@
-"""Speed: every figure beside the authors' way, timed in the same run.
+"""Speed of pairseek and of the authors' algorithm, timed in the same run.
 
 python benchmarks/bench.py [--quick]
 """
@@ -20,7 +20,7 @@ from food import RATE, items, name, response
 
 WANTED = {("infogain", 4): 300, ("epmv", 4): 150, ("mcmv", 4): 60, ("infogain", 12): 250}
 STRATEGIES = {"infogain": ps.InfoGain, "epmv": ps.EPMV, "mcmv": ps.MCMV}
-# Sources of a whole InfoGain query in d = 4, and how much faster than the plain loop it should be.
+# Sources for a whole InfoGain query in d = 4, with the target speedup over the plain loop.
 SOURCES = {"AllPairs(gap=0.03)": (ps.AllPairs(gap=0.03), 2200), "default": (None, 1500)}
 
 
@@ -37,12 +37,12 @@ def search_for(d, strategy, catalogue, *, candidates, posterior=None, noise="nor
 
 
 def advance(search, answers, *, timed=None):
-    """Answer so many queries; times of (posterior, choosing) go to `timed`."""
+    """Answer some queries; append the times of (posterior, selection) to `timed`."""
     d = search.items.d
     user = ps.SimulatedUser(np.random.default_rng(3).uniform(-1, 1, d), search.response, rng=5)
     for _ in range(answers):
         began = time.perf_counter()
-        search.belief  # noqa: B018 - the posterior is inferred when it is first looked at
+        search.belief  # noqa: B018 - the posterior is inferred on first access
         middle = time.perf_counter()
         query = search.ask()
         if timed is not None:
@@ -52,7 +52,7 @@ def advance(search, answers, *, timed=None):
 
 
 def plain_loop(strategy, d, catalogue, search):
-    """Seconds of a query by the authors' way: its loop timed on 300 pairs and scaled up, and Stan's measured share."""
+    """Return the seconds per query of the authors' algorithm: its loop over 300 pairs, scaled up, plus Stan's share."""
     count = int(RATE * catalogue.n * (catalogue.n - 1) / 2)
     rng = np.random.default_rng(1)
     samples = np.resize(search.belief.samples, (4000, d))
@@ -65,8 +65,8 @@ def plain_loop(strategy, d, catalogue, search):
 
 def against_the_authors(rounds):
     print(f"\nOne query at 60 answers: {name()}, n = 12,624, rate 1e-3 (79,676 candidates), 4000 samples, normalized")
-    print("the plain loop is timed on 300 pairs in this run and scaled up; its posterior is Stan's measured share\n")
-    print(f"{'':34}{'plain loop':>12}{'ours':>10}{'posterior':>11}{'choosing':>10}{'ratio':>9}{'wanted':>9}")
+    print("the plain loop is timed on 300 pairs and scaled up; its posterior is Stan's measured share\n")
+    print(f"{'':34}{'plain loop':>12}{'ours':>10}{'posterior':>11}{'choosing':>10}{'ratio':>9}{'target':>9}")
     rows = [(strategy, d, "rate 1e-3", ps.SampledPairs(rate=RATE), wanted) for (strategy, d), wanted in WANTED.items()]
     rows += [("infogain", 4, label, source, wanted) for label, (source, wanted) in SOURCES.items()]
     for strategy, d, label, source, wanted in rows:
@@ -84,8 +84,8 @@ def against_the_authors(rounds):
 
 
 def posterior_updates():
-    print("\nPosterior through the public API, from nothing, check included (wanted: 1 ms after 60 answers in d = 4,")
-    print("2 ms after 80 in d = 12), InfoGain's questions; median milliseconds of 20, beside 4000 particles\n")
+    print("\nPosterior through the public API, from scratch, check included (target: 1 ms after 60 answers in d = 4,")
+    print("2 ms after 80 in d = 12), InfoGain's questions; median milliseconds of 20, compared with 4000 particles\n")
     print(f"{'':24}{'5 answers':>12}{'20':>10}{'60':>10}{'80':>10}{'particles at 80':>18}{'ratio':>8}   how")
     for d in (4, 12):
         for noise in ("normalized", "constant", "decaying"):
@@ -108,20 +108,20 @@ def posterior_updates():
 
 
 def belief_milliseconds(search, *, posterior=None, repeats=20):
-    """The median time of `belief` after the events of this search, each time from nothing."""
+    """Return the median time of `belief` after the events of this search, each time from scratch."""
     times = []
     parts = {name: getattr(search, name) for name in ("response", "prior", "strategy", "candidates")}
     start = search if posterior is None else ps.Search(search.items, posterior=posterior, rng=7, **parts)
     for _ in range(repeats):
         again = start.continued(search.history)
         began = time.perf_counter()
-        again.belief  # noqa: B018 - inferred when it is first looked at
+        again.belief  # noqa: B018 - inferred on first access
         times.append(1e3 * (time.perf_counter() - began))
     return float(np.median(times))
 
 
 def large_catalogues():
-    print("\nask() with 100,000 sampled candidates, after 10 answers (wanted: 150 ms at 100,000, 1 s at a million)\n")
+    print("\nask() with 100,000 sampled candidates, after 10 answers (target: 150 ms at 100,000, 1 s at a million)\n")
     rng = np.random.default_rng(0)
     for n in (12_624, 100_000, 1_000_000):
         catalogue = ps.Items(rng.standard_normal((n, 4))).scaled()
@@ -133,7 +133,7 @@ def large_catalogues():
 
 
 def growth():
-    print("\nWhat time grows with (d = 4, milliseconds; each line doubles one number)\n")
+    print("\nScaling of times (d = 4, milliseconds; each line doubles one number)\n")
     catalogue = items(4)
 
     def row(what, sizes, measure):
@@ -157,7 +157,7 @@ def growth():
     row("particles, by answers", (20, 40, 80), lambda m: posterior(answers=m, source=ps.Particles()))
     row("particles, by number", (2000, 4000, 8000), lambda n: posterior(answers=40, source=ps.Particles(n)))
     row("choosing, by candidates", (80_000, 160_000, 320_000, 640_000), lambda c: choosing(count=c))
-    row("choosing 512 again, by samples", (2048, 4096, 8192, 16384), lambda n: choosing(count=1000, n=n))
+    row("rescoring 512, by samples", (2048, 4096, 8192, 16384), lambda n: choosing(count=1000, n=n))
 
 
 def run_python(code, **environment):
@@ -172,13 +172,13 @@ def starting():
     print("\nStarting, memory\n")
     bare = min(run_python("import sys")[0] for _ in range(3))
     loaded = min(run_python("import pairseek")[0] for _ in range(3))
-    print(f"import pairseek                    {loaded - bare:6.2f} s (wanted: under 1)")
+    print(f"import pairseek                    {loaded - bare:6.2f} s (target: under 1)")
     first = (
         "import numpy as np, pairseek as ps, time; rng = np.random.default_rng(0);"
         "s = ps.Search(ps.Items(rng.standard_normal((12624, 4))), rng=1{}); t = time.perf_counter(); s.ask();"
         "print(time.perf_counter() - t)"
     )
-    # What numba needs for a loop over two arrays: how fast this machine compiles today.
+    # Compilation of a one-line loop by numba, as a reference for how fast this machine compiles.
     loop = (
         "import numba, numpy as np, time; f = numba.njit(lambda x, y: sum([a * b for a, b in zip(x, y)]));"
         "t = time.perf_counter(); f(np.ones(3), np.ones(3)); print(time.perf_counter() - t)"
@@ -189,11 +189,11 @@ def starting():
             _, cold, message = run_python(first.format(source), NUMBA_CACHE_DIR=cache)
             _, warm, _ = run_python(first.format(source), NUMBA_CACHE_DIR=cache)
         print(
-            f"first ask, {label:13} empty cache {float(cold):6.2f} s (wanted: under 10), as long as "
+            f"first ask, {label:13} empty cache {float(cold):6.2f} s (target: under 10), as long as "
             f"{float(cold) / one:.0f} one-line functions; kernels on disk {float(warm):.2f} s"
         )
-    print(f"it says: {message!r}")
-    # The high-water mark of the process's own memory; getrusage would count what the parent held before it started.
+    print(f"message: {message!r}")
+    # The peak memory of the process itself; getrusage would include what the parent held before the start.
     memory = (
         "import numpy as np, pairseek as ps; rng = np.random.default_rng(0);"
         "s = ps.Search(ps.Items(rng.standard_normal((12624, 4))), rng=1)\n"
@@ -202,7 +202,7 @@ def starting():
     )
     _, peak, _ = run_python(memory)
     print(
-        f"peak memory at n = 12,624          {float(peak):6.0f} MB, Python, numba and LLVM included (wanted: under 300)"
+        f"peak memory at n = 12,624          {float(peak):6.0f} MB, Python, numba and LLVM included (target: under 300)"
     )
 
 

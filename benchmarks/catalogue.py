@@ -1,10 +1,11 @@
-"""A catalogue of a million items: an answer and a question about 2,000 of them, and ten recommendations with a filter.
+"""A catalogue of a million items, 2,000 of them askable: the time of an answer and a question, and of ten filtered
+recommendations.
 
     python benchmarks/catalogue.py
     python benchmarks/catalogue.py --n 200000 --d 16 --qdrant 20000
 
-The reference, in the same run, is ``search.recommend`` among the items themselves, in double precision. FAISS and
-Qdrant are measured if they are installed; Qdrant in its local mode, which is in Python and slow, with fewer items.
+The reference, in the same run, is ``search.recommend`` from the items themselves, in double precision. FAISS and Qdrant
+are measured if they are installed. Qdrant runs in its local mode, which is slow Python code, with fewer items.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def main():
     parser.add_argument("--d", type=int, default=16)
     parser.add_argument("--askable", type=int, default=2000)
     parser.add_argument("--answers", type=int, default=10)
-    parser.add_argument("--qdrant", type=int, default=20_000, help="items in Qdrant's local mode")
+    parser.add_argument("--qdrant", type=int, default=20_000, help="number of items for Qdrant's local mode")
     arguments = parser.parse_args()
     rng = np.random.default_rng(1)
     n, d = arguments.n, arguments.d
@@ -60,7 +61,7 @@ def main():
     mask = np.flatnonzero(stock)
     ids = [items.ids[row] for row in mask]
     exact, words = timed(lambda: search.recommend(10, only=stock), repeats=2)
-    print(f"recommend 10 of {len(ids):,} with the items themselves: {words}")
+    print(f"recommend 10 of {len(ids):,} from the items themselves: {words}")
     indexes = {"numpy": ExactIndex}
     if importlib.util.find_spec("faiss"):
         indexes["FAISS"] = FaissIndex

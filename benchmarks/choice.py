@@ -1,11 +1,11 @@
-"""What a closer search and a second score buy, in questions: the reason for the default source of pairs.
+"""Benefit, in questions, of a closer search for the best pair and of a second score; it justifies the default source.
 
     python benchmarks/choice.py [--users 60] [--noise normalized] [--prior box]
 
-Simulated users answer InfoGain's questions, chosen to within a certified share of the best of all pairs, with and
-without a second score of the best by samples. Printed are the mean trace of the posterior covariance after some
-answers; the difference to the first row for the same users, in questions (the difference of the traces over what one
-question takes off), with its standard error; and the milliseconds of a question on one thread.
+Simulated users answer InfoGain's questions, whose pairs are certified to be within a gap of the best of all pairs. The
+best may be scored a second time by samples. The output has the mean trace of the posterior covariance after some
+answers; the difference from the first row for the same users, in questions (the difference of traces divided by the
+reduction that one question brings), with its standard error; and milliseconds per question on one thread.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ AT = (5, 10, 20, 40)
 
 
 def traces(task, *, d, noise, prior):
-    """Traces after 0, 1, ... answers of one user, and the mean seconds of a question."""
+    """Return the traces after 0, 1, ... answers of a user, and the median seconds per question."""
     label, seed = task
     ps.set_thread_count(1)
     catalogue = items(d)
@@ -46,14 +46,14 @@ def traces(task, *, d, noise, prior):
     )
     point = search.prior.sample(1, d, np.random.default_rng([seed, d]))[0]
     user = ps.SimulatedUser(point, search.response, rng=seed)
-    found, spent = [float(np.trace(search.belief.covariance))], []
+    covariance_traces, spent = [float(np.trace(search.belief.covariance))], []
     for _ in range(max(AT) + 1):
         began = time.perf_counter()
         query = search.ask()
         spent.append(time.perf_counter() - began)
         search.tell(query, winner=user.answer(catalogue, query))
-        found.append(float(np.trace(search.belief.covariance)))
-    return task, found, float(np.median(spent))
+        covariance_traces.append(float(np.trace(search.belief.covariance)))
+    return task, covariance_traces, float(np.median(spent))
 
 
 def main():
@@ -73,7 +73,7 @@ def main():
             curves[label][seed] = found
             seconds[label].append(spent)
     print(f"{name()}, d = {options.d}, {options.noise} noise, prior: {options.prior}, {options.users} users")
-    print(f"{'':28}" + "".join(f"{f'after {n}':>24}" for n in AT) + f"{'a question':>13}")
+    print(f"{'':28}" + "".join(f"{f'after {n}':>24}" for n in AT) + f"{'per question':>13}")
     table = {label: np.array([curves[label][seed] for seed in range(options.users)]) for label in SOURCES}
     first = next(iter(table.values()))
     for label, found in table.items():

@@ -1,9 +1,9 @@
-"""Noise constants fitted by `fit_noise` to simulated triplets, beside the published ones.
+"""Noise constants fitted by `fit_noise` to simulated triplets, compared with the published ones.
 
     python benchmarks/constants.py 4 5 6 7 9 12
 
-The triplets of Food-10k are not part of the project. For each dimension this draws triplets of items at random, answers
-them by the logistic model of highest published likelihood, whose constant looks sound, and fits all six models.
+The triplets of Food-10k are not part of the project. For each dimension, random triplets of items are answered by the
+logistic model with the highest published likelihood, whose constant looks sound, and all six models are fitted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TRIPLETS = 200_000
 
 
 def simulated_triplets(items, response, rng):
-    """Return (m, 3) rows of anchor, nearer and farther item, as the response model says."""
+    """Return (m, 3) rows of anchor, near and far item, judged by the response model."""
     drawn = rng.integers(0, items.n, size=(3, TRIPLETS)).T
     distinct = (drawn[:, 0] != drawn[:, 1]) & (drawn[:, 0] != drawn[:, 2]) & (drawn[:, 1] != drawn[:, 2])
     drawn = drawn[distinct]

@@ -1,14 +1,14 @@
-"""What the default prior is worth: simulated people, a plain `ps.Search(items)`, and the rank of its pick.
+"""Benefit of the default prior: the rank of the pick of a plain `ps.Search(items)` for simulated people.
 
-    python benchmarks/defaults.py choose     # the data on which the factor was chosen: synthetic items, shoes
-    python benchmarks/defaults.py report     # the data on which it is reported: Food-10k and colours
-    python benchmarks/defaults.py report --factor 1.5 0     # a factor of 0 stands for a uniform box
+    python benchmarks/defaults.py choose     # the data for choosing the factor: synthetic items, shoes
+    python benchmarks/defaults.py report     # the data for reporting it: Food-10k and colours
+    python benchmarks/defaults.py report --factor 1.5 0     # a factor of 0 means a uniform box
 
-A person stands at a random item, one and a half deviations further out, or anywhere in the box that the items fill, and
-answers with a reliability of their own, which the search does not know: 88 % right answers about a plane one standard
-deviation of the items away, or the published noise on Food-10k. The pick is the item nearest to the estimate. Its rank
-is its place in the person's own order of all items, as a share of the catalogue: 0 is the best and 0.5 is chance. The
-squared error is in units of the items' total variance.
+A person is at a random item, 1.5 times as far from the centre, or anywhere in the bounding box of the items. Their
+reliability is unknown to the search: 88 % correct answers about a plane one standard deviation of the items away, or
+the published noise on Food-10k. The pick is the item nearest to the estimate. Its rank in the person's own order of all
+items is given as a fraction of the catalogue: 0 is best, and 0.5 is chance. The squared error is in units of the items'
+total variance.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def synthetic(kind: str, d: int, n: int = 1500) -> ps.Items:
 
 
 def shoes(d: int) -> ps.Items | None:
-    """Shoes placed by people's triplets, if they are there."""
+    """Return shoes embedded from people's triplets, or None without the data."""
     from pairseek.embed import STE, Triplets
 
     where = food.folder()
@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def typical(items: ps.Items) -> ps.Logistic:
-    """88 % right answers about a plane one standard deviation of the items away."""
+    """Return a response with 88 % correct answers about a plane one standard deviation of the items away."""
     return ps.Logistic(2.0 / (items.spread / np.sqrt(items.d)), "normalized")
 
 

@@ -1,11 +1,11 @@
-"""The source of pairs by dimension: time and expected information beside the best of many random pairs.
+"""The source of pairs by dimension: time, and expected information relative to the best of many random pairs.
 
     python benchmarks/dimensions.py                          # d = 8 to 64, constant and normalized noise
     python benchmarks/dimensions.py --d 32 64 --pairs 50000000
     python benchmarks/dimensions.py --n 50000 --d 384 --raw  # a search in many dimensions, whole questions
 
-Items are normal, with variances that fall as 1/i. States come from one simulated user, who answers the questions of
-the default source. "cpu" is the time of all threads together, which other work on the machine disturbs less.
+Items are normal, with variances that fall as 1/i. States come from a simulated user who answers the questions of the
+default source. "cpu" is the time summed over all threads, which is less sensitive to other work on the machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def catalogue(n: int, d: int) -> ps.Items:
 
 @kernel
 def _random_pairs(start, stop, points, shadows, costs, model, out):
-    """The best utility of the random pairs from start to stop, in the piece of `out` that begins there."""
+    """Write the best utility of random pairs start to stop to the piece of `out` that begins there."""
     shape, noise, k, penalty, table, _ = model
     n, d = points.shape
     state = np.empty(1, dtype=np.uint64)
@@ -59,7 +59,7 @@ def _random_pairs(start, stop, points, shadows, costs, model, out):
 
 
 def best_of_random(context: SelectionContext, pairs: int) -> float:
-    """Utility of the best of random pairs, by a compiled loop over the same table."""
+    """Return the utility of the best of random pairs, by a compiled loop over the same table."""
     centred = context.points - context.belief.mean
     shadows = np.ascontiguousarray(centred @ principal_root(context.belief.covariance))
     costs = np.sum(centred**2, axis=1)
@@ -113,7 +113,7 @@ def compare(arguments):
 
 
 def questions(arguments):
-    """Whole questions: an answer and the next pair, with the default response and with the paper's."""
+    """Time whole questions, an answer and the next pair, with the default response and the paper's."""
     for d in arguments.d:
         items = catalogue(arguments.n, d)
         answer(arguments, items, ps.Search(items, rng=1), "default response")
@@ -122,7 +122,7 @@ def questions(arguments):
 
 
 def answer(arguments, items, search, words):
-    """Answer questions of a search, and print how long an answer and the next question take."""
+    """Answer the questions of a search, and print the time of an answer and the next question."""
     point = np.random.default_rng(3).standard_normal(items.d) / np.sqrt(np.arange(1, items.d + 1))
     user = ps.SimulatedUser(point, search.response, rng=5)
     wall, cpu = [], []

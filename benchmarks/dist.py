@@ -1,4 +1,4 @@
-"""Build sdist and wheel, and try them as users do: each extra in a clean environment, types, the first question."""
+"""Build and try the sdist and the wheel as users do: extras in clean environments, types, the first question."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ search = ps.Search(ps.datasets.colours(), rng=7)
 query = search.ask()
 print(query.left, "or", query.right)
 """
-# What each extra adds, used once.
+# A program that uses what each extra adds.
 SMOKE = {
     "": FIRST_QUESTION,
     "cli": "from pairseek.cli import main; main(['doctor'])",
@@ -59,7 +59,7 @@ SMOKE = {
     "pgvector": "import psycopg; from pairseek.indexes import PgvectorIndex; PgvectorIndex(None, 'shelf')",
     "all": FIRST_QUESTION,
 }
-# Follows the program of the README; mypy must find the one wrong line, and name the types of the others.
+# Appended to the program of the README; mypy must reject the one wrong line and name the types of the others.
 CHECKED_LINES = """\
 reveal_type(items)
 reveal_type(search.finished)
@@ -73,7 +73,7 @@ wrong: int = search.recommend(1)[0].label
 
 
 def run(*command: object, **settings: object) -> subprocess.CompletedProcess[str]:
-    # Without PYTHONPATH, so that the installed package is tried and not the sources.
+    # Without PYTHONPATH, to import the installed package instead of the sources.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     words = [str(word) for word in command]
     return subprocess.run(words, text=True, capture_output=True, check=False, env=environment, **settings)  # type: ignore[call-overload]
@@ -122,7 +122,7 @@ def try_extra(extra: str, wheel: Path, folder: Path) -> None:
 def try_types(python: Path, folder: Path) -> None:
     program = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     if program is None:
-        sys.exit("README.md has no program in Python")
+        sys.exit("README.md has no Python program")
     (folder / "program.py").write_text(program[1] + CHECKED_LINES)
     checked(python, "-m", "pip", "install", "--quiet", "mypy")
     flags = ("--strict", "--disallow-any-expr")
@@ -132,12 +132,12 @@ def try_types(python: Path, folder: Path) -> None:
     wrong = len((program[1] + CHECKED_LINES).splitlines())
     if len(errors) != 1 or f":{wrong}:" not in errors[0] or len(revealed) != 7:
         sys.exit(f"mypy {' '.join(flags)} on a user's file said:\n{found}")
-    print(f"mypy {' '.join(flags)} on the program of the README: no Any, and the one wrong line is found")
+    print(f"mypy {' '.join(flags)} on the program of the README: no Any, and the one wrong line is rejected")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--extras", help="extras to try, separated by commas; by default all")
+    parser.add_argument("--extras", help="extras to try, separated by commas; all by default")
     given = parser.parse_args().extras
     wheel = build()
     for extra in EXTRAS if given is None else ("", *filter(None, given.split(","))):

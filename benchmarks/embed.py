@@ -1,4 +1,4 @@
-"""Embeddings at the paper's size: time, memory, held-out error, growth; real judgements; the noise fit.
+"""Embeddings at the paper's size: time, memory, held-out error and scaling; real judgements; the noise fit.
 
 python benchmarks/embed.py [--quick]
 """
@@ -23,7 +23,7 @@ from pairseek.embed.objective import Objective, padded
 
 HERE = Path(__file__).resolve().parent
 TRIPLETS, HELD = 958_479, 100_000
-# In a process of its own, so that the high-water mark of memory is that of one fit.
+# A process for each fit, to measure its peak memory.
 ONE_FIT = """
 import json, sys, time
 sys.path.insert(0, sys.argv[4])
@@ -39,7 +39,7 @@ print(json.dumps({"seconds": wall, "cpu": cpu, "error": 1 - made.score(held), "s
 
 
 def material(count):
-    """Triplets of the scaled embedding with its fitted noise, to fit and to test."""
+    """Return training and test triplets of the scaled embedding, with its fitted noise."""
     catalogue = items(4)
     response = ps.datasets.food10k_facts(4).response("logistic", "normalized")
     fitted = simulate_triplets(catalogue, count, 0, response=response)
@@ -57,7 +57,7 @@ def one_fit(method, count, seed=0):
 
 
 def plain(fitted, n, d, iterations):
-    """STE the plain way: NumPy's sums over triplets, SciPy's L-BFGS, no shrinkage."""
+    """Fit STE with NumPy sums over triplets and SciPy's L-BFGS, without shrinkage."""
     a, b, c = fitted.rows.T
 
     def loss(flat):
@@ -83,7 +83,7 @@ def size(quick):
     print(
         f"\n{TRIPLETS:,} triplets of {name()} (12,624 items, d = 4), {HELD:,} held out; load {os.getloadavg()[0]:.1f}"
     )
-    print("wanted: 20 s on two cores, 1 GB, error 0.215 for STE and CKL\n")
+    print("targets: 20 s on two cores, 1 GB, error 0.215 for STE and CKL\n")
     truth = ps.metrics.triplet_error(catalogue, held.rows)
     print(f"{'':24}{'seconds':>9}{'of CPU':>9}{'error':>9}{'peak MB':>9}{'faster':>9}")
     print(f"{'the truth itself':24}{'':>18}{truth:9.4f}")
@@ -99,11 +99,9 @@ def size(quick):
 
 
 def growth(quick):
-    print("\nTime grows with the triplets (12,624 items, d = 4, STE)")
-    print(
-        "one loss with its gradient: best of nine; a whole fit: path, starts and all, fewer triplets take more steps\n"
-    )
-    print(f"{'triplets':>12}{'gradient ms':>13}{'ns a triplet':>14}{'fit s':>8}{'of CPU':>8}{'error':>9}")
+    print("\nTime by number of triplets (12,624 items, d = 4, STE)")
+    print("gradient: one loss with its gradient, best of nine; fit: starts and path; few triplets need more steps\n")
+    print(f"{'triplets':>12}{'gradient ms':>13}{'ns/triplet':>14}{'fit s':>8}{'of CPU':>8}{'error':>9}")
     points = padded(0.3 * items(4).coordinates)
     for count in (TRIPLETS // 8, TRIPLETS // 4, TRIPLETS // 2, TRIPLETS, *(() if quick else (2 * TRIPLETS,))):
         objective = Objective(material(count)[0].rows, len(points), METHODS["ste"].kind, 0.0)
@@ -146,7 +144,7 @@ def real(folder):
         print(f"{title:26}" + "".join(f"{np.mean(values):9.4f}" for values in scores.values()))
     for title in list(sets)[:2]:
         chosen = [choose_dimension(sets[title](0)[0], (1, 2, 3, 4), rng=seed).chosen for seed in range(3)]
-        print(f"{title.partition(',')[0]}: dimension by the rule of one standard error, CKL, three seeds: {chosen}")
+        print(f"{title.partition(',')[0]}: dimension by the one-standard-error rule, CKL, three seeds: {chosen}")
 
 
 def noise():
@@ -171,7 +169,7 @@ def main():
     if folder.is_dir():
         real(folder)
     else:
-        print("\nReal judgements: not found; let PAIRSEEK_DATA name the folder that holds data/triplets")
+        print("\nReal judgements: not found; set PAIRSEEK_DATA to the folder that has data/triplets")
     noise()
 
 

@@ -1,12 +1,13 @@
-"""Fidelity: how far the chosen pair falls short of the best candidate, in the setting of the paper.
+"""Fidelity: the shortfall of the chosen pair from the best candidate, in the setting of the paper.
 
     python benchmarks/fidelity.py                                       # about five minutes on two cores
     python benchmarks/fidelity.py --dimensions 4 --noises normalized    # half a minute
 
-Pairs are chosen with 4000 samples, by table and by scoring the best 512 of the table again by samples, and judged with
-40,000. Shown is (best - chosen)/(best - median candidate) in percent, for the table alone and scored again, after so
-many answers; then the median and the worst over all states. A search takes EPMV's pair by table and scores the others
-again: the claim is 1 % and 5 %, for InfoGain and EPMV. MCMV needs no samples: its score is exact.
+Pairs are chosen from a table, or by scoring the best 512 in the table again with 4000 samples, and judged with 40,000
+samples. The output is (best - chosen)/(best - median candidate) in percent, for both ways and several numbers of
+answers, then the median and the worst over all states. A search chooses EPMV's pair from the table and scores the other
+strategies' again; for InfoGain and EPMV the claim is 1 % (median) and 5 % (worst). MCMV needs no samples: its score is
+exact.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ CLAIMED = {"infogain": "scored again", "epmv": "by table"}
 
 def strategies(d, catalogue):
     chosen = [ps.InfoGain(), ps.EPMV(catalogue.spread)]
-    # Exact greedy utilities of thousands of pairs by 40,000 samples take minutes in more dimensions.
+    # In more dimensions, exact greedy utilities of thousands of pairs with 40,000 samples take minutes.
     return [*chosen, ps.GreedyMSE(), ps.GreedyVolume()] if d == 4 else chosen
 
 
@@ -38,9 +39,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dimensions", type=int, nargs="+", default=[4, 12])
     parser.add_argument("--noises", nargs="+", choices=NOISES, default=list(NOISES))
-    parser.add_argument("--samples", type=int, default=4000, help="samples to choose by; ten times as many judge")
-    parser.add_argument("--judged", type=int, default=2000, help="candidates of highest score that are judged")
-    parser.add_argument("--rescore", type=int, default=512, help="how many of the best by table are scored again")
+    parser.add_argument("--samples", type=int, default=4000, help="samples for choosing; ten times as many for judging")
+    parser.add_argument("--judged", type=int, default=2000, help="number of the highest-scored candidates to judge")
+    parser.add_argument("--rescore", type=int, default=512, help="number of the best in the table to score again")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     everything: dict[str, list[tuple[float, float]]] = {}

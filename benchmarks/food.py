@@ -1,6 +1,6 @@
-"""Food-10k, scaled by the paper's rule, if it is there; else a synthetic set of the same size, and it says so.
+"""Food-10k, scaled by the paper's rule, or a synthetic stand-in of the same size if the data is missing.
 
-The embeddings are looked for in the folder that PAIRSEEK_DATA names, then in ../shared beside the checkout.
+The embeddings are looked up in the folder that PAIRSEEK_DATA names, then in ../shared next to the checkout.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CONSTANTS = {
 
 
 def folder() -> Path | None:
-    """The folder that holds data/ and reference/, or None."""
+    """Return the folder that has data/ and reference/, or None."""
     places = [os.environ.get("PAIRSEEK_DATA"), Path(__file__).resolve().parents[2] / "shared"]
     return next((Path(p) for p in places if p and (Path(p) / "data" / "food10k").is_dir()), None)
 
 
 def items(d: int) -> ps.Items:
-    """The items in d dimensions."""
+    """Return the items in d dimensions."""
     where = folder()
     if where is not None:
         return ps.Items(np.load(where / "data" / "food10k" / f"items-d{d:02d}.npy")).scaled()
@@ -39,7 +39,7 @@ def items(d: int) -> ps.Items:
 
 
 def response(d: int, noise: str) -> ps.Logistic:
-    """The published logistic constant for this noise."""
+    """Return the logistic response with the published constant for this noise."""
     where = folder()
     if where is not None:
         record = json.loads((where / "data" / "food10k" / "noise.json").read_text())
@@ -48,5 +48,5 @@ def response(d: int, noise: str) -> ps.Logistic:
 
 
 def name() -> str:
-    """What the figures are about."""
+    """Return the name of the data."""
     return "Food-10k" if folder() is not None else "a synthetic stand-in of Food-10k's size (the data is not here)"

@@ -1,4 +1,4 @@
-"""Trials in processes, with a journal from which an interrupted run resumes."""
+"""Trials in processes, with a journal to resume interrupted runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def outcomes(
 ) -> Iterator[list[Any]]:
     """Yield the outcome of each task, a list that begins with the task itself, in any order.
 
-    Outcomes are appended to the journal, a JSON list in each line; tasks that it has are not run again.
+    Outcomes are appended to the journal, one JSON list per line; tasks in the journal do not run again.
     """
     known = {}
     if journal is not None and journal.exists():

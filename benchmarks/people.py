@@ -1,4 +1,4 @@
-"""Recorded people replayed: accuracy after a few answers, beside random questions, and what simulated people show.
+"""Replays of recorded people, for accuracy after a few answers relative to random questions, and simulated people.
 
 python benchmarks/people.py [--out FOLDER] [--jobs N] [--draw FOLDER]
 python benchmarks/people.py --rated [POPULATIONS] [--levels 2] [--first SEED] [--journal FILE]
@@ -7,13 +7,14 @@ python benchmarks/people.py --held-out [PEOPLE]
 python benchmarks/people.py --few [WORLDS] [--first SEED] [--journal FILE]
 python benchmarks/people.py --decided
 
-Takes the ratings of ``data/people`` in the folder that PAIRSEEK_DATA names (or ``shared`` beside the checkout). Those
-who are held out belong to the half that is set apart for reporting (``data/people/SPLIT.md``). Interrupted, it
-goes on where it was. --draw writes the figures of the docs. --rated asks what ratings with many and few levels teach
-about simulated people. --speed times fits to simulated ratings, with their memory, beside fits to a tenth of the people
-and, for the smaller one, to the pairs that the ratings imply. --held-out asks how well the two predict others.
---few asks whether searches that begin with a population of 3, 5, 10 or 30 simulated people keep their claims. --decided
-compares fits to ratings and to the pairs that they decide, on the half of the people that is set apart for choices.
+The ratings are those in ``data/people`` of the folder that PAIRSEEK_DATA names (or ``shared`` next to the checkout).
+Held-out people belong to the half reserved for reporting (``data/people/SPLIT.md``). Interrupted runs resume.
+
+--draw writes the figures of the docs. --rated measures what ratings with many and few levels teach about simulated
+people. --speed measures time and memory of fits to simulated ratings, compared with fits to a tenth of the people and,
+for the smaller one, to the pairs that the ratings imply. --held-out measures how well ratings and pairs predict other
+people. --few tests the claims of searches that start with a population of 3, 5, 10 or 30 simulated people. --decided
+compares fits to ratings and to the pairs that they decide, on the half of the people reserved for making choices.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ ANSWERS = (0, 5, 10, 20)
 NAMES = {"gss_music": "Kinds of music", "food_world_cup": "National cuisines"}
 # First seed of simulated populations and worlds.
 FIRST = 100
-# Worlds of few people, and newcomers to each. The choices of `people/population/predictive.py` were made on the worlds
-# with seeds 0 to 134; give --first 135 or more for reports.
+# Worlds of few people, and newcomers to each. The choices in `people/population/predictive.py` were made on the worlds
+# with seeds 0 to 134; use --first 135 or more for reports.
 WORLDS, NEWCOMERS = 96, 16
 # Quadrature over a standard normal.
 NODES, SHARES = hermegauss(15)[0], hermegauss(15)[1] / hermegauss(15)[1].sum()
-# Data, dimension, and settings that differ from the defaults: without residual utilities, answers of people who may say
-# that two are equal, and the earlier way, in which the pairs that a strategy leaves are predicted.
+# Data, dimension, and settings that differ from the defaults: no residual utilities, people who may answer that items
+# are equal, and prediction of the pairs that a strategy did not ask.
 RUNS: tuple[tuple[str, int, dict[str, Any]], ...] = (
     ("gss_music", 4, {}),
     ("food_world_cup", 4, {}),
@@ -63,20 +64,20 @@ RUNS: tuple[tuple[str, int, dict[str, Any]], ...] = (
 
 
 def people() -> Path:
-    """Where the ratings are."""
+    """Return the folder of the ratings."""
     folder = Path(os.environ.get("PAIRSEEK_DATA", ROOT.parent / "shared")) / "data" / "people"
     if not folder.is_dir():
-        sys.exit(f"there is no folder {folder}: name the one that holds data/people in PAIRSEEK_DATA")
+        sys.exit(f"there is no folder {folder}: set PAIRSEEK_DATA to the folder that has data/people")
     return folder
 
 
 def reporting(person: str) -> bool:
-    """Whether a person belongs to the half about whom results are reported."""
+    """Return whether a person belongs to the half for reporting results."""
     return hashlib.sha256(person.encode()).digest()[0] % 2 == 1
 
 
 def show(results: EvaluationResults) -> None:
-    """Accuracy with standard errors over people, the lead over random questions, log loss, gain and calibration."""
+    """Print accuracy with standard errors over people, lead over random questions, log loss, gain and calibration."""
     print(f"  {'people':12} " + "  ".join(f"{row['people']:<13}" for row in results.summary()[: len(ANSWERS)]))
     for way in results.plan.labels:
         mean, error = results.curve(way, "accuracy")
@@ -86,9 +87,9 @@ def show(results: EvaluationResults) -> None:
     print(f"  {'lead':12} " + "  ".join(f"{m:.3f} ± {e:.3f}" for m, e in leads))
     share, error = results.pooled("InfoGain")
     cells = "  ".join(f"{m:.3f} ± {e:.3f}" for m, e in zip(share, error, strict=True))
-    print(f"  InfoGain, of all pairs and not by person: {cells}")
+    print(f"  InfoGain, over all pairs rather than by person: {cells}")
     gap, its = results.difference(("InfoGain", "Random"), "accuracy", (5, 10))
-    print(f"  5 active answers minus 10 random ones, person by person: {gap:+.4f} ± {its:.4f}")
+    print(f"  5 active answers minus 10 random ones, paired by person: {gap:+.4f} ± {its:.4f}")
     for way in ("InfoGain", "Random"):
         loss, gain = results.curve(way, "log_loss")[0], results.curve(way, "gain")[0]
         errors = [results.calibration_error(way, count) for count in ANSWERS]
@@ -96,9 +97,9 @@ def show(results: EvaluationResults) -> None:
 
 
 def rated_trial(task: tuple[int | None, bool, int]) -> tuple[Any, list[float]]:
-    """Return what `measured` and `held_by_searches` return for one simulated population of people who rate items.
+    """Return the results of `measured` and `held_by_searches` for a simulated population of people who rate items.
 
-    The latter with the residual utilities that the fit infers, and without.
+    `held_by_searches` runs with the residual utilities that the fit infers, and without.
     """
     sys.path.insert(0, str(ROOT / "tests"))
     from helpers.populations import held_by_searches, measured
@@ -113,9 +114,9 @@ def rated_trial(task: tuple[int | None, bool, int]) -> tuple[Any, list[float]]:
 
 
 def rated(populations: int, levels: list[int], first: int, jobs: int, journal: Path | None) -> None:
-    """Variance of people, and intervals and predictions for newcomers who answer pairs, after a fit to ratings.
+    """Print the variance of people, and intervals and predictions for newcomers answering pairs, after fits to ratings.
 
-    No levels (0) are continuous ratings.
+    A level of 0 means continuous ratings.
     """
     kinds = list(product((count or None for count in levels), (True, False)))
     found: dict[tuple[int | None, bool], list[Any]] = {kind: [] for kind in kinds}
@@ -123,7 +124,8 @@ def rated(populations: int, levels: list[int], first: int, jobs: int, journal: P
     for task, values in outcomes(rated_trial, tasks, jobs, journal):
         found[task[0], task[1]].append(values)
     print(f"{populations} simulated populations of 600 people who rate 18 items; newcomers answer 20 pairs")
-    print(f"{'':34} {'variance/truth':16} {'95 % hold':16} {'predicted - true':16} searches hold, without residual")
+    heads = ("variance/truth", "95 % coverage", "predicted - true", "of searches", "without residual")
+    print(f"{'':34} " + " ".join(f"{head:16}" for head in heads))
     for (count, squared), values in found.items():
         mean, error = np.mean(values, axis=0), np.std(values, axis=0, ddof=1) / np.sqrt(populations)
         cells = "  ".join(f"{m:6.3f} ± {e:.3f} " for m, e in zip(mean, error, strict=True))
@@ -132,7 +134,7 @@ def rated(populations: int, levels: list[int], first: int, jobs: int, journal: P
 
 
 def many_ratings(seed: int, people: int, n: int, per_person: int, d: int) -> ps.Choices:
-    """Five levels of rating; some items are rated often and some people rate much."""
+    """Return ratings with five levels, in which some items are popular and some people rate a lot."""
     rng = np.random.default_rng(seed)
     points, appeal, deviation = rng.normal(size=(n, d)), 0.7 * rng.normal(size=n), np.linspace(1.0, 0.4, d)
     share = rng.gamma(1.0, size=n) + 0.05
@@ -149,21 +151,21 @@ def many_ratings(seed: int, people: int, n: int, per_person: int, d: int) -> ps.
 
 
 def timed(name: str, choices: ps.Choices, d: int) -> tuple[ps.Population, float]:
-    """Fit a population; print seconds, which other programs prolong, processor time and the peak memory so far."""
+    """Fit a population; print wall-clock time, processor time and peak memory so far."""
     begin, used = time.perf_counter(), time.process_time()
     population = ps.Population.fit(choices, dimension=d)
     seconds, used = time.perf_counter() - begin, time.process_time() - used
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
     rounds = population.provenance["rounds"]
     print(
-        f"  {name:28} {seconds:7.1f} s ({used:.1f} s of processors), {rounds} rounds, peak so far {peak:.2f} GB",
+        f"  {name:28} {seconds:7.1f} s ({used:.1f} s of processor time), {rounds} rounds, peak so far {peak:.2f} GB",
         flush=True,
     )
     return population, used
 
 
 def speed() -> None:
-    """Time fits of two sizes, beside references of the same run."""
+    """Time fits of two sizes, with references in the same run."""
     for name, people, n, per_person, d in (
         ("the size of Jester", 5000, 140, 72, 4),
         ("a million ratings", 6000, 3700, 167, 8),
@@ -172,8 +174,8 @@ def speed() -> None:
         choices = many_ratings(1, people, n, per_person, d)
         assert choices.ratings is not None
         took = time.perf_counter() - begin
-        print(f"{name}: {choices}, {len(choices.ratings):,} ratings, d = {d}, made in {took:.1f} s")
-        # As many ratings for each person and each item, or nearly so.
+        print(f"{name}: {choices}, {len(choices.ratings):,} ratings, d = {d}, simulated in {took:.1f} s")
+        # About as many ratings per person and per item.
         small = many_ratings(1, people // 10, max(n // 10, 140), per_person, d)
         _, tenth = timed("a tenth of the people", small, d)
         _, whole = timed("all", choices, d)
@@ -184,10 +186,10 @@ def speed() -> None:
 
 
 def held_out(people: int) -> None:
-    """Predict people held out of simulated ratings, by a fit to the ratings and by one to the pairs that they imply.
+    """Predict held-out people after fits to simulated ratings, and to the pairs that the ratings imply.
 
-    Items are as many for each person as in a million ratings, and a tenth of the people are held out. They answer ten
-    random pairs; then other pairs of theirs that are no ties are predicted.
+    The number of items per person is that of a million ratings. A tenth of the people are held out; they answer ten
+    random pairs, and their other decided pairs are predicted.
     """
     choices = many_ratings(2, people, max(people * 37 // 60, 140), 167, 8)
     assert choices.ratings is not None
@@ -216,7 +218,7 @@ def held_out(people: int) -> None:
 
 
 def few_trial(task: tuple[str, str, int, int, int]) -> tuple[Any, list[list[float]]]:
-    """Return the mean claim and the share that is right after 10 and 20 answers, over the newcomers to one world."""
+    """Return the mean claimed probability and fraction correct after 10 and 20 answers, over newcomers to a world."""
     sys.path.insert(0, str(ROOT / "tests"))
     from helpers import newcomers
 
@@ -228,9 +230,9 @@ def few_trial(task: tuple[str, str, int, int, int]) -> tuple[Any, list[list[floa
 
 
 def few(worlds: int, first: int, jobs: int, journal: Path | None) -> None:
-    """Claimed probability of the top pick and share that is right, for newcomers to populations of few people.
+    """Print the claimed probability of the top pick, and the fraction correct, for newcomers to small populations.
 
-    Standard errors are over worlds, each with its own items, people who teach, and newcomers.
+    Standard errors are over worlds, each with its own items, population and newcomers.
     """
     sys.path.insert(0, str(ROOT / "tests"))
     from helpers import newcomers
@@ -240,23 +242,23 @@ def few(worlds: int, first: int, jobs: int, journal: Path | None) -> None:
     found: dict[tuple[str, str, int], list[Any]] = {cell: [] for cell in cells}
     for task, claims in outcomes(few_trial, tasks, jobs, journal):
         found[task[0], task[1], task[2]].append(claims)
-    print(f"{worlds} worlds, 20 answers of each person who teaches, {NEWCOMERS} newcomers to each world")
+    print(f"{worlds} worlds, 20 answers per person of a population, {NEWCOMERS} newcomers per world")
     for (kind, noise, teachers), out in found.items():
         mean, gap = np.mean(out, axis=0), np.diff(out, axis=2)[:, :, 0]
         error = gap.std(axis=0, ddof=1) / np.sqrt(worlds)
         words = "  ".join(
-            f"after {count}: claimed {mean[row, 0]:.3f}, right {mean[row, 1]:.3f}, "
-            f"over {-gap[:, row].mean():+.3f} ± {error[row]:.3f}"
+            f"after {count}: claimed {mean[row, 0]:.3f}, correct {mean[row, 1]:.3f}, "
+            f"excess {-gap[:, row].mean():+.3f} ± {error[row]:.3f}"
             for row, count in enumerate((10, 20))
         )
         print(f"  {kind:11} {noise:10} {teachers:2} people  {words}", flush=True)
 
 
 def decided(name: str) -> None:
-    """Log-likelihood of withheld pairs of recorded people after ten answers, beside a fit to decided pairs alone.
+    """Print the log-likelihood of withheld pairs after ten recorded answers, relative to a fit to decided pairs.
 
-    Ties among the answers are decided by a coin. A withheld tie counts as half an answer each way. The last rows know
-    that a decided pair is no tie: its odds are f(z - t) to f(-z - t), with half-widths t.
+    A coin decides ties among the answers. A withheld tie counts as half an answer for each item. The last rows use that
+    a decided pair is not a tie: its odds are f(z - t) to f(-z - t), with half-width t.
     """
     choices = ps.Choices.read(people() / name / "ratings.csv")
     choices = choices.only([row for row, person in enumerate(choices.people) if not reporting(person)])
@@ -295,7 +297,7 @@ def decided(name: str) -> None:
 
 
 def withheld_pairs(own: ps.Choices, rng: np.random.Generator) -> tuple[ps.Choices, list[tuple[Any, Any, Any]]]:
-    """Ten random answers of each person with six ratings or more, and winners, losers and decisions of the others."""
+    """Return ten random answers of each person with six or more ratings, and (winner, loser, decided) of the rest."""
     assert own.ratings is not None
     rows, hidden = [], []
     for person in range(len(own.people)):
@@ -313,7 +315,7 @@ def withheld_pairs(own: ps.Choices, rng: np.random.Generator) -> tuple[ps.Choice
 
 
 def main() -> None:
-    """Run it."""
+    """Run the parts that the options select."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("pairseek-results/people"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -322,7 +324,7 @@ def main() -> None:
     parser.add_argument("--few", type=int, nargs="?", const=WORLDS, metavar="WORLDS")
     parser.add_argument("--first", type=int, default=FIRST, metavar="SEED", help="first seed of --few and --rated")
     parser.add_argument("--levels", type=int, nargs="+", default=[0, 5, 3, 2], help="levels of --rated; 0: continuous")
-    parser.add_argument("--journal", type=Path, help="file of the outcomes of --few or --rated so far, to resume from")
+    parser.add_argument("--journal", type=Path, help="file of outcomes of --few or --rated, to resume from")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--held-out", type=int, nargs="?", const=1200, metavar="PEOPLE")
     parser.add_argument("--decided", action="store_true")
@@ -332,7 +334,7 @@ def main() -> None:
 
 
 def apart(given: argparse.Namespace) -> bool:
-    """Run what is asked for beside the replays, and return whether there was any."""
+    """Run the selected parts other than replays, and return whether there were any."""
     if given.few is not None:
         few(given.few, given.first, given.jobs, given.journal)
     if given.decided:
@@ -348,7 +350,7 @@ def apart(given: argparse.Namespace) -> bool:
 
 
 def replay(out: Path, jobs: int, target: Path | None) -> None:
-    """Evaluate recorded people, and draw the figures of the docs if there is a folder for them."""
+    """Evaluate recorded people, and draw the figures of the docs if a folder is given."""
     for name, d, settings in RUNS:
         choices = ps.Choices.read(people() / name / "ratings.csv")
         words = "".join(f", {key} = {value}" for key, value in settings.items())

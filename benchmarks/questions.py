@@ -1,9 +1,9 @@
-"""Questions needed against the share of pairs looked at: the figure of docs/explanation/candidates.md.
+"""Questions needed against the fraction of pairs searched: the figure of docs/explanation/candidates.md.
 
     python benchmarks/questions.py --out docs/figures/candidates.png        # about ten minutes on two cores
 
-Simulated users answer InfoGain's questions, chosen among random shares of the pairs and among all of them. Counted is
-after how many answers the mean trace of the posterior covariance falls to given values.
+Simulated users answer InfoGain's questions, chosen from random samples of the pairs or from all pairs. The table counts
+the answers until the mean trace of the posterior covariance falls to given values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ D = 4
 
 
 def curve(task, *, answers):
-    """Traces after 0, 1, ... answers of one user, and the mean share of pairs looked at; rate None: all pairs."""
+    """Return the traces after 0, 1, ... answers of a user, and the mean fraction of pairs searched; rate None: all."""
     noise, rate, seed = task
     ps.set_thread_count(1)
     catalogue = items(D)
@@ -48,7 +48,7 @@ def curve(task, *, answers):
 
 
 def needed(traces, target):
-    """Answers until the mean trace is at the target, between whole numbers by straight lines; NaN if never."""
+    """Return the answers until the mean trace reaches the target, linearly interpolated; NaN if it never does."""
     below = np.flatnonzero(traces <= target)
     if not len(below):
         return np.nan
@@ -74,7 +74,7 @@ def main():
     mean = {rate: np.mean(found, axis=0) for rate, found in traces.items()}
     share = {rate: float(np.mean(found)) for rate, found in shares.items()}
     print(f"{name()}, d = {D}, {options.noise} noise, {options.users} users: answers until the mean trace is")
-    print(f"{'pairs looked at':>24}" + "".join(f"{target:>10}" for target in TARGETS))
+    print(f"{'pairs searched':>24}" + "".join(f"{target:>10}" for target in TARGETS))
     for rate in (*RATES, None):
         label = "best of all, " * (rate is None) + f"{share[rate]:.1e}"
         print(f"{label:>24}" + "".join(f"{needed(mean[rate], target):>10.1f}" for target in TARGETS))
@@ -99,7 +99,7 @@ def draw(mean, share, options):
         axes.plot([], [], marker, color="#444", ms=size, label=label)
     axes.legend(loc="lower left", frameon=False)
     axes.set(
-        xscale="log", ylim=(0, None), xlabel="share of the pairs looked at for a question", ylabel="questions needed"
+        xscale="log", ylim=(0, None), xlabel="fraction of pairs searched for a question", ylabel="questions needed"
     )
     axes.grid(axis="y", color="#e4e4e4", lw=0.8)
     axes.set_title(

@@ -1,7 +1,7 @@
-"""Time and size of a compiled quiz of 949 colours, beside the same searches one after the other.
+"""Time and size of a compiled quiz of 949 colours, compared with running its searches one after the other.
 
-The reference is the bare engine in the same run: processor time of a question and of a result of `Search`, along random
-paths, times their number in the tree.
+The reference is the bare engine in the same run: the processor time of a question and of a result of `Search` along
+random paths, times their number in the tree.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def processor_seconds() -> float:
 
 
 def bare_engine(items: ps.Items, answers: int, paths: int) -> tuple[float, float]:
-    """Processor time of a question and of a result, on average over random paths."""
+    """Return the processor time of a question and of a result, averaged over random paths."""
     asking = ending = 0.0
     for sides in np.random.default_rng(1).integers(2, size=(paths, answers)):
         search = ps.Search(items, rng=0)
@@ -61,7 +61,7 @@ def main() -> None:
     used = processor_seconds() - before
     bare = made.pairs * question + made.results * result
     print(f"{items.n} colours, {given.answers} answers, {given.jobs} processes, load {os.getloadavg()[0]:.1f}")
-    print(f"bare engine: {1e3 * question:.2f} ms a question, {1e3 * result:.2f} ms a result, {bare:.1f} s in all")
+    print(f"bare engine: {1e3 * question:.2f} ms per question, {1e3 * result:.2f} ms per result, {bare:.1f} s in total")
     print(f"expected: {plan.seconds:.1f} s, at most {plan.size / 1000:.0f} kB")
     print(f"compiled: {made.seconds:.1f} s, {used:.1f} s of processor time, {sum(made.sizes.values()) / 1000:.0f} kB")
     print("  " + ", ".join(f"{name} {size / 1000:.0f} kB" for name, size in made.sizes.items()))

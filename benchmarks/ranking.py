@@ -1,10 +1,10 @@
-"""Group rankings and segments against a known truth: simulated groups, and ratings by real people.
+"""Group rankings and segments compared with the truth, for simulated groups and ratings by real people.
 
-python benchmarks/ranking.py --simulated 20     # coverage and width of the intervals of ranks
-python benchmarks/ranking.py --segments 10      # numbers of segments that are found
-python benchmarks/ranking.py --bound 60         # what could be found if everybody's point were known
-python benchmarks/ranking.py --clickers 10      # what random clickers move
-python benchmarks/ranking.py --people 20        # Kendall's tau beside counting wins
+python benchmarks/ranking.py --simulated 20     # coverage and width of intervals for ranks
+python benchmarks/ranking.py --segments 10      # number of segments found
+python benchmarks/ranking.py --bound 60         # what could be found if everyone's point were known
+python benchmarks/ranking.py --clickers 10      # effect of random clickers
+python benchmarks/ranking.py --people 20        # Kendall's tau compared with counting wins
 python benchmarks/ranking.py --speed            # 200 items, 1000 people
 """
 
@@ -26,11 +26,11 @@ from pairseek.core.types import FloatArray
 from pairseek.people.ranking import find_segments
 from pairseek.people.ranking import segments as mixtures
 
-# Noise constant, and the standard deviation of people within a segment and of a group without segments.
+# Noise constant, and standard deviation of people within a segment or in a group without segments.
 _K, _WITHIN, _ALONE = 2.0, 0.6, 0.8
-# Precision of a point that counts as known, in units in which people have the variance 1.
+# Precision of a known point, in units in which people have variance 1.
 _KNOWN = 400.0
-# Rotations of the centres of segments over which a likelihood ratio is averaged.
+# Number of rotations of the segments' centres over which a likelihood ratio is averaged.
 _ROTATIONS = 12
 
 
@@ -45,9 +45,9 @@ def group(
     clickers: float = 0.0,
     appeal: float = 0.3,
 ) -> tuple[ps.Items, ps.Choices, FloatArray]:
-    """Return items, choices about random pairs, and true mean utilities over the whole population.
+    """Return items, choices about random pairs, and the true mean utilities of the population.
 
-    Centres of segments are `apart` standard deviations within a segment from each other.
+    The distance between centres is `apart` times the standard deviation within a segment.
     """
     rng = np.random.default_rng(seed)
     points, own = rng.normal(size=(n, 2)), appeal * rng.normal(size=n)
@@ -72,7 +72,7 @@ def group(
 
 
 def simulated(worlds: int) -> None:
-    """Print how often 90 % intervals hold the true rank, and how wide they are as a share of all ranks."""
+    """Print the coverage of 90 % intervals for ranks, and their width as a fraction of all ranks."""
     for given in (True, False):
         for n in (20, 200):
             for segments in (1, 3):
@@ -86,30 +86,30 @@ def simulated(worlds: int) -> None:
                         width.append(np.mean([one.rank_high - one.rank_low + 1 for one in found]) / n)
                     what = "coordinates" if given else "none"
                     print(
-                        f"{what:12} {n:4} items {segments} segments {people:4} people: hold {np.mean(held):.3f} "
+                        f"{what:12} {n:4} items {segments} segments {people:4} people: coverage {np.mean(held):.3f} "
                         f"± {np.std(held) / np.sqrt(worlds):.3f}, width {np.mean(width):.2f}",
                         flush=True,
                     )
 
 
 def segmented(worlds: int) -> None:
-    """Print the numbers of segments that are found among 100 people."""
+    """Print the numbers of segments found among 100 people."""
     for segments, apart in ((1, 0.0), (3, 2.0), (3, 3.0), (3, 4.0)):
         found = [
             len(find_segments(*group(31 * seed + 500, 20, 100, segments, apart=apart)[1::-1])) for seed in range(worlds)
         ]
         print(
-            f"{segments} segments {apart} apart: {found}, right in {np.mean(np.array(found) == segments):.2f}",
+            f"{segments} segments {apart} apart: {found}, correct in {np.mean(np.array(found) == segments):.2f}",
             flush=True,
         )
 
 
 def bounded(worlds: int) -> None:
-    """Print how often three segments of 100 people are told from one group, at one false alarm in ten, by known points.
+    """Print the power to detect three segments among 100 people with known points, at a false alarm rate of one in ten.
 
-    First by the likelihood ratio of the true mixture to the Gaussian of the same moments, which no test surpasses; then
-    by its mean over all rotations of the centres, which no test surpasses that does not know their directions; and then
-    by that of mixtures which are fitted to the points.
+    The first test is the likelihood ratio of the true mixture to the Gaussian with the same moments, which is the most
+    powerful. The second averages it over all rotations of the centres, which is the most powerful test that does not
+    know their directions. The third uses mixtures fitted to the points.
     """
     for apart in (2.0, 2.5, 3.0, 4.0):
         turn, rng = 2.0 * np.pi * np.arange(3) / 3, np.random.default_rng(1)
@@ -126,8 +126,8 @@ def bounded(worlds: int) -> None:
         fitted = [_fitted_ratios(points[:worlds] / deviation) for points in (together, divided)]
         estimated = np.mean(fitted[1] > np.quantile(fitted[0], 0.9))
         print(
-            f"{apart} apart: {three.mean() / 100:.3f} nats a person, found in {known:.2f} by the true centres, in "
-            f"{rotated:.2f} if their directions are unknown, in {estimated:.2f} by estimated ones",
+            f"{apart} apart: {three.mean() / 100:.3f} nats per person, found in {known:.2f} with the true centres, in "
+            f"{rotated:.2f} with unknown directions, in {estimated:.2f} with estimated centres",
             flush=True,
         )
 
@@ -161,7 +161,7 @@ def _fitted_ratios(points: FloatArray) -> FloatArray:
 
 
 def clicked(worlds: int) -> None:
-    """Print how far 20 % random clickers move the five best items, in units of the intervals."""
+    """Print the effect of 20 % random clickers on the five best items, in units of the intervals."""
     for people in (20, 100):
         inside, moved = [], []
         for seed in range(worlds):
@@ -178,13 +178,13 @@ def clicked(worlds: int) -> None:
 
 
 def recorded(draws: int) -> None:
-    """Print Kendall's tau of rankings from 15 answers of 100 people against everybody's mean ratings."""
+    """Print Kendall's tau between rankings from 15 answers of 100 people and everyone's mean ratings."""
     folder = Path(os.environ.get("PAIRSEEK_DATA", "../shared")) / "data" / "people"
     for name in ("gss_music", "food_world_cup"):
         ratings: dict[str, dict[str, float]] = {}
         with (folder / name / "ratings.csv").open(encoding="utf-8") as file:
             for row in csv.DictReader(file):
-                # The half of the people that is set apart for reporting.
+                # The half of the people reserved for reporting.
                 if hashlib.sha256(row["person"].encode()).digest()[0] % 2:
                     ratings.setdefault(row["person"], {})[row["item"]] = float(row["rating"])
         ids = sorted({item for own in ratings.values() for item in own})
@@ -219,7 +219,7 @@ def recorded(draws: int) -> None:
 
 
 def timed() -> None:
-    """Print the seconds of a ranking of 200 items and 1000 people."""
+    """Print the time of a ranking of 200 items by 1000 people."""
     items, choices, _ = group(1, 200, 1000, 1)
     ps.rank(*group(2, 20, 10, 1)[1::-1])
     ps.rank(group(2, 20, 10, 1)[1])
@@ -232,7 +232,7 @@ def timed() -> None:
 
 
 def main() -> None:
-    """Run what the options name."""
+    """Run the parts that the options select."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("simulated", "segments", "bound", "clickers", "people"):
         parser.add_argument(f"--{name}", type=int, metavar="COUNT")

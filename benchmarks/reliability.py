@@ -1,16 +1,16 @@
-"""Unknown reliability: what it costs, what it saves, and whether people who click at random are recognised.
+"""Unknown reliability: its cost and benefit, and the detection of people who click at random.
 
-    python benchmarks/reliability.py speed      # time of an answer and a question, as a ratio to a known k
-    python benchmarks/reliability.py error      # squared error with k known, unknown, and fixed at a guess; the figure
-    python benchmarks/reliability.py clickers   # area under the curve of the reported agreement
-    python benchmarks/reliability.py fidelity   # the score by table against I(w; y) from the samples
-    python benchmarks/reliability.py crowd      # with a population: clickers, and people of a quarter to four times r
-    python benchmarks/reliability.py crowd --people gss_music    # the same, with a population of recorded people
-    python benchmarks/reliability.py noise      # the noise kind unknown, where the assumed one is wrong
+    python benchmarks/reliability.py speed      # time of an answer and a question, relative to a known k
+    python benchmarks/reliability.py error      # squared error with k known, unknown or fixed at a guess; the figure
+    python benchmarks/reliability.py clickers   # area under the ROC curve of the reported agreement
+    python benchmarks/reliability.py fidelity   # the tabulated score compared with I(w; y) from samples
+    python benchmarks/reliability.py crowd      # with a population: clickers, and people with a quarter to four times r
+    python benchmarks/reliability.py crowd --people gss_music    # with a population of recorded people
+    python benchmarks/reliability.py noise      # unknown kind of noise, where the assumed one is wrong
 
-Users of `error` are the same for all rows of a column. Times are processor times on one thread, so that a machine that
-others use too gives the same ratio. With --journal FILE, an interrupted run goes on where it was. Recorded people are
-those of the half that is set apart for choices (``data/people/SPLIT.md``); who answers is simulated.
+In `error`, all methods have the same users. Times are processor times on one thread, so that ratios do not depend on
+other work on the machine. With --journal FILE, interrupted runs resume. Recorded people are from the half reserved for
+making choices (``data/people/SPLIT.md``); the people who answer are simulated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _shown: dict[int, ps.Items] = {}
 
 
 def catalogue(count):
-    """So many of the items, the same for everybody."""
+    """Return this number of items, the same for everyone."""
     if count not in _shown:
         whole = items(D)
         rows = np.random.default_rng(0).choice(whole.n, size=min(count, whole.n), replace=False)
@@ -50,7 +50,7 @@ def catalogue(count):
 
 
 def believed(method, guess, k):
-    """The response that a search is told."""
+    """Return the response model of the search."""
     if method == "unknown":
         return ps.Logistic(ps.Unknown(ps.LogNormal.around(guess)))
     if method == "both":
@@ -59,11 +59,11 @@ def believed(method, guess, k):
 
 
 def error_trial(task):
-    """Expected squared error after each answer, and the k that was inferred as a share of the guess.
+    """Return the expected squared error after each answer, and the inferred k relative to the guess.
 
-    Users are drawn from the prior, so somebody who gave these answers may be anywhere in the posterior at the true k:
-    the mean over all of them, its trace and the distance to its mean, has the expectation of the squared error to the
-    one user who was drawn, and depends far less on chance.
+    Users are drawn from the prior, so given the answers, the user is distributed as the posterior at the true k. The
+    mean squared error over that posterior, from its trace and the distance to its mean, has the same expectation as the
+    squared error to the user, and varies far less.
     """
     factor, method, seed, answers, shown_items = task
     ps.set_thread_count(1)
@@ -92,7 +92,7 @@ def error_trial(task):
 
 
 def clicker_trial(task):
-    """The reported agreement of a good person or a random clicker."""
+    """Return the reported agreement of a good person or a random clicker."""
     random, strategy, seed, answers = task
     ps.set_thread_count(1)
     shown = catalogue(2000)
@@ -150,7 +150,7 @@ def error(options):
 
 
 def ratio(values, base):
-    """Ratio of two means over the same users, with its standard error."""
+    """Return the ratio of two means over the same users, with its standard error."""
     r = values.mean() / base.mean()
     return f"{r:.2f} ± {np.std(values - r * base, ddof=1) / np.sqrt(len(base)) / base.mean():.2f}"
 
@@ -204,12 +204,12 @@ def clickers(options):
         ]
         widths = [np.mean([x[2] for x in found[random, strategy]]) for random in (False, True)]
         print(f"questions by {strategy}: area under the curve {area:.3f}; good people {words[0]}, clickers {words[1]}")
-        print(f"  share of the prior's variance left: good people {widths[0]:.2f}, clickers {widths[1]:.2f}")
+        print(f"  share of the prior's variance remaining: good people {widths[0]:.2f}, clickers {widths[1]:.2f}")
 
 
 def speed(options):
     ps.set_thread_count(1)
-    print(f"\n{name()}, default candidates, answers 1 to {options.answers}: milliseconds of one thread\n")
+    print(f"\n{name()}, default candidates, answers 1 to {options.answers}: milliseconds on one thread\n")
     print(f"{'':24}{'update':>10}{'question':>10}{'both':>10}{'update':>12}{'question':>10}{'both':>8}")
     for d in (4, 12):
         k = response(d, "normalized").k
@@ -234,13 +234,13 @@ def speed(options):
 
 
 def timed(shown, answering, k, answers):
-    """Mean processor time of an update and of a question."""
+    """Return the mean processor time of an update and of a question."""
     search = ps.Search(shown, response=answering, prior=ps.UniformBox(), rng=7)
     user = ps.SimulatedUser(np.random.default_rng(3).uniform(-1, 1, shown.d), ps.Logistic(k), rng=5)
     times = []
     for _ in range(answers):
         began = time.process_time()
-        search.belief  # noqa: B018 - the posterior is worked out when it is first looked at
+        search.belief  # noqa: B018 - the posterior is inferred on first access
         middle = time.process_time()
         query = search.ask()
         times.append((middle - began, time.process_time() - middle))
@@ -249,7 +249,7 @@ def timed(shown, answering, k, answers):
 
 
 def fidelity(options):
-    """How much of the best pair's I(w; y) the chosen one has, judged by samples, for 500 random pairs in each state."""
+    """Print the ratio of the chosen to the best pair's I(w; y), judged by samples, for 500 random pairs per state."""
     shown = items(D)
     k = response(D, "normalized").k
     print(f"\n{name()}, d = {D}, InfoGain: the pair chosen from 500, judged by the samples of six other beliefs\n")
@@ -258,7 +258,7 @@ def fidelity(options):
             shares = [state_fidelity(shown, believed(method, k, k), k, answers, seed) for seed in range(options.states)]
             by_table, again = np.array(shares).T
             print(
-                f"{method:8} after {answers:>2} answers: by table alone {by_table.mean():.3f} (worst "
+                f"{method:8} after {answers:>2} answers: from the table {by_table.mean():.3f} (worst "
                 f"{by_table.min():.3f}), scored again {again.mean():.3f} (worst {again.min():.3f})"
             )
 
@@ -294,20 +294,20 @@ def state_fidelity(shown, answering, k, answers, seed):
 
 
 def learned_from(people, path):
-    """Save the population of recorded people, unless it is there; pairs decide, so that k is that of their choices."""
+    """Save the population of recorded people unless it exists, fitted to pairs so that k is that of their choices."""
     if not path.exists():
         choices = ps.Choices.read(folder() / "data" / "people" / people / "ratings.csv")
         half = [row for row, who in enumerate(choices.people) if hashlib.sha256(who.encode()).digest()[0] % 2 == 0]
         pairs = choices.only(half)
         pairs = pairs.rows(np.ones(len(pairs), dtype=np.bool_))
-        # Those who answer here have no residual utilities.
+        # The people who answer have no residual utilities.
         ps.Population.fit(pairs, dimension=D, residual=0.0).save(path)
     return str(path)
 
 
 @lru_cache(maxsize=1)
 def crowd_population(saved):
-    """Items with appeal, the k and the prior of a population that was saved, or of one that is made up."""
+    """Return items with appeal, k and prior of a saved population, or of a made-up one."""
     if saved is not None:
         found = ps.Population.load(saved)
         return found.items, found.k, ps.GaussianPrior(found.mean, found.covariance)
@@ -318,7 +318,7 @@ def crowd_population(saved):
 
 
 def crowd_trial(task):
-    """The word and the median of the reliability, and whether the 95 % region holds the point."""
+    """Return the word for the reliability and its median, and whether the 95 % region contains the point."""
     reliability, seed, answers, saved = task
     ps.set_thread_count(1)
     shown, k, prior = crowd_population(saved)
@@ -336,8 +336,8 @@ def crowd_trial(task):
 
 
 def crowd(options):
-    """People with a population's appeal: the reliability multiplies the whole logit, so 0 is a random clicker."""
-    # Defaults were chosen on people with smaller seeds.
+    """Simulate people with a population's appeal; reliability multiplies the whole logit, so 0 is random clicking."""
+    # Defaults were chosen with smaller seeds.
     saved = None if options.people is None else learned_from(options.people, options.population)
     tasks = [(r, 1000 + seed, 40, saved) for seed in range(options.users) for r in (0.0, 0.25, 1.0, 4.0)]
     found: dict[float, list] = {}
@@ -345,7 +345,7 @@ def crowd(options):
         found.setdefault(task[0], []).append(rest)
     shown = crowd_population(saved)[0]
     print(
-        f"\n{options.people or 'a population that was made up'}: {shown.n} items, d = {D}, appeal with a deviation of "
+        f"\n{options.people or 'a made-up population'}: {shown.n} items, d = {D}, appeal with a deviation of "
         f"{np.std(shown.appeal):.2f} logits, k and lapse unknown, 40 answers, {options.users} people each\n"
     )
     for r, rows in sorted(found.items()):
@@ -355,13 +355,13 @@ def crowd(options):
         medians = np.array([row[1] for row in rows])
         spread = medians.std(ddof=1) / np.sqrt(len(rows))
         print(
-            f"reliability {r:<5g} called {words}; the 95 % region holds the point in {held:.3f} ± {error:.3f}; "
+            f"reliability {r:<5g} called {words}; the 95 % region contains the point in {held:.3f} ± {error:.3f}; "
             f"geometric mean of the medians {np.exp(medians.mean()):.2f} (factor {np.exp(spread):.2f})"
         )
 
 
 def noise_trial(task):
-    """Squared error and trace after 80 answers by a Gaussian person with normalized noise."""
+    """Return squared error and trace after 80 answers by a person with Gaussian normalized noise."""
     method, seed = task
     ps.set_thread_count(1)
     shown = items(D)
@@ -383,7 +383,7 @@ def noise_trial(task):
 
 
 def noise(options):
-    """The paper's mismatched setting: decaying noise assumed, Gaussian answers with normalized noise."""
+    """Print results in the paper's mismatched setting: decaying noise assumed, Gaussian normalized noise in truth."""
     tasks = [(method, seed) for seed in range(options.users) for method in ("decaying", "unknown")]
     found: dict[str, dict] = {"decaying": {}, "unknown": {}}
     for task, error, trace in outcomes(noise_trial, tasks, options.jobs, options.journal):
@@ -401,7 +401,7 @@ def noise(options):
 
 
 def probit_constant():
-    """The published Gaussian constant for normalized noise."""
+    """Return the published Gaussian constant for normalized noise."""
     where = folder()
     if where is None:
         return 0.6 * response(D, "normalized").k
@@ -414,13 +414,13 @@ def main():
     parser.add_argument("what", nargs="?", choices=("speed", "error", "clickers", "fidelity", "crowd", "noise"))
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--answers", type=int, default=60)
-    parser.add_argument("--items", type=int, default=12_624, help="items of the catalogue of `error`")
+    parser.add_argument("--items", type=int, default=12_624, help="number of items in `error`")
     parser.add_argument("--states", type=int, default=4)
-    parser.add_argument("--figure", type=Path, help="where to draw the errors")
-    parser.add_argument("--people", choices=("gss_music", "food_world_cup"), help="whose population `crowd` takes")
+    parser.add_argument("--figure", type=Path, help="file of the figure of `error`")
+    parser.add_argument("--people", choices=("gss_music", "food_world_cup"), help="recorded people of `crowd`")
     parser.add_argument("--population", type=Path, default=Path("crowd.json"), help="file of that population")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="rows of `error`")
-    parser.add_argument("--journal", type=Path, help="file of the outcomes so far, one for each part")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="methods of `error`")
+    parser.add_argument("--journal", type=Path, help="file of outcomes to resume from, one for each part")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     parts = {

@@ -1,10 +1,10 @@
-"""Tables of docs/benchmarks/reproduction.md from results of `pairseek reproduce`, also of unfinished runs.
+"""Tables of docs/benchmarks/reproduction.md from results of `pairseek reproduce`, finished or not.
 
     pairseek reproduce all --preset paper --out results
     python benchmarks/reproduction.py results --write docs/benchmarks/reproduction.md
 
-Each table stands in the page between `<!-- NAME -->` and `<!-- end NAME -->`; without `--write` all are printed.
-Several folders may be given; the first that holds a figure counts. The figures of the authors' program are those of
+Each table is between `<!-- NAME -->` and `<!-- end NAME -->` in the page; without `--write`, all tables are printed.
+With several folders, the first one that has a figure counts. The numbers of the authors' program are from
 reference/accuracy.json in the folder that PAIRSEEK_DATA names.
 """
 
@@ -41,15 +41,15 @@ THEIRS = {
     "posterior_trace": ("posterior_trace", "posterior_trace_se"),
 }
 CLEAR = 2.0
-"""Standard errors from which a difference counts."""
+"""Least clear difference, in standard errors."""
 CLEAR_OF_THREE = 2.4
-"""The same for the largest of three differences: a twentieth of all cases exceed it by chance."""
+"""Least clear value of the largest of three differences: by chance, a twentieth of all cases exceed it."""
 CLAIMED = {"figure2": "1, 2, 3", "dimensions": "1, 2", "supplement": "1, 2", "fitted": "not in it"}
-"""Claims that the paper makes of a panel, by their numbers in the page."""
+"""The paper's claims about a panel, by their numbers in the page."""
 _TIMES = 10
-"""Times of a trial by which it is recognised."""
+"""Number of times that identify a trial."""
 FEWEST = 10
-"""Users below which a run is not shown."""
+"""Least number of users to show a run."""
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -72,7 +72,7 @@ def baselines(results: Results) -> list[str]:
 
 
 def difference(results: Results, setting: str, labels: tuple[str, ...], base: str, metric: str, mark: int):
-    """Return the mean of some strategies minus another one over the same users, and its standard error."""
+    """Return the mean difference between some strategies and another, over the same users, with its standard error."""
     place = results.column(mark)
     mean = np.mean([results.trials(setting, label, metric)[:, place] for label in labels], axis=0)
     values = mean - results.trials(setting, base, metric)[:, place]
@@ -85,7 +85,7 @@ def best(results: Results, setting: str, labels: list[str], metric: str, mark: i
 
 
 def panel_row(results: Results, setting: str, metric: str, mark: int) -> list[str]:
-    """Return one row: the Bayesian strategies, the best GaussCloud and the best ActRank."""
+    """Return a row with the Bayesian strategies, the best GaussCloud and the best ActRank."""
     cells = [value_at(results, setting, label, metric, mark) for label in (*ACTIVE, "Random")]
     for family in ("GaussCloud", "ActRank"):
         label = best(results, setting, [x for x in baselines(results) if x.startswith(family)], metric, mark)
@@ -97,7 +97,7 @@ PANEL_HEAD = [*ACTIVE, "Random", "best GaussCloud, Q", "best ActRank, Q"]
 
 
 def with_theirs(results: Results, known: dict, setting: str, label: str, metric: str, mark: int) -> str:
-    """Return ours (standard error) / theirs (standard error)."""
+    """Return our value / their value, each with its standard error."""
     value, deviation = THEIRS[metric]
     theirs = known.get(label, {}).get(str(mark), {})
     ours = value_at(results, setting, label, metric, mark)
@@ -191,7 +191,7 @@ def rivals(results: Results) -> str:
 
 
 def bounds(results: Results) -> str:
-    """Return EPMV's answers until three volumes with their bounds, and its error with the least possible."""
+    """Return EPMV's answers until three volumes with their bounds, and its error with the lower bound."""
     times, errors = [], []
     for setting in results.specification.settings:
         d, k = setting.dimension, setting.response_model(setting.dimension).constant
@@ -229,10 +229,10 @@ TABLES = {
 
 
 def verdict(results: Results, setting: str, metric: str, mark: int, *, third: bool) -> tuple[str, str]:
-    """Return what a panel shows in words, and whether that is what the paper says.
+    """Return the result of a panel in words, and whether it agrees with the paper.
 
     The paper's text makes three claims: the three strategies are below Random, they are alike, and Random is below
-    GaussCloud and ActRank. The third is judged where the paper makes it of the panel.
+    GaussCloud and ActRank. The third is judged only if the paper makes it about the panel.
     """
     found = difference(results, setting, ACTIVE, "Random", metric, mark)
     words = [f"the three - Random {number(*found, sign='+')}"]
@@ -240,7 +240,7 @@ def verdict(results: Results, setting: str, metric: str, mark: int, *, third: bo
     if "mismatched" not in setting:
         trace = difference(results, setting, ACTIVE, "Random", "posterior_trace", mark)
         words[0] += f", trace {number(*trace, sign='+')}"
-        # The trace is the expected squared error where the model is matched, and has far less scatter.
+        # With a matched model, the trace is the expected squared error, with far less scatter.
         claims["below Random"] = claims["below Random"] or _sign(trace)
     gaps = [difference(results, setting, (a,), b, metric, mark) for a, b in itertools.combinations(ACTIVE, 2)]
     apart = max(abs(value) / error if error else 0.0 for value, error in gaps)
@@ -293,13 +293,13 @@ def _panels(name: str, results: Results) -> Iterator[tuple[str, str, str, int]]:
 
 
 def runtime(where: dict[str, Path], runs: dict[str, Results]) -> str:
-    """Return the processor times; a trial that several figures have in common counts for the first of them."""
+    """Return the processor times; a trial shared by several figures counts for the first of them."""
     rows, total, seen = [], 0.0, set()
     for name in (name for name in REPRODUCTIONS if name in TABLES):
         planned = SPECIFICATIONS[name]("paper")
         trials = planned.trials * len(planned.settings) * len(planned.strategies)
         outcomes = read_journal(where[name] / JOURNAL) if name in where else {}
-        # Common trials have the same times.
+        # Shared trials have the same times.
         own = [outcome for outcome in outcomes.values() if outcome.seconds[:_TIMES] not in seen]
         seen |= {outcome.seconds[:_TIMES] for outcome in own}
         seconds = sum(outcome.seconds[-1] for outcome in own)
@@ -312,7 +312,7 @@ def runtime(where: dict[str, Path], runs: dict[str, Results]) -> str:
 
 
 def _users(name: str, results: Results) -> str:
-    """Return how many users stand behind a table, and that a run is not finished."""
+    """Return a sentence about the number of users, and whether the run is finished."""
     users, planned = results.specification.trials, SPECIFICATIONS[name]("paper").trials
     return f"{users} users." if users >= planned else f"Not finished: {users} of {planned} users."
 

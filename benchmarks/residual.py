@@ -1,17 +1,17 @@
-"""What residual utilities and an unknown curvature are worth to a search without a population.
+"""Benefit of residual utilities and an unknown curvature for a search without a population.
 
-    python benchmarks/residual.py simulated              # people whose taste the coordinates explain wholly, or in part
+    python benchmarks/residual.py simulated              # people whose taste the coordinates explain fully or partly
     python benchmarks/residual.py recorded               # music and food, the choosing half of the people
     python benchmarks/residual.py recorded --half reporting
     python benchmarks/residual.py cost                   # processor time of posterior and question after 40 answers
 
-Simulated people stand at a random item, and answer with normalized noise; in half of the rows every item has a residual
-utility of 1.5 logits for them. The pick is the item of highest expected utility, "near" the item nearest to the
-estimate; the rank is its place in the person's own order of all items, as a share of the catalogue.
+Simulated people are at a random item and answer with normalized noise. In half of the rows, their residual utilities
+have a standard deviation of 1.5 logits. The pick is the item with the highest expected utility, and "near" the item
+nearest to the estimate. Ranks in the person's own order of all items are given as a fraction of the catalogue.
 
-Recorded people rated items. Coordinates come from a population of other people (d = 4) and nothing else of it is used:
-neither appeal nor prior. 30 % of the pairs that a person has decided are withheld before the first question, and
-predicted. In brackets the standard errors.
+Recorded people rated items. Only the coordinates come from a population of other people (d = 4), neither appeal nor
+prior. 30 % of the pairs that a person decided are withheld before the first question, and predicted. Standard errors
+are in brackets.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ ASSUMED = {
     "constant noise": lambda items: dataclasses.replace(default_response(items), curvature=1.0),
     "default": lambda _: None,
 }
-"""Response by the words of its row; the fourth has the default's k and residual, and the curvature of a distance."""
+"""Responses by row label; the fourth has the default's k and residual, and the curvature of a distance."""
 SIMULATED, RECORDED = (10, 20, 30), (0, 2, 5, 10, 20)
 
 
 def ranks(items: ps.Items, person: np.ndarray, truth: ps.Logistic, residual: np.ndarray, assumed: Callable, seed: int):
-    """Return (answers, 3): ranks of the pick and of the nearest item, squared error in units of the items' variance."""
+    """Return the (answers, 3) ranks of the pick and the nearest item, and squared error in units of item variance."""
     search = ps.Search(items, response=assumed(items), rng=seed)
     unit = residual_unit(items.coordinates, truth)
     utility = -truth.constant * np.sum((items.coordinates - person) ** 2, axis=1) + unit * residual
@@ -93,7 +93,7 @@ def simulated(people: int) -> None:
 
 
 def predictions(items: ps.Items, person: Person, assumed: Callable, seed: int) -> list[list[float]]:
-    """Return (answers, 2): the share of withheld pairs that are predicted, and the log loss."""
+    """Return the (answers, 2) fraction of withheld pairs predicted correctly, and log loss."""
     pairs = person.askable
     search = ps.Search(
         items,
@@ -120,7 +120,7 @@ def predictions(items: ps.Items, person: Person, assumed: Callable, seed: int) -
 def recorded(half: str, people: int) -> None:
     where = food.folder()
     if where is None:
-        raise SystemExit("the ratings are not here: set PAIRSEEK_DATA to the folder that has data/people")
+        raise SystemExit("there are no ratings: set PAIRSEEK_DATA to the folder that has data/people")
     for name in ("gss_music", "food_world_cup"):
         choices = ps.Choices.read(where / "data" / "people" / name / "ratings.csv")
         chosen = [hashlib.sha256(str(one).encode()).digest()[0] % 2 == (half == "reporting") for one in choices.people]
@@ -144,7 +144,7 @@ def recorded(half: str, people: int) -> None:
 
 
 def cost(people: int) -> None:
-    """Print the processor time of the posterior and of the next question after 40 answers, beside the paper's model."""
+    """Print the processor time of posterior and next question after 40 answers, relative to the paper's model."""
     items, truth = food.items(4), food.response(4, "normalized")
     print(f"{food.name()}: {items.n} items, d = 4, {people} people, 40 answers each, one thread; milliseconds, ratio")
     ps.set_thread_count(1)

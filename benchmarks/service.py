@@ -1,28 +1,27 @@
-"""The service under load: many people at once over a large catalogue, on SQLite and PostgreSQL, with faults if asked.
+"""The service under load: many people at once with a large catalogue, on SQLite or PostgreSQL, with optional faults.
 
     python benchmarks/service.py                                 # 50, 100, 200 people, an answer every 2 s, SQLite
-    python benchmarks/service.py --database postgresql           # the same on a PostgreSQL of its own
+    python benchmarks/service.py --database postgresql           # on a PostgreSQL server started for the run
     python benchmarks/service.py --people 400                    # more people
-    python benchmarks/service.py --people 100 --faults worker    # or server, or database: killed ten times meanwhile;
-                                                                 # restart: the database shut down and started again
-    python benchmarks/service.py --people 200 --restart 30       # everyone comes back to a server that just started
+    python benchmarks/service.py --people 100 --faults worker    # or server, or database: killed ten times;
+                                                                 # restart: the database is shut down and restarted
+    python benchmarks/service.py --people 200 --restart 30       # everyone returns to a server that has just started
     python benchmarks/service.py --people 100 --database postgresql --servers 2 --faults one
                                                                  # two servers behind a round-robin proxy, one killed
     python benchmarks/service.py --people 50 --items 100000 --dimensions 8
     python benchmarks/service.py --soak 20000 --items 1000       # memory of the workers over many short sessions
     python benchmarks/service.py --people 100 --learn auto       # 200 items without coordinates, sessions of 12 answers
-                                                                 # and a study that learns meanwhile, or (off) not;
-                                                                 # people have tastes and come one after the other
+                                                                 # in a study that learns, or (off) does not;
+                                                                 # people have tastes and arrive one after the other
 
-The study has 12,624 items in four dimensions and default settings: nothing is set but the number of answers. Two
-workers serve it. People are small asyncio clients on the same machine, so they take their share of its cores. Each
-opens the study as a browser does, asks for the prefetched pairs if the page says that there are any, and answers at its
-own pace. "reply" is the time from
-sending an answer to the arrival of the next pair; "wait" is what a person sees of it: nothing where the page held the
-next pair already. The processor time is that of the workers, prefetching included, and beside it that of
-the people; when both together use all cores, the queue grows. The reference, measured before on the idle machine in
-the same run, is the bare search with the same settings: one answer and the next question. A study without pictures,
-sounds or videos prefetches nothing.
+The study has 12,624 items in four dimensions and default settings except for the number of answers. Two workers serve
+it. People are small asyncio clients on the same machine, and use some of its processor time. Each opens the study like
+a browser, fetches prefetched pairs if the page says that there are any, and answers at a fixed pace. "reply" is the
+time from sending an answer until the next pair arrives. "wait" is what a person sees of that: nothing if the page
+already has the next pair. Processor time is given for the workers, including prefetching, and for the people; once they
+use all cores together, the queue grows. The reference, measured first in the same run on the idle machine, is the bare
+search with the same settings: one answer and the next question. A study without pictures, sounds or videos prefetches
+nothing.
 """
 
 from __future__ import annotations
@@ -59,11 +58,11 @@ ITEMS, DIMENSIONS = 12_624, 4
 PEOPLE = [50, 100, 200]
 FAULTS = 10
 SHORT = 3
-"""Answers of a session in a soak."""
+"""Answers per session in a soak test."""
 LEARN_ANSWERS = 12
-"""Answers of a session in a study that learns."""
+"""Answers per session in a study that learns."""
 TASTES = np.random.default_rng(18).normal(size=(200, 3))
-"""Two coordinates and the appeal of each item of such a study, which only the people know."""
+"""Two coordinates and the appeal of each item in such a study, known only to the people."""
 _LIMITS = ("STARTS_PER_MINUTE", "STARTS_PER_DAY", "REQUESTS_PER_MINUTE", "MOST_SESSIONS")
 
 
@@ -73,19 +72,19 @@ def catalogue(n: int = ITEMS, d: int = DIMENSIONS) -> Items:
 
 
 def settings(answers: int) -> dict:
-    """Default settings."""
+    """Return the default settings of the search."""
     return {"title": "Load", "slug": "load", "answers": answers}
 
 
 class Browser:
-    """HTTP over one connection at a time, with cookies: as little as a page needs."""
+    """A minimal HTTP client with cookies and one connection at a time."""
 
     def __init__(self, port: int) -> None:
         self.port, self.cookies = port, {}
         self._streams = None
 
     async def send(self, method: str, path: str, body: bytes = b"", kind: str = "application/json"):
-        """Status and body; the connection is opened again after an error."""
+        """Send a request and return status and body; reconnect after an error."""
         try:
             async with asyncio.timeout(30):
                 if self._streams is None:
@@ -136,7 +135,7 @@ class Measured:
 
 
 class Person:
-    """One participant: begins, thinks, answers, until it is over."""
+    """A participant, who starts, thinks and answers until the end."""
 
     def __init__(self, port: int, number: int, measured: Measured, pace: float, *, tastes: bool = False) -> None:
         self.browser = Browser(port)
@@ -151,11 +150,11 @@ class Person:
             self.browser.close()
 
     async def _live(self, until: float) -> None:
-        # Those who find a study that learns come throughout the time of a session, as people do.
+        # In a study that learns, arrivals are spread over the length of a session.
         await asyncio.sleep(self.rng.random() * self.pace * (LEARN_ANSWERS if self.tastes else 1))
         while time.perf_counter() < until:
             await self._answer_all(until)
-            # Whoever is through makes room for somebody else.
+            # After the end of a session, another person starts.
             self.browser.close()
             self.browser, self.number, self.said = Browser(self.browser.port), self.number + 1_000_000, {}
 
@@ -169,7 +168,7 @@ class Person:
             await asyncio.sleep(self.pace * (0.75 + 0.5 * self.rng.random()))
             held = looking.result() if looking and looking.done() and not looking.exception() else None
             if looking and not looking.done():
-                # As a page that gives up waiting: the connection is of no use any more.
+                # Like a page that gives up waiting, drop the connection.
                 looking.cancel()
                 await asyncio.gather(looking, return_exceptions=True)
             outcome = self._preferred(state["query"]) if self.tastes else self.rng.choice(["left", "right"])
@@ -186,14 +185,14 @@ class Person:
             self.measured.waits.append(0.0 if pair else spent)
 
     def _preferred(self, query) -> str:
-        """Choose by an ideal point and an appeal that people share, with the noise of a logistic model."""
+        """Choose by a personal ideal point and shared appeal, with logistic noise."""
         point = np.random.default_rng([2019, self.number]).normal(size=2)
         left, right = (TASTES[int(query[side]["id"])] for side in ("left", "right"))
         gap = sum((right[:2] - point) ** 2) - sum((left[:2] - point) ** 2) + left[2] - right[2]
         return "left" if self.rng.random() < 1 / (1 + np.exp(-gap)) else "right"
 
     async def _begin(self):
-        """Return the state of a new session, and what else the page of the pairs is told."""
+        """Return the state of a new session, and the other data of the page of pairs."""
         while True:
             with contextlib.suppress(OSError, EOFError, TimeoutError, asyncio.IncompleteReadError):
                 status, page = await self.browser.send("GET", f"/s/load?participant=person-{self.number}")
@@ -227,12 +226,12 @@ class Person:
 
 
 def _block(page: bytes, name: str):
-    """Read a block of data that a page brings along."""
+    """Read a data block of a page."""
     return json.loads(re.search(rb'<script type="application/json" id="%s">(.*?)</script>' % name.encode(), page)[1])
 
 
 class Server:
-    """`pairseek serve` in processes of its own."""
+    """`pairseek serve` in separate processes."""
 
     def __init__(self, database: str, workers: int) -> None:
         with socket.socket() as free:
@@ -245,7 +244,7 @@ class Server:
     def start(self) -> None:
         arguments = ["serve", "--database", self.database, "--port", str(self.port), "--workers", str(self.workers)]
         script = f"from pairseek.cli import main; main({arguments!r})"
-        # Everyone comes from one address here.
+        # All people have the same address here.
         limits = {f"PAIRSEEK_{what}": "10000000" for what in _LIMITS}
         environment = {**os.environ, "PAIRSEEK_PASSWORD": "a long password", **limits}
         self.process = subprocess.Popen(
@@ -269,19 +268,19 @@ class Server:
         return [int(pid) for pid in path.read_text().split()]
 
     def spent(self) -> float:
-        """Seconds of processor that the workers have used."""
+        """Return the processor seconds that the workers have used."""
         ticks = 0
         for pid in self.children() or [self.process.pid]:
             ticks += sum(int(x) for x in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13])
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> int:
-        """Resident bytes of the workers."""
+        """Return the resident memory of the workers in bytes."""
         pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.children())
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     def kill(self, *, hard: bool = False) -> None:
-        """Kill the first process, and with ``hard`` its workers, which would finish what they do."""
+        """Kill the main process and, with ``hard``, its workers, which would otherwise finish their requests."""
         workers = self.children()
         self.process.send_signal(signal.SIGKILL)
         if hard:
@@ -289,7 +288,7 @@ class Server:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         self.process.wait()
-        # Workers end by themselves soon after; until then they would answer in the place of the next server.
+        # Workers exit soon afterwards; until then they would answer in place of the next server.
         until = time.monotonic() + 60
         while any(_lives(pid) for pid in workers):
             assert time.monotonic() < until, "workers outlive their server by a minute"
@@ -307,7 +306,7 @@ class Server:
 
 
 def _lives(pid: int) -> bool:
-    """Return whether a process runs; one that has ended and waits for its parent does not."""
+    """Return whether a process is running, and not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -315,7 +314,7 @@ def _lives(pid: int) -> bool:
 
 
 async def drive(port: int, people: int, seconds: float, pace: float, disturb=None, *, tastes=False) -> Measured:
-    """Let people answer for so long; ``disturb`` runs beside them."""
+    """Let people answer for some seconds, while ``disturb`` runs."""
     measured = Measured()
     until = time.perf_counter() + seconds
     tasks = [asyncio.create_task(Person(port, k, measured, pace, tastes=tastes).live(until)) for k in range(people)]
@@ -328,7 +327,7 @@ async def drive(port: int, people: int, seconds: float, pace: float, disturb=Non
 
 
 def check(database: str, measured: Measured) -> str:
-    """Whether every acknowledged answer is there, once, and every session goes on with the right pair."""
+    """Check that every acknowledged answer is stored once, and every session continues with the right pair."""
     from pairseek.web.sessions.history import read_histories
     from pairseek.web.studies.catalogue import Catalogue
 
@@ -346,7 +345,7 @@ def check(database: str, measured: Measured) -> str:
                 assert found.get(query) == outcome, f"the answer to {query} of {session} is lost"
             acknowledged, stored = acknowledged + len(said), stored + len(happened)
             if rebuilt < 20:
-                # From the stored answers alone: the open pair must be the one that is stored as asked.
+                # Rebuilt from stored answers only, the open pair must be the one stored as asked.
                 open_now = [query for query in asked if query.name not in found]
                 pair, _ = one.state(study, one.done).following
                 assert not open_now or (open_now[0].left, open_now[0].right) == (pair.left, pair.right), session
@@ -357,7 +356,7 @@ def check(database: str, measured: Measured) -> str:
 
 
 def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
-    """Kills what it is told to, evenly over the time."""
+    """Return a function that kills its target at even intervals."""
 
     def disturb(until: float) -> None:
         began = time.perf_counter()
@@ -380,7 +379,7 @@ def disturber(kind: str, server: Server, cluster, faults: int, log: list[str]):
 
 
 def restarted(options, url: str, server: Server, base: float) -> None:
-    """Sessions under way, a server that knows none of them, and everyone back at once: the time to each first reply."""
+    """Print the time to each first reply when everyone returns at once to a restarted server."""
     from pairseek.web.sessions.advance import Answer
     from pairseek.web.sessions.service import Sessions
     from pairseek.web.studies.catalogue import Catalogue
@@ -427,7 +426,7 @@ def restarted(options, url: str, server: Server, base: float) -> None:
 
 
 def soak(port: int, sessions: int, memory, at_once: int = 20) -> list[tuple[int, float]]:
-    """Let many people give a few answers each; return (sessions, megabytes) ten times on the way."""
+    """Let many people give a few answers each; return (sessions, megabytes) at ten points."""
     measured, along = Measured(), []
     numbers = iter(range(sessions))
 
@@ -451,7 +450,7 @@ def soak(port: int, sessions: int, memory, at_once: int = 20) -> list[tuple[int,
 
 
 def reference(items: Items) -> float:
-    """Seconds for one answer and the next question, without any service."""
+    """Return the seconds for an answer and the next question, without a service."""
     state = SearchState(configured(settings(60)).resolved(items), 1)
     spent = []
     for number in range(40):
@@ -465,7 +464,7 @@ def reference(items: Items) -> float:
 
 
 def study(options) -> tuple[Items, dict]:
-    """Items and settings of the study."""
+    """Return the items and settings of the study."""
     if options.learn:
         return Items(ids=[str(k) for k in range(len(TASTES))]), {**settings(LEARN_ANSWERS), "learn": options.learn}
     return catalogue(options.items, options.dimensions), settings(1000)
@@ -523,7 +522,7 @@ def run(options) -> int:
                 used = sum(server.spent() for server in servers) - before
                 spent = 1000 * used / max(1, len(measured.replies))
                 print(
-                    f"  processor: {spent:.1f} ms an answer in the workers ({spent / 1000 / base:.1f} times the "
+                    f"  processor: {spent:.1f} ms per answer in the workers ({spent / 1000 / base:.1f} times the "
                     f"reference); cores in use: {used / passed:.2f} by the workers, {own / passed:.2f} by the people"
                 )
             print("  " + check(url, measured) + (learned(url) if options.learn else ""))
@@ -531,7 +530,7 @@ def run(options) -> int:
 
 
 def learned(url: str) -> str:
-    """Say how many versions a study has learned, and why it has not learned more."""
+    """Return a text about the versions that a study has learned, and about a failure to learn more."""
     opened = Database(url)
     found, finished, state = opened.read(
         lambda connection: (
@@ -542,7 +541,7 @@ def learned(url: str) -> str:
     )
     opened.close()
     versions = ", ".join(f"{one['facts']['sessions']} in {one['facts']['seconds']:.0f} s" for one in reversed(found))
-    words = f"\n  {finished} sessions finished; {len(found)} versions learned meanwhile"
+    words = f"\n  {finished} sessions finished; {len(found)} versions learned during the run"
     return (
         words
         + (f" (sessions and seconds: {versions})" if found else "")
@@ -563,8 +562,8 @@ def report(options, people: int, measured: Measured, base: float, log: list[str]
             f"(95 % is {quantiles[1] / 1000 / base:.1f} times the reference)"
         )
     print(
-        f"  held before the answer: {measured.held / max(1, len(replies)):.0%}; wrong ones among them: "
-        f"{len(measured.wrong)}; errors: {len(measured.errors)}; sent again: {measured.retries}"
+        f"  prefetched before the answer: {measured.held / max(1, len(replies)):.0%}; wrong among them: "
+        f"{len(measured.wrong)}; errors: {len(measured.errors)}; resent: {measured.retries}"
     )
     for error in sorted(set(measured.errors))[:5]:
         print(f"    {error[:300]}")
@@ -585,11 +584,11 @@ def main() -> None:
     parser.add_argument("--servers", type=int, default=1)
     parser.add_argument("--soak", type=int, metavar="SESSIONS", help="short sessions, and the memory of the workers")
     parser.add_argument(
-        "--learn", choices=["auto", "off"], help="items without coordinates; learn from sessions or not"
+        "--learn", choices=["auto", "off"], help="use items without coordinates; learn from sessions or not"
     )
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--faults", choices=["worker", "server", "one", "database", "restart"])
-    parser.add_argument("--restart", type=int, metavar="ANSWERS", help="sessions of so many answers, and a restart")
+    parser.add_argument("--restart", type=int, metavar="ANSWERS", help="number of answers per session before a restart")
     options = parser.parse_args()
     if options.servers > 1 and options.database != "postgresql":
         parser.error("--servers needs --database postgresql")

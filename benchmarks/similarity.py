@@ -1,14 +1,14 @@
-"""Active similarity judgements against random ones: judgements needed for the same error, and time to choose.
+"""Active and random similarity judgements: judgements needed for the same error, and time to choose.
 
     python benchmarks/similarity.py                      simulated judges: six settings, 8 seeds (several minutes)
     python benchmarks/similarity.py --seeds 2 --settings 2
     python benchmarks/similarity.py --zappos ../shared/data/triplets/zappos85/deconflicted_triplets.csv
     python benchmarks/similarity.py --time
 
-Items are standard normal, judges answer with constant logistic noise. Both ways are fitted alike, and the error is that
-of the positions fitted to all judgements, on 20,000 further simulated ones. The active way counts the tenth of random
-triplets that it keeps apart. The ratio is judgements of the active way, over 15 an item, at which its error (made
-monotone, linearly interpolated) reaches that of random after 15 an item; 1.1 where it does not within 15.
+Items are standard normal, and judges answer with constant logistic noise. The error is that of positions fitted to all
+judgements, on 20,000 further simulated ones. Active judgements include the tenth that is random and held out. The ratio
+is the number of active judgements at which the error (made monotone, linearly interpolated) reaches that of 15 random
+judgements per item, divided by 15 per item; it is 1.1 if 15 active ones per item do not suffice.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from pairseek.embed import ActiveTriplets, Placement, Triplets
 from pairseek.embed.active import CANDIDATES, JUDGEMENTS_PER_ITEM, most_informative
 from pairseek.embed.placement import random_triplets
 
-# Items, dimensions, k: with k = 2 and 0.5 the true items in two dimensions get about 9 and 22 % of judgements wrong.
+# Items, dimensions, k. In two dimensions, true positions violate about 9 % of judgements with k = 2, 22 % with k = 0.5.
 SETTINGS = ((30, 2, 2.0), (30, 3, 0.5), (60, 2, 0.5), (60, 3, 2.0), (100, 2, 2.0), (100, 3, 0.5))
 NEVER = 1.1
 
 
 def judged(truth: FloatArray, rows: IntArray, k: float, rng: np.random.Generator) -> IntArray:
-    """Return the triplets in the order in which simulated people put them."""
+    """Return the triplets as judged by simulated people."""
     anchor, first, second = (truth[column] for column in rows.T)
     logits = k * (((anchor - second) ** 2).sum(1) - ((anchor - first) ** 2).sum(1))
     swapped = rng.random(len(rows)) > 1.0 / (1.0 + np.exp(-logits))
@@ -39,12 +39,12 @@ def judged(truth: FloatArray, rows: IntArray, k: float, rng: np.random.Generator
 
 
 def error_of(placement: Placement, test: IntArray) -> float:
-    """Return the share of test triplets that the positions violate."""
+    """Return the fraction of test triplets that the positions violate."""
     return placement.error(Triplets(test, placement.ids))
 
 
 def random_curve(truth: FloatArray, k: float, test: IntArray, seed: int) -> FloatArray:
-    """Return (steps, 2) judgements and error where triplets are drawn at random."""
+    """Return the (steps, 2) numbers of judgements and errors with random triplets."""
     n, d = truth.shape
     rng, rows, placement, out = np.random.default_rng([seed, 1]), np.empty((0, 3), np.int64), None, []
     for _ in range(2 * JUDGEMENTS_PER_ITEM):
@@ -55,7 +55,7 @@ def random_curve(truth: FloatArray, k: float, test: IntArray, seed: int) -> Floa
 
 
 def active_curve(truth: FloatArray, k: float, test: IntArray, seed: int) -> FloatArray:
-    """Return (steps, 2) judgements and error where the engine chooses."""
+    """Return the (steps, 2) numbers of judgements and errors with active choice."""
     n, d = truth.shape
     rng, active, out = np.random.default_rng([seed, 2]), ActiveTriplets(n, d, rng=seed), []
     for _ in range(2 * JUDGEMENTS_PER_ITEM):
@@ -68,7 +68,7 @@ def active_curve(truth: FloatArray, k: float, test: IntArray, seed: int) -> Floa
 
 
 def reached(curve: FloatArray, level: float) -> float:
-    """Return the judgements at which the error reaches a level; NaN if it does not."""
+    """Return the number of judgements at which the error reaches a level; NaN if it never does."""
     error = -isotonic_regression(-curve[:, 1]).x
     if error[-1] > level:
         return float("nan")
@@ -103,11 +103,11 @@ def simulated(settings: int, seeds: int) -> None:
             f"            {time.perf_counter() - began:6.0f}",
             flush=True,
         )
-    print(f"mean ratio {np.mean(means):.3f}, wanted at most 0.75")
+    print(f"mean ratio {np.mean(means):.3f}, target at most 0.75")
 
 
 def recorded(path: Path, seeds: int, dimensions: int = 5) -> None:
-    """Print the error on held-out recorded judgements where only recorded judgements may be asked."""
+    """Print the error on held-out recorded judgements when only recorded judgements can be asked."""
     data = Triplets.from_csv(path)
     n = data.n
     print(f"{len(data)} recorded judgements of {n} items, {dimensions} dimensions; error on a held-out fifth")
@@ -139,11 +139,11 @@ def recorded(path: Path, seeds: int, dimensions: int = 5) -> None:
     last = np.array(curves)[:, 1:]
     difference = (last[:, :, 2] - last[:, :, 1]).mean(axis=1)
     error = difference.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else float("nan")
-    print(f"active less random, mean over all steps: {difference.mean():+.4f} (standard error {error:.4f})")
+    print(f"active minus random, mean over all steps: {difference.mean():+.4f} (standard error {error:.4f})")
 
 
 def timed(n: int = 300, d: int = 3) -> None:
-    """Print how long choosing takes with 20 own answers in a session."""
+    """Print the time of a choice in a session with 20 answers."""
     rng = np.random.default_rng(0)
     truth = rng.standard_normal((n, d))
     rows = judged(truth, random_triplets(n, 10 * n, rng), 1.0, rng)
@@ -161,7 +161,7 @@ def timed(n: int = 300, d: int = 3) -> None:
         times.append(1000 * (time.perf_counter() - began))
     print(
         f"n = {n}, d = {d}: fit {fitted:.2f} s, first choice {first:.2f} s, then median {np.median(times):.1f} ms, "
-        f"95 % {np.quantile(times, 0.95):.1f} ms, wanted under 20 ms"
+        f"95 % {np.quantile(times, 0.95):.1f} ms, target under 20 ms"
     )
 
 

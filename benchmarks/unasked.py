@@ -1,14 +1,14 @@
-"""Recorded people, the same answers for everybody, and predictions about items that were never asked.
+"""Predictions about items that were never asked, from the same answers of recorded people for all contenders.
 
     python benchmarks/unasked.py                  # people of the reporting half; prints the tables
-    python benchmarks/unasked.py --half choosing  # the half on which choices may be made
+    python benchmarks/unasked.py --half choosing  # the half for making choices
 
-Needs `pip install -e '.[qdrant]'` and the ratings of ``data/people`` in the folder that PAIRSEEK_DATA names.
+Needs `pip install -e '.[qdrant]'` and the ratings in ``data/people`` of the folder that PAIRSEEK_DATA names.
 
-Vectors are the eight coordinates that a population of a third of the other people has for the items; the population
-with vectors is fitted to the other two thirds. A third of the items that a person rated, drawn by a hash before the
-first question, is never asked, and the pairs of these items are predicted. The pairs that are asked, of the other
-items, and their answers are the same for all contenders: random ones, or those that pairseek asks.
+Vectors are eight item coordinates from a population fitted to a third of the other people; the population with vectors
+is fitted to the other two thirds. A third of the items that a person rated, drawn by a hash before the first question,
+is never asked about, and the pairs among these items are predicted. All contenders get the same answers about the other
+items, either to random pairs or to pairs that pairseek asks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rivals import NAMES, World, average, data_folder, half_of, qdrant
 
 ANSWERS = (0, 5, 10, 20)
 DIMENSION, LENGTH = 4, 8
-# Answers that ratings imply never contradict each other. Chosen on the choosing half, as the dimension is.
+# Answers that ratings imply never contradict each other. Like the dimension, this was chosen on the choosing half.
 RESIDUAL = "implied"
 SHARE = 1 / 3
 OWN = "pairseek, population with vectors"
@@ -38,7 +38,7 @@ Scorer = Callable[[list[tuple[int, int]]], Any]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a person is asked and what is predicted: rows of items, the winner first."""
+    """Pairs to ask a person and pairs to predict: rows of items, winner first."""
 
     name: str
     asked: Any
@@ -59,14 +59,14 @@ class Task:
 
 
 def search_of(items: ps.Items, task: Task, **parts: Any) -> ps.Search:
-    """Return a search that asks the pairs of a task."""
+    """Return a search over the pairs of a task."""
     listed = ps.ListedPairs(tuple(map(tuple, task.asked.tolist())))
     seed = int(hashlib.sha256(task.name.encode()).hexdigest()[:8], 16)
     return ps.Search(items, candidates=listed, rest=ps.Rest(pair=len(task.asked)), rng=seed, **parts)
 
 
 def by_pairseek(task: Task, population: ps.Population) -> list[tuple[int, int]]:
-    """Return the answers to the pairs that a search with the population asks, in order."""
+    """Return, in order, the answers to the pairs that a search with the population asks."""
     items = population.items
     search = search_of(items, task, population=population)
     winners = {frozenset(pair): pair for pair in map(tuple, task.asked.tolist())}
@@ -88,7 +88,7 @@ ASKERS = {"random questions": by_chance, "pairseek's questions": by_pairseek}
 
 
 def searcher(items: ps.Items, **parts: Any) -> Scorer:
-    """Return the expected utilities of a search that observed the answers."""
+    """Return a function from answers to the expected utilities of a search that observed them."""
 
     def score(answers: list[tuple[int, int]]) -> Any:
         search = ps.Search(items, rng=0, **parts)
@@ -119,12 +119,12 @@ def contenders(
 
 
 def prepared(name: str, half: str, count: int) -> tuple[list[Task], dict[str, Scorer], ps.Population]:
-    """Return the tasks of the people who are asked, and what the other people teach."""
+    """Return the tasks of the people asked, and the contenders and the population fitted to other people."""
     choices = ps.Choices.read(data_folder() / name / "ratings.csv").usable()
     chosen = np.array([half_of(person) == half for person in choices.people])
     rng = np.random.default_rng(0)
     tested = rng.permutation(np.flatnonzero(chosen))[:count]
-    # Choices are made without a look at the reporting half.
+    # Choices must not depend on the reporting half.
     rest = np.setdiff1d(np.flatnonzero(chosen) if half == "choosing" else np.arange(len(chosen)), tested)
     rest = rng.permutation(rest)
     cut = len(rest) // 3
@@ -136,13 +136,13 @@ def prepared(name: str, half: str, count: int) -> tuple[list[Task], dict[str, Sc
     assert population.items.ids == choices.ids == vectors.ids == plain.items.ids
     every = [Task.of(choices, int(row)) for row in np.sort(tested)]
     tasks = [task for task in every if len(task.asked) >= max(ANSWERS) and len(task.predicted)]
-    said = f"{len(choices.ids)} items, vectors from {len(teachers.people)} people, population of {len(others.people)}"
-    print(f"\n{NAMES[name]}, {half} half: {said}; {len(tasks)} people asked", flush=True)
+    fits = f"vectors from {len(teachers.people)} people, population of {len(others.people)}"
+    print(f"\n{NAMES[name]}, {half} half: {len(choices.ids)} items, {fits}; {len(tasks)} people asked", flush=True)
     return tasks, contenders(population, plain, vectors, others), population
 
 
 def accuracies(task: Task, score: Scorer, answers: list[tuple[int, int]]) -> list[float]:
-    """Return the share of predicted pairs whose winner has the higher score; a tie counts half."""
+    """Return, for each answer count, the fraction of predicted pairs whose winner scores higher; ties count half."""
     out = []
     for count in ANSWERS:
         utility = np.asarray(score(answers[:count]), dtype=float)
@@ -152,7 +152,7 @@ def accuracies(task: Task, score: Scorer, answers: list[tuple[int, int]]) -> lis
 
 
 def table(found: dict[str, Any]) -> Iterator[str]:
-    """Yield a Markdown table: accuracies, and the lead of pairseek's population with vectors, person by person."""
+    """Yield a Markdown table of accuracies, and of the lead of pairseek's population with vectors, paired by person."""
     counts = [place for place, count in enumerate(ANSWERS) if count]
     yield (
         "| | "

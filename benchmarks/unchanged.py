@@ -1,13 +1,13 @@
-"""What must not change in a refactoring: searches, sessions, exports and the paper's curves, recorded and compared.
+"""Recording and comparison of what a refactoring must not change: searches, sessions, exports and the paper's curves.
 
-    python benchmarks/unchanged.py record FOLDER              # before: what this checkout does
-    python benchmarks/unchanged.py compare FOLDER             # after: lists differences, exit 1 if any
+    python benchmarks/unchanged.py record FOLDER              # before: records this checkout
+    python benchmarks/unchanged.py compare FOLDER             # after: lists differences, exits with 1 if any
     python benchmarks/unchanged.py compare FOLDER --only searches -k goal
 
-Everything is read from public places: the Python API, the HTTP API and pages of the service, and the command line.
-Numbers are compared to the last bit, so record and compare on the same machine with the same packages. The curves are
-those of Food-10k where PAIRSEEK_DATA names its folder, and of synthetic items otherwise. A part is one JSON file of the
-folder, with one entry for each case.
+Everything is observed from the outside: through the Python API, the service's HTTP API and pages, and the command line.
+Numbers are compared to the last bit, so record and compare on the same machine with the same packages. Curves are for
+Food-10k if PAIRSEEK_DATA names its folder, and for synthetic items otherwise. Each part is a JSON file in the folder,
+with an entry for each case.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from unchanged_crashes import CRASHED
 
 PARTS = ("searches", "sessions", "exports", "curves")
 SHOWN = 5
-"""Differences that are printed of a case."""
+"""Maximum number of differences printed per case."""
 _WIDTH = 160
 
 
 def cases_of(part: str, wanted: str) -> Iterator[tuple[str, Any]]:
-    """Yield the names and records of the cases of a part whose name contains a text."""
-    # Imported here, because the service takes longer to import than a few searches take to run.
+    """Yield name and record of each case of a part whose name contains a text."""
+    # Imported here, because importing the service takes longer than running a few searches.
     if part in ("sessions", "exports"):
         from unchanged_service import cases
 
@@ -51,12 +51,12 @@ def cases_of(part: str, wanted: str) -> Iterator[tuple[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Return a record as it is read back from its file."""
+    """Return a record as it reads back from its file."""
     return json.loads(json.dumps(value))
 
 
 def written(value: Any, indent: str = "") -> str:
-    """Return JSON with one entry a line; lists of plain values and short entries stay on one line."""
+    """Return JSON with one entry per line; lists of plain values and short entries stay on one line."""
     flat = json.dumps(value, ensure_ascii=False)
     inner = indent + " "
     if isinstance(value, dict) and value and (indent == "" or len(flat) > _WIDTH):
@@ -68,7 +68,7 @@ def written(value: Any, indent: str = "") -> str:
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths at which two records differ, with both values; floats differ if any bit does."""
+    """Yield the paths where two records differ, with both values; floats differ if any bit does."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(key for key in after if key not in before)]:
             yield from differences(before.get(key, _MISSING), after.get(key, _MISSING), f"{path}/{key}")
@@ -94,7 +94,7 @@ def _short(value: object) -> str:
 
 
 def about() -> dict[str, str]:
-    """What the last bits depend on besides the code."""
+    """Return what the last bits depend on besides the code."""
     versions = {one.__name__: one.__version__ for one in (np, scipy, numba)}
     return {"pairseek": ps.__version__, "python": platform.python_version(), **versions, "items": food.name()}
 
@@ -118,12 +118,12 @@ def compare(folder: Path, chosen: list[str], wanted: str) -> int:
     for part in chosen:
         path = folder / f"{part}.json"
         if not path.is_file():
-            print(f"{part}: {path} is missing: record it first, or choose other parts with --only")
+            print(f"{part}: {path} is missing: record it first, or select other parts with --only")
             changed += 1
             continue
         known = json.loads(path.read_text(encoding="utf-8"))
         for line in differences(known["about"], about()):
-            print(f"{part}: recorded elsewhere, so that the last bits may differ: {line[1:]}")
+            print(f"{part}: recorded elsewhere, so the last bits may differ: {line[1:]}")
         before = {name: one for name, one in known["cases"].items() if wanted in name}
         began, equal, seen = time.perf_counter(), 0, set()
         for name, after in cases_of(part, wanted):
@@ -132,7 +132,7 @@ def compare(folder: Path, chosen: list[str], wanted: str) -> int:
             equal += not lines
             _tell(part, name, lines)
         for name in before.keys() - seen:
-            _tell(part, name, ["this case is recorded and was not run"])
+            _tell(part, name, ["this case was recorded but not run"])
         changed += len(before.keys() | seen) - equal
         print(f"{part}: {equal} of {len(before.keys() | seen)} cases equal ({time.perf_counter() - began:.0f} s)")
     return int(changed > 0)
@@ -148,10 +148,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=("record", "compare"))
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", choices=PARTS, action="append", help="a part; give it once for each")
+    parser.add_argument("--only", choices=PARTS, action="append", help="a part; repeat for several")
     parser.add_argument("-k", dest="wanted", metavar="NAME", default="", help="cases whose name contains this")
     given = parser.parse_args()
-    # Items of the paper come from the folder beside the checkout too, as in the other benchmarks.
+    # As in the other benchmarks, items of the paper may also come from the folder next to the checkout.
     if food.folder() is not None:
         os.environ["PAIRSEEK_DATA"] = str(food.folder())
     chosen = [part for part in PARTS if part in (given.only or PARTS)]

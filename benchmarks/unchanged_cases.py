@@ -1,4 +1,4 @@
-"""The searches that `unchanged.py` records: every kind of part, goal, rule and catalogue, each small."""
+"""Searches that `unchanged.py` records: small ones with every kind of part, goal, rule and catalogue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIED = {1: "tie", 4: "skip", 6: "tie", 7: "redo"}
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A search, what its person does, and what is tried after the last answer."""
+    """A search, the actions of its person, and the checks after the last answer."""
 
     name: str
     make: Callable[[], ps.Search]
@@ -31,7 +31,7 @@ class Case:
 
     @property
     def seed(self) -> int:
-        """A seed of its own, which does not change when other cases are added."""
+        """Seed that does not change when other cases are added."""
         return sum(ord(letter) * (place + 1) for place, letter in enumerate(self.name))
 
 
@@ -56,7 +56,7 @@ def vectors(n: int = 50) -> dict[str, np.ndarray]:
 
 @cache
 def choices(n: int = 14, people: int = 40, pairs: int = 14) -> ps.Choices:
-    """What synthetic people chose among the first n items of two dimensions."""
+    """Return choices of synthetic people among the first n items in two dimensions."""
     rng, points = np.random.default_rng(21), items(2).coordinates[:n]
     rows, appeal = [], 0.5 * rng.normal(size=n)
     for person in range(people):
@@ -81,7 +81,7 @@ def population(kind: str) -> ps.Population:
 
 @dataclass(frozen=True)
 class Longest:
-    """A strategy of a user's own, whose score cannot be bounded."""
+    """A custom strategy, whose score has no bound."""
 
     name: ClassVar[str] = "longest"
 

@@ -1,4 +1,4 @@
-"""Errors of a case as its record, so that `unchanged.py` goes on with the next one."""
+"""Errors as records of cases, which let `unchanged.py` continue with the next case."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CRASHED = "crashed"
 
 
 def kept(run: Callable[[], Any]) -> Any:
-    """Return what a case records; where it fails, the error and the line that raised it."""
+    """Return the record of a case or, if the case fails, the error and the line that raised it."""
     try:
         return run()
     except Exception as error:  # noqa: BLE001 - a refactoring can break a case in any way

@@ -1,4 +1,4 @@
-"""Recorded simulations for `unchanged.py`: the search of the paper's figure 1, and mean curves of figures 1 and 2."""
+"""Simulations that `unchanged.py` records: the search of the paper's figure 1, and mean curves of its figures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _simulated = cache(curves.simulated)
 
 
 def figure1(data: str) -> Any:
-    """The search that figure 1 draws: its queries, answers and estimates."""
+    """Return the queries, answers and estimates of the search in figure 1."""
     items = (ps.datasets.food10k(2) if data == "food10k" else ps.datasets.synthetic(2)).scaled()
     response = ps.Logistic(8.0, "normalized")
     parts = {"prior": ps.UniformBox(-1.0, 1.0), "candidates": ps.SampledPairs(count=20_000)}

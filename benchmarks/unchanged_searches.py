@@ -1,4 +1,4 @@
-"""Recorded searches for `unchanged.py`: what is asked, believed, recommended and forecast for fixed people."""
+"""Searches that `unchanged.py` records: questions, beliefs, recommendations and forecasts for fixed people."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from unchanged_crashes import kept
 
 KEY = b"a key of thirty-two bytes, fixed"
 _KEPT = 64
-"""Numbers of a covariance that are written out; the others are in a hash."""
+"""Number of entries of a large array to write out; a hash covers the rest."""
 
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """Somebody whose answers do not come from pairseek: by distance, or by a utility of each item, with fixed noise."""
+    """A person whose answers do not depend on pairseek: by distance or a utility per item, with fixed noise."""
 
     seed: int
     items: ps.Items | ps.Space
@@ -54,7 +54,7 @@ class Person:
 def cases(wanted: str = "") -> Iterator[tuple[str, Any]]:
     for case in unchanged_cases.every_case():
         if wanted in case.name:
-            # A warning is part of what a user sees, and the same code may warn once a process only.
+            # Users see warnings, too, and the same code may warn only once per process.
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 record = kept(lambda case=case: recorded(case))
@@ -63,7 +63,7 @@ def cases(wanted: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def recorded(case: Case) -> dict[str, Any]:
-    """Drive one search, and return what it did."""
+    """Run a search, and return its record."""
     search = case.make()
     person = Person(case.seed, search.items, case.noise)
     configuration = search.configuration
@@ -84,7 +84,7 @@ def recorded(case: Case) -> dict[str, Any]:
 
 
 def step(search: ps.Search, person: Person, number: int, action: str) -> dict[str, Any]:
-    """Ask, act, and return both."""
+    """Ask, act, and return the record of both."""
     query = search.ask()
     found = {"query": shown(query)}
     if action == "skip":
@@ -96,7 +96,7 @@ def step(search: ps.Search, person: Person, number: int, action: str) -> dict[st
         search.tell(query, winner=winner)
         found["winner"] = winner
     if action == "redo":
-        # The answer is taken back, the same query is open again, and is told once more.
+        # Undo the answer, which opens the same query again, and answer it once more.
         undone = search.undo()
         found |= {"undone": event(undone), "again": shown(search.ask())}
         search.tell(search.ask(), winner=undone.winner)
@@ -118,12 +118,12 @@ def event(one: ps.Event) -> Any:
 
 
 def numbers(info: Any) -> Any:
-    """Return a record of information without its time."""
+    """Return information as plain data, without its time."""
     return info and {name: value for name, value in asdict(info).items() if name != "seconds"}
 
 
 def listed(array: Any) -> Any:
-    """Return an array as lists; of a large one, some numbers and a hash of all bits."""
+    """Return an array as lists; for a large one, some numbers and a hash of all bits."""
     array = np.ascontiguousarray(array)
     if array.size <= _KEPT:
         return array.tolist()
@@ -133,13 +133,13 @@ def listed(array: Any) -> Any:
 def digest(*arrays: Any) -> str:
     found = hashlib.sha256()
     for array in arrays:
-        # 0.0 and -0.0 are the same number.
+        # 0.0 and -0.0 must have the same hash.
         found.update((np.ascontiguousarray(array, dtype=np.float64) + 0.0).tobytes())
     return found.hexdigest()[:16]
 
 
 def shortened(record: Any) -> Any:
-    """Return a record in which long lists, such as priors of many dimensions, are hashes."""
+    """Return a record with hashes in place of long lists, such as priors in many dimensions."""
     if isinstance(record, dict):
         return {name: shortened(value) for name, value in record.items()}
     text = json.dumps(record)
@@ -147,7 +147,7 @@ def shortened(record: Any) -> Any:
 
 
 def attempted(act: Callable[[], Any]) -> Any:
-    """Return a result, or the error in words, which users see too."""
+    """Return a result, or the error message, which users see, too."""
     try:
         return act()
     except ps.PairseekError as error:
@@ -155,7 +155,7 @@ def attempted(act: Callable[[], Any]) -> Any:
 
 
 def look(search: ps.Search) -> dict[str, Any]:
-    """Return what a search says of itself."""
+    """Return the public state of a search."""
     belief, estimate = search.belief, search.estimate()
     found: dict[str, Any] = {
         "answers": search.answers,
@@ -189,11 +189,11 @@ def recommended(found: list[ps.Recommendation]) -> Any:
     return [[one.id, one.label, one.probability, one.expected_utility, one.distance] for one in found]
 
 
-# What a case does after its answers
+# Checks after the answers of a case
 
 
 def brief(search: ps.Search) -> Any:
-    """Return what tells two searches apart: the belief, the open query, the next one, and the recommendations."""
+    """Return what distinguishes searches: belief, open query, next query and recommendations."""
     return {
         "seed": search.seed,
         "events": [event(one) for one in search.history],
@@ -206,7 +206,7 @@ def brief(search: ps.Search) -> Any:
 
 
 def _several(search: ps.Search, person: Person) -> Any:
-    """Ask several queries at once, take an answer back while others are open, and answer them in another order."""
+    """Ask several queries at once, undo an answer while others are open, and answer them in another order."""
     queries = search.ask_many(3)
     found: dict[str, Any] = {"asked": [shown(one) for one in queries]}
     search.tell(queries[-1], winner=queries[-1].left)
@@ -240,7 +240,7 @@ def _saved(search: ps.Search, person: Person) -> Any:  # noqa: ARG001
 
 
 def _named_only(search: ps.Search) -> dict[str, Any]:
-    """Return the items to ask about, which a light record does not hold."""
+    """Return the askable items, which a light record lacks."""
     return {} if search.askable is search.items else {"askable": list(search.askable.ids)}
 
 
@@ -256,7 +256,7 @@ def _token(search: ps.Search, person: Person) -> Any:  # noqa: ARG001
 
 
 def _moved(search: ps.Search, person: Person) -> Any:  # noqa: ARG001
-    """Move to a catalogue that lacks some items that were asked, and has new ones."""
+    """Move to a catalogue that lacks some asked items, and has new ones."""
     items = search.items
     gone = {search.history[0].left, search.history[-1].right}
     rows = [row for row in range(items.n) if items.ids[row] not in gone]
@@ -307,7 +307,7 @@ def _shelf(items: ps.Items, search: ps.Search) -> CatalogueIndex:
 
 
 def _refused(search: ps.Search, person: Person) -> Any:
-    """Errors are part of the interface."""
+    """Return errors, which are part of the interface."""
     last = search.history[-1]
     other = last.right if last.winner == last.left else last.left
     query = search.ask()
@@ -325,7 +325,7 @@ def _refused(search: ps.Search, person: Person) -> Any:
 
 
 def _undone(search: ps.Search, person: Person) -> Any:
-    """Undo all, and answer again: the search goes the same way."""
+    """Undo everything and answer again, which must repeat the search."""
     undone = []
     while search.history:
         undone.append(event(search.undo()))
@@ -337,7 +337,7 @@ def _undone(search: ps.Search, person: Person) -> Any:
 
 
 def _simulated(search: ps.Search, person: Person) -> Any:
-    """Answers of pairseek's own simulated people."""
+    """Return answers of pairseek's simulated people."""
     width = search.response.tie_width
     users = {
         "near": ps.SimulatedUser(search.estimate().point, None, rng=person.seed),

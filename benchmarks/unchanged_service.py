@@ -1,4 +1,4 @@
-"""Recorded studies for `unchanged.py`: replies, pages and exports of the service, in process, each with a database."""
+"""Studies that `unchanged.py` records: replies, pages and exports of the service, each with its own database."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from unchanged_crashes import kept
 from unchanged_studies import ScriptedStudy
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # a deprecation that is not ours
+    warnings.simplefilter("ignore")  # a deprecation in another package
     from starlette.testclient import TestClient
 
 GUARD = {"X-Pairseek": "1"}
@@ -37,12 +37,12 @@ CSRF = re.compile(r'name="csrf" value="([0-9a-f]{64})"')
 TABLES = ("answers", "participants", "estimates", "items", "ranking")
 _PATIENCE = 180.0
 _RAN: dict[str, dict[str, Any]] = {}
-# What differs from run to run, in texts, in order; 32 hexadecimal digits are the id of a session.
+# Patterns of text that differ between runs, in order; 32 hexadecimal digits are the id of a session.
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d| UTC)?)?")
 _DAY = re.compile(r"\b\d{1,2}\.\d{1,2}\.20\d\d(?:, \d\d:\d\d)?|\b\d{1,2}\.? \w{3,9}\.? 20\d\d(?:, \d\d:\d\d)?")
 _SECRET = re.compile(r"(?<![\w-])(?=[\w-]*\d)[A-Za-z0-9_-]{40,44}(?![\w-])|(?<=signature=)[\w-]+|(?<=until=)\d+")
 _SESSION = re.compile(r"\b[0-9a-f]{32}\b")
-# Fields that hold a duration, a clock, or the machine.
+# Fields with a duration, a time or the machine.
 _CHANGING = {
     "answers_per_minute",
     "compute_ms",
@@ -64,7 +64,7 @@ _CHANGING = {
 
 
 class Text(HTMLParser):
-    """The text of a page, where its links and forms lead, and the data of its scripts."""
+    """Parser for the text of a page, the targets of its links and forms, and the data of its scripts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ def text_of(page: str) -> list[str]:
 
 
 class Names:
-    """Names of sessions in the order in which they appear, in place of their random ids."""
+    """Names for sessions in order of appearance, in place of their random ids."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -114,7 +114,7 @@ class Names:
         return self._text(value) if isinstance(value, str) else value
 
     def _field(self, key: str, value: Any) -> Any:
-        # The hash of choices covers the random ids of their sessions.
+        # The hash of choices depends on the random ids of their sessions.
         varies = key in _CHANGING or (key == "choices" and isinstance(value, str))
         return "(varies)" if varies and value is not None else self.plain(value)
 
@@ -126,7 +126,7 @@ class Names:
 
 
 class House:
-    """A service with one study, its researcher and its people; it can be shut and opened again."""
+    """A service with a study, its researcher and its people, which can be restarted."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.database = folder, str(folder / "studies.db")
@@ -150,12 +150,12 @@ class House:
         self._stack.close()
 
     def restart(self, prefetch: str = "never") -> None:
-        """Shut the service and open another on the same database."""
+        """Stop the service and start another on the same database."""
         self.close()
         self._open(prefetch)
 
     def browser(self, cookies: dict[str, str] | None = None) -> TestClient:
-        """A browser of its own at the running service."""
+        """Return a new browser at the running service."""
         found = TestClient(self._app, follow_redirects=False)
         found.cookies.update(cookies or {})
         return found
@@ -170,7 +170,7 @@ class House:
     # Programs
 
     def api(self, method: str, path: str, body: Any = None, *, token: str | None = None, **query: Any) -> Any:
-        """Call the API, and return status and reply."""
+        """Call the API, and return the status and the reply."""
         headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
         reply = self.visitor.request(method, f"/api/v1{path}", json=body, params=query, headers=headers)
         return [reply.status_code, reply.json()]
@@ -187,7 +187,7 @@ class House:
         return self._researcher
 
     def page(self, path: str, browser: TestClient | None = None) -> Any:
-        """Return the status and text of a page, or where it leads."""
+        """Return the status and text of a page, or its redirection."""
         reply = (browser or self.researcher).get(path, headers={"accept": "text/html"})
         if "location" in reply.headers:
             return [reply.status_code, reply.headers["location"]]
@@ -214,7 +214,7 @@ class House:
     # Exports
 
     def export(self, study: str, *, findings: bool = True) -> None:
-        """Add all files, and the pages of the researcher, to the record of exports."""
+        """Add all files and the researcher's pages to the record of exports."""
         for table in TABLES:
             for ending in ("csv", "parquet"):
                 reply = self.researcher.get(f"/studies/{study}/export/{table}.{ending}")
@@ -223,7 +223,7 @@ class House:
         bundle.write_bytes(self.researcher.get(f"/studies/{study}/bundle.zip").content)
         with zipfile.ZipFile(bundle) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
-        # A table is the one above, which is recorded rather than repeated.
+        # Tables are the same as above, and are not repeated.
         read = {name: content_of(name, content) for name, content in members.items()}
         self.exports["bundle.zip"] = {
             name: "(as above)" if one == self.exports.get(name) else one for name, one in read.items()
@@ -239,7 +239,7 @@ class House:
 
 
 def content_of(name: str, content: bytes, status: int = 200) -> Any:
-    """Return a file as lists and dictionaries, without the columns that vary."""
+    """Return a file as plain data, without columns that vary."""
     if status != 200:
         return [status, json.loads(content)]
     if name.endswith(".parquet"):
@@ -269,7 +269,7 @@ def cases(part: str, wanted: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _ran(study: ScriptedStudy) -> dict[str, Any]:
-    """Run a study, for both parts."""
+    """Run a study, and return its record for both parts."""
     logging.getLogger("pairseek").setLevel(logging.CRITICAL)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     with tempfile.TemporaryDirectory() as folder:
@@ -282,11 +282,11 @@ def _ran(study: ScriptedStudy) -> dict[str, Any]:
 
 
 def person_of(seed: int, items: list[dict[str, Any]], noise: float = 0.3) -> Callable[[dict[str, Any], int], str]:
-    """Return somebody who answers by a utility of their own, with noise that the number of the answer fixes."""
+    """Return a person who answers by their own utilities, with noise that depends only on the number of the answer."""
     rng = np.random.default_rng(seed)
     points = np.array([item.get("coordinates") or rng.normal(size=2) for item in items])
     point = points[rng.integers(len(items))] + 0.2 * rng.normal(size=points.shape[1])
-    # Part of a taste is everybody's, or a study would learn nothing from its people.
+    # People share part of their taste, or a study could not learn from them.
     shared = 2.0 * np.random.default_rng(len(items)).normal(size=len(items))
     own = shared - np.sum((points - point) ** 2, axis=1)
     utility = {item["id"]: float(one) for item, one in zip(items, own, strict=True)}

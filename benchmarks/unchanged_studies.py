@@ -1,4 +1,4 @@
-"""The studies that `unchanged.py` runs: settings, items, and what people, programs and researchers do."""
+"""Studies that `unchanged.py` runs: settings, items, and the actions of people, programs and researchers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SESSION = re.compile(r'"session":\s*"([0-9a-f]{32})"')
 
 @dataclass(frozen=True, eq=False)
 class ScriptedStudy:
-    """A study and its run, which returns all replies and fills the exports."""
+    """A study with its run, which returns all replies and fills in the exports."""
 
     name: str
     run: Callable[[Any], Any]
@@ -52,7 +52,7 @@ def told(query: dict[str, Any], outcome: str, number: int) -> dict[str, Any]:
 
 @dataclass(eq=False)
 class Program:
-    """A session of the API with its own token."""
+    """An API session with its own token."""
 
     house: Any
     items: list[dict[str, Any]]
@@ -70,7 +70,7 @@ class Program:
         return self.house.api(method, f"/sessions/{self.session}{path}", body, token=self.token, **query)
 
     def answers(self, count: int = 1000) -> list[Any]:
-        """Answer until the end, or some times, by the script."""
+        """Answer by the script, until the end or a number of times."""
         replies = []
         for _ in range(count):
             query = self.state["query"]
@@ -100,7 +100,7 @@ class Program:
 
 @dataclass(eq=False)
 class Visit:
-    """A session in a browser: pages, answers, undo, focus and result."""
+    """A session in a browser, with pages, answers, undo, focus and result."""
 
     house: Any
     items: list[dict[str, Any]]
@@ -119,7 +119,7 @@ class Visit:
         return pages
 
     def reopened(self) -> None:
-        """Go on with the same cookies, after the service was started again."""
+        """Continue with the same cookies after a restart of the service."""
         self.browser = self.house.browser(dict(self.browser.cookies))
 
     def state(self) -> Any:
@@ -144,12 +144,12 @@ class Visit:
             if action in ("undo", "flip"):
                 replies.append(self.post("undo", {"query": query["query"]}))
             if action == "flip":
-                # The other answer instead, which must not repair a failed attention check.
+                # Give the other answer, which must not repair a failed attention check.
                 replies.append(self.post("answer", told(self.state()["query"], "left", number)))
         return replies
 
     def prefetched(self, query: str) -> Any:
-        """Return the pairs that would follow; the service may need a second before it has them."""
+        """Return the pairs that may follow, for which the service may need a second."""
         for _ in range(60):
             reply = self.browser.get(f"/s/{SLUG}/prefetch", params={"query": query})
             if reply.status_code != 204:
@@ -169,14 +169,14 @@ class Visit:
 
 
 def people(house: Any, items: list[dict[str, Any]], count: int, script: Any = None, **more: Any) -> Any:
-    """Several people by the API, one after the other."""
+    """Run several people through the API, one after the other."""
     return [Program(house, items, seed, script or {}, **more).whole(participant=f"p{seed}") for seed in range(count)]
 
 
 def plain_study(
     name: str, items: list[dict[str, Any]], count: int, script: Any = None, **settings: Any
 ) -> ScriptedStudy:
-    """A study with people who come one after the other, and all of its exports."""
+    """Return a study with people who come one after the other, and all of its exports."""
 
     def run(house: Any) -> Any:
         found = {"created": create(house, items, **settings), "people": people(house, items, count, script)}
@@ -403,7 +403,7 @@ def _errors(house: Any) -> Any:
 
 
 def _returning(house: Any, resume: dict[str, Any]) -> Any:
-    """Somebody begins, and comes back in the same browser, in another one by the link, and by an id alone."""
+    """Let a person start, and return in the same browser, in another one by the link, and by an id only."""
     items = placed(12)
     found: dict[str, Any] = {"created": create(house, items, resume=resume, answers=6)}
     links = house.api("POST", f"{AT}/links", {"participants": ["one"], "days": 2})
