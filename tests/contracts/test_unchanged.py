@@ -63,7 +63,7 @@ def test_a_case_that_is_missing_on_either_side_is_a_difference(recorded, tmp_pat
     assert "searches, goal best:\n   /: (nothing) -> " in found.stdout
     found = altered(recorded, tmp_path, lambda cases: cases.update({"goal best of all": {}}))
     assert found.returncode == 1
-    assert "searches, goal best of all:\n   this case is recorded and was not run" in found.stdout
+    assert "searches, goal best of all:\n   this case was recorded but not run" in found.stdout
 
 
 def test_a_part_without_a_record_is_no_success(tmp_path):
