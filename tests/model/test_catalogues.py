@@ -127,7 +127,7 @@ def test_of_many_items_a_sample_stands_for_the_rest(monkeypatch):
     items = catalogue(30_000)
     search = answered(ps.Search(items, askable=200, response=LINEAR, rng=1), 4)
     # The same number of samples of the point both times, though the second time all items are counted.
-    monkeypatch.setattr(best_items, "_SAMPLES", 64)
+    monkeypatch.setattr(best_items, "_MAX_SAMPLES", 64)
     quick = [one.probability for one in search.recommend(5)]
     monkeypatch.setattr(best_items, "_COUNTED", 30_000)
     exact = [one.probability for one in search.recommend(5)]
@@ -172,7 +172,7 @@ def test_diversity_keeps_items_apart(residual):
     ("given", "error", "words"),
     [
         ({"askable": []}, "InvalidParameter", "askable is empty"),
-        ({"askable": ["p1"]}, "InvalidParameter", "holds 'p1' alone"),
+        ({"askable": ["p1"]}, "InvalidParameter", "contains only 'p1'"),
         ({"askable": 1}, "InvalidParameter", "askable is 1"),
         ({"askable": ["p1", "nothing"]}, "UnknownItem", "'nothing'"),
         ({"askable": [True, False]}, "InvalidParameter", "mask of shape"),

@@ -41,7 +41,7 @@ class TestSquaredError:
     @pytest.mark.parametrize(
         ("estimate", "point", "message"),
         [
-            ([1.0, 2.0], [1.0, 2.0, 3.0], "estimate has 2 dimensions and point has 3: give both the same"),
+            ([1.0, 2.0], [1.0, 2.0, 3.0], "estimate has 2 dimensions, point has 3: give the same number"),
             ([[1.0]], [1.0], r"estimate has shape \(1, 1\): give \(d,\) numbers"),
             ([], [], r"estimate has shape \(0,\)"),
             ([1.0], [math.nan], r"point is nan at \(0,\): give finite numbers"),
@@ -145,13 +145,13 @@ class TestKendallTauDistance:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"rng": None}, "rng is None: batches are drawn at random, give a seed, or batches=None"),
+            ({"rng": None}, "rng is None, but batches are random: give a seed, or batches=None"),
             ({"batch": 41}, "batch is 41: give a whole number from 2 to 40, the number of items"),
             ({"batch": 1}, "batch is 1"),
             ({"batch": 2.5}, "batch is 2.5: give a whole number"),
             ({"batches": 0}, "batches is 0: give a whole number at least 1"),
             ({"batches": True}, "batches is True"),
-            ({"estimate": [0.0, 0.0]}, "estimate has 2 dimensions, the items have 3: give 3"),
+            ({"estimate": [0.0, 0.0]}, "estimate has 2 dimensions but the items have 3: give 3"),
             ({"point": [0.0, math.inf, 0.0]}, r"point is inf at \(1,\)"),
         ],
     )
@@ -193,7 +193,7 @@ class TestTripletError:
         [
             ([[0.0], [1.0]], [[0, 1]], r"triplets have shape \(1, 2\): give \(m, 3\)"),
             ([[0.0], [1.0]], np.empty((0, 3), dtype=int), r"triplets have shape \(0, 3\)"),
-            ([[0.0], [1.0]], [[0.0, 1.0, 1.0]], "triplets are of type float64: give whole numbers"),
+            ([[0.0], [1.0]], [[0.0, 1.0, 1.0]], "triplets have type float64: give whole numbers"),
             ([[0.0], [1.0]], [[0, 1, 1], [0, 1, 2]], r"triplet 1 is \[0, 1, 2\]: there are 2 items"),
             ([[0.0], [1.0]], [[0, -1, 1]], r"triplet 0 is \[0, -1, 1\]"),
             ([0.0, 1.0], [[0, 1, 1]], r"coordinates has shape \(2,\): give \(n, d\) numbers"),
@@ -227,13 +227,13 @@ class TestCoverage:
     @pytest.mark.parametrize(
         ("distances", "radii", "message"),
         [
-            ([1.0, 2.0], [1.0, 2.0, 3.0], "3 radii for 2 distances: give one for each, or one"),
+            ([1.0, 2.0], [1.0, 2.0, 3.0], "3 radii for 2 distances: give one per distance, or a single one"),
             ([], [], r"distances has shape \(0,\)"),
             ([1.0, math.nan], 1.0, r"distances is nan at \(1,\)"),
             ([1.0], [[1.0]], r"radii has shape \(1, 1\): give one or \(1,\) numbers"),
             ([1.0], [[1.0], [1.0, 2.0]], "give one or"),
-            ([-1.0], 1.0, "distances go down to -1: give lengths, at least 0"),
-            ([1.0], -2.0, "radii go down to -2"),
+            ([-1.0], 1.0, "the smallest of distances is -1: give lengths of at least 0"),
+            ([1.0], -2.0, "the smallest of radii is -2"),
         ],
     )
     def test_says_what_is_wrong(self, distances, radii, message):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.model.vectors import BITS, principal_map, resolved_dimensions
+from pairseek.model.vectors import BITS_PER_ANSWER, principal_map, resolved_dimensions
 
 
 def catalogue(n=400, length=48, power=1.0, seed=0):
@@ -47,7 +47,7 @@ def test_dimension_is_where_the_water_level_leaves_bits():
             for _ in range(200):
                 level = np.sqrt(low * high)
                 spent = 0.5 * np.sum(np.log2(np.maximum(variances / level, 1.0)))
-                low, high = (level, high) if spent > BITS * answers else (low, level)
+                low, high = (level, high) if spent > BITS_PER_ANSWER * answers else (low, level)
             expected = min(int(np.sum(variances > level * (1 + 1e-9))), answers)
             assert resolved_dimensions(variances, answers) == expected
 
@@ -70,7 +70,7 @@ def test_new_vectors_are_placed_by_the_same_map(tmp_path):
     assert np.array_equal(again.place(vectors[:3]), items.coordinates[:3])
     assert again.provenance == items.vector_map.provenance
     assert pickle.loads(pickle.dumps(items)).vector_map.place(vectors[:1]).shape == (1, items.d)
-    with pytest.raises(ps.errors.InvalidItems, match="47 numbers each and the map takes 48"):
+    with pytest.raises(ps.errors.InvalidItems, match="47 components but the map takes 48"):
         again.place(vectors[:, :47])
 
 
@@ -144,14 +144,14 @@ def bad(vectors, row, column, value):
         (
             lambda v: ps.Items.from_vectors(bad(v, 7, 3, np.nan)),
             "InvalidItems",
-            "number 3 of the vector of item 7 is nan",
+            "component 3 of the vector of item 7 is nan",
         ),
         (
             lambda v: ps.Items.from_vectors(bad(v, 7, 3, np.inf), ids=[f"p{i}" for i in range(400)]),
             "InvalidItems",
             "'p7'",
         ),
-        (lambda v: ps.Items.from_vectors([*v[:3].tolist(), [1.0]]), "InvalidItems", "item 3 has 1 numbers"),
+        (lambda v: ps.Items.from_vectors([*v[:3].tolist(), [1.0]]), "InvalidItems", "item 3 has 1 components"),
         (lambda v: ps.Items.from_vectors(v[0]), "InvalidItems", "1 axes"),
         (lambda v: ps.Items.from_vectors(v[:1]), "InvalidItems", "is 1 vector"),
         (lambda v: ps.Items.from_vectors(np.ones((5, 4))), "InvalidItems", "are the same"),
@@ -168,15 +168,15 @@ def bad(vectors, row, column, value):
         (lambda v: ps.Items.from_vectors(v + 1j), "InvalidItems", "complex"),
     ],
 )
-def test_bad_vectors_are_named(call, error, words):
+def test_invalid_vectors_are_rejected_with_the_reason(call, error, words):
     with pytest.raises(getattr(ps.errors, error), match=words):
         call(catalogue())
 
 
-def test_many_coordinates_by_hand_give_a_warning_with_the_remedy():
+def test_many_coordinates_give_a_warning_with_the_remedy():
     vectors = catalogue(length=384)
     with pytest.warns(
-        ps.DimensionWarning, match=r"384 coordinates, and 10 answers resolve about \d+ directions.*from_vectors"
+        ps.DimensionWarning, match=r"384 coordinates, but 10 answers resolve only about \d+ directions.*from_vectors"
     ):
         ps.Items(vectors)
     with warnings.catch_warnings():
@@ -185,7 +185,7 @@ def test_many_coordinates_by_hand_give_a_warning_with_the_remedy():
         ps.Items(vectors[:, :64])
 
 
-def test_a_map_of_other_shapes_is_refused():
-    with pytest.raises(ps.errors.InvalidParameter, match="centre of shape"):
+def test_a_map_of_mismatched_shapes_is_rejected():
+    with pytest.raises(ps.errors.InvalidParameter, match="centre has shape"):
         ps.VectorMap(np.zeros(3), np.zeros((4, 2)))
     assert principal_map(catalogue()).provenance["chosen"]

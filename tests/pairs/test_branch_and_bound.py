@@ -119,26 +119,14 @@ def test_a_strategy_without_a_surface_gets_the_list_or_a_weighted_sample():
     assert "drawn where good pairs are likely" in query.info.candidates
 
 
-@pytest.mark.parametrize(
-    ("settings", "text"), [({"budget": 0}, "at least 1"), ({"gap": 1.0}, "below 1"), ({"gap": -0.1}, "from 0")]
-)
-def test_bad_settings_are_named(settings, text):
-    with pytest.raises(InvalidParameter, match=f"AllPairs.*{text}"):
-        ps.AllPairs(**settings)
-
-
-def test_bad_weighted_samples_are_named():
-    with pytest.raises(InvalidParameter, match="at least 1"):
-        WeightedPairs(count=0)
-
-
 def test_when_every_pair_rests_the_search_says_which_rule():
     items = ps.Items(np.random.default_rng(0).standard_normal((6, 2)))
     search = ps.Search(items, posterior=ps.Particles(100), rng=1, rest=ps.Rest(item=3), candidates=ps.AllPairs())
     for _ in range(3):
         search.tell(search.ask(), tie=True)
-    with pytest.raises(NoPairLeft, match="an item rests 3 questions"):
+    with pytest.raises(NoPairLeft) as caught:
         search.ask()
+    assert caught.value.rule == "an item rests 3 questions"
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -164,8 +152,9 @@ def test_a_pair_that_rests_five_questions_is_not_asked_in_the_first_five():
     search = ps.Search(np.arange(3.0)[:, None], posterior=ps.Particles(100), rng=1, rest=ps.Rest(pair=5))
     for _ in range(3):
         search.tell(search.ask(), tie=True)
-    with pytest.raises(NoPairLeft, match="a pair rests 5 questions"):
+    with pytest.raises(NoPairLeft) as caught:
         search.ask()
+    assert caught.value.rule == "a pair rests 5 questions"
 
 
 def test_by_default_pairs_return_in_the_order_in_which_they_were_shown():
@@ -183,7 +172,7 @@ def test_by_default_pairs_return_in_the_order_in_which_they_were_shown():
 @pytest.mark.parametrize("scale", [1e-200, 1e-100, 1e100, 1e160])
 def test_items_whose_squares_are_no_numbers_are_refused(scale):
     points = scale * np.random.default_rng(0).standard_normal((10, 2))
-    with pytest.raises(InvalidParameter, match=r"whose powers a double cannot hold: use another unit"):
+    with pytest.raises(InvalidParameter, match="when squared"):
         ps.Search(points, rng=1)
 
 

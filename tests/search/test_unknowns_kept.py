@@ -119,20 +119,20 @@ ERRORS = {
     ),
     "a negative guess": (lambda: ps.LogNormal.around(-1.0), r"LogNormal\(median=-1.0\): give a number above 0"),
     "no guess": (lambda: ps.LogNormal.around(None), r"LogNormal.around\(None\): give a guess above 0"),
-    "no spread": (lambda: ps.LogNormal(1.0, 0.0), "give k itself where it is known"),
+    "no spread": (lambda: ps.LogNormal(1.0, 0.0), "if k is known, give k itself"),
     "a text for a spread": (lambda: ps.LogNormal(1.0, "wide"), r"LogNormal\(spread='wide'\)"),
     "a negative count": (lambda: ps.Beta(-1.0, 2.0), r"Beta\(a=-1.0\): give a number above 0"),
     "nothing for b": (lambda: ps.Beta(1.0, float("nan")), r"Beta\(b=nan\): give a number above 0"),
     "all people at random": (
         lambda: ps.Beta(random=1.0),
-        r"Beta\(random=1.0\): give the share of people who answer at random, from 0 to below 1",
+        r"Beta\(random=1.0\): give the fraction of people who answer at random, from 0 to below 1",
     ),
     "a lapse of one": (
         lambda: ps.Logistic(lapse=1.0),
-        "lapse is 1.0: give the share of answers that are given at random, from 0 to below 1",
+        "lapse is 1.0: give the fraction of random answers, from 0 to below 1",
     ),
-    "a negative lapse": (lambda: ps.Logistic(lapse=-0.1), "lapse is -0.1: give the share"),
-    "a lapse that is no number": (lambda: ps.Logistic(lapse=True), "lapse is True: give the share"),
+    "a negative lapse": (lambda: ps.Logistic(lapse=-0.1), "lapse is -0.1: give the fraction"),
+    "a lapse that is no number": (lambda: ps.Logistic(lapse=True), "lapse is True: give the fraction"),
     "the wrong prior for k": (
         lambda: ps.Logistic(ps.Unknown(ps.Beta())),
         r"k is unknown with the prior Beta\(a=1.0, b=9.0, random=0.1\): give a LogNormal",
@@ -142,14 +142,14 @@ ERRORS = {
         "lapse is unknown with the prior LogNormal.*: give a Beta",
     ),
     "no prior": (lambda: ps.Unknown(3.0), "the prior of an Unknown is 3.0: give LogNormal"),
-    "the class": (lambda: ps.Logistic(ps.Unknown), "k is <class .*Unknown'>: give a number, at least 0, or Unknown()"),
+    "the class": (lambda: ps.Logistic(ps.Unknown), "k is <class .*Unknown'>: give a number of at least 0, or Unknown()"),
     "a simulated person": (
         lambda: ps.SimulatedUser([0.0], ps.Logistic(ps.Unknown())),
         "k of Logistic is unknown: give a number",
     ),
     "a simulated lapse": (
         lambda: ps.SimulatedUser([0.0], ps.Logistic(1.0, lapse=ps.Unknown())),
-        "the lapse of Logistic is unknown: give a number",
+        "the lapse rate of Logistic is unknown: give a number",
     ),
     "a median that nobody set": (
         lambda: ps.Logistic(ps.Unknown()).planes(np.ones((1, 2)), np.zeros((1, 2))),

@@ -1,21 +1,20 @@
-"""Bounds of the paper: the least error of any search, and the stopping time of EPMV.
+"""Bounds of the paper: the smallest error of any search, and the stopping time of EPMV.
 
-Numbers refer to "Active embedding search via noisy paired comparisons" (Canal, Massimino, Davenport and Rozell,
+Theorem numbers refer to "Active embedding search via noisy paired comparisons" (Canal, Massimino, Davenport and Rozell,
 2019), section 3 and its supplement. Entropies and information are in bits, and *volume* is the paper's
 |Σ|^(1/d), the geometric mean of the posterior variances.
 
-The paper takes the uniform prior on [-1/2, 1/2]^d, whose entropy is 0. Here a prior has any entropy h0, and
-every threshold on entropy is shifted by it: a search gains the information Z = h0 - h, so that "h <= -τ" becomes
+The paper takes the uniform prior on [-1/2, 1/2]^d, whose entropy is 0. Here a prior may have any entropy h0,
+which shifts every threshold on entropy: a search gains the information Z = h0 - h, so that "h <= -τ" becomes
 "Z >= τ + h0". A wider prior needs more answers to reach the same volume, but gains more from each.
 
 `mse_lower_bound` holds for every prior. `entropy_bounds`, `information_lower_bound` and `mean_cut_bounds` hold for
-every log-concave posterior, after a uniform or a Gaussian prior; with lapses, or with an unknown k, a posterior is not
-log-concave. `stopping_time_bounds` and `stopping_order` are proved for a `UniformBox`, as in the paper, and reject
-other priors.
+every log-concave posterior, and so for uniform and Gaussian priors unless there are lapses or k is unknown.
+`stopping_time_bounds` and `stopping_order` are proved for a `UniformBox`, as in the paper, and reject other priors.
 
-All bounds assume answers without ties and skips, and the logistic model. The bounds on
-information and on stopping hold for the probit model with the same k as well: there Φ(z) is farther from 1/2
-than the logistic f(z), and the proofs use no other property of f than its symmetry.
+All bounds assume the logistic model, without ties and skips. The bounds on information and on stopping also hold for
+the probit model with the same k: there Φ(z) is farther from 1/2 than the logistic f(z), and otherwise the proofs only
+use the symmetry of f.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ from pairseek.model.priors import Prior, UniformBox
 TWO_PI_E = 2.0 * math.pi * math.e
 LN_2 = math.log(2.0)
 LARGEST_C = 2.0 / 3.0
-"""Upper limit of the best c: 1 - h_b(f(z)) grows at most as z², and (1 - c) c² is largest here."""
+"""Upper limit of the best c: 1 - h_b(f(z)) grows at most like z², and (1 - c) c² is largest here."""
 MEAN_CUT_DEFINED_ABOVE = math.e * LN_2
 """The kσ at which 1/e = ln 2/(kσ), about 1.884: the mean-cut proposition requires a larger kσ."""
 MEAN_CUT_INFORMATIVE_ABOVE = 5.855946480538432
-"""The kσ at which the mean-cut proposition's bound on information is 0; below, it is negative and vacuous."""
+"""The kσ at which the mean-cut proposition's bound on information is 0; below it, the bound is negative and vacuous."""
 
 
 def _positive(name: str, value: float, *, infinite: bool = False) -> float:
@@ -58,8 +57,8 @@ def _dimensions(d: int, least: int) -> int:
 def _box_entropy(prior: Prior, d: int, result: str) -> float:
     if not isinstance(prior, UniformBox):
         raise Unsupported(
-            f"{result} is proved for a uniform prior, received {type(prior).__name__}: give a UniformBox; for "
-            f"any prior there is mse_lower_bound"
+            f"{result} is proved only for a uniform prior, received {type(prior).__name__}: give a UniformBox, or use "
+            f"mse_lower_bound, which holds for any prior"
         )
     return prior.entropy_bits(d)
 
@@ -67,7 +66,7 @@ def _box_entropy(prior: Prior, d: int, result: str) -> float:
 def _certainty(logit: float) -> float:
     """Return 1 - h_b(f(z)) in bits for z >= 0, to full relative precision: it is z²/(8 ln 2) near 0."""
     if logit < 1.0:
-        # z tanh(z/2)/2 - ln cosh(z/2): the plain form would subtract two numbers that are both nearly 1
+        # z tanh(z/2)/2 - ln cosh(z/2), because the plain form would subtract two numbers close to 1
         return (0.5 * logit * math.tanh(0.5 * logit) - math.log1p(2.0 * math.sinh(0.25 * logit) ** 2)) / LN_2
     tail = math.exp(-logit)
     lost = logit * tail / (1.0 + tail) if tail > 0.0 else 0.0
@@ -80,12 +79,12 @@ def _entropy_constant(d: int) -> float:
 
 
 def mse_lower_bound(answers: int, prior: Prior, d: int) -> float:
-    """Return the least mean squared error that any strategy and any estimate can have (Theorem 3.2).
+    """Return the smallest mean squared error of any strategy and any estimator (Theorem 3.2).
 
     E|W - Ŵ|² >= d 2^(2(h0 - i)/d) / (2πe) after i answers, averaged over user points drawn from the prior and
-    over answers. The proof needs an entropy h0 and that an answer carries at most one bit, so it holds for
-    every prior, every response model and every d >= 1. For a Gaussian prior of equal variances it is exact
-    before the first answer.
+    over answers. The proof only needs a finite entropy h0 and at most one bit per answer, so the bound holds for every
+    prior, every response model and every d >= 1. For a Gaussian prior with equal variances it is attained before the
+    first answer.
 
     Parameters
     ----------
@@ -111,8 +110,8 @@ def entropy_bounds(covariance: npt.ArrayLike) -> tuple[float, float]:
     """Return bounds on the entropy, in bits, of a log-concave density with this covariance (Lemma 3.1).
 
     (d/2) log2(2 |Σ|^(1/d) / (e² c_d)) <= h <= (d/2) log2(2πe |Σ|^(1/d)), c_d = e² d² / (4 √2 (d + 2)). A
-    posterior here is log-concave if k is known and there are no lapses. The upper bound holds for any density and is
-    attained by the Gaussian.
+    posterior is log-concave if k is known and there are no lapses. The upper bound holds for any density, and a
+    Gaussian attains it.
 
     Parameters
     ----------
@@ -123,9 +122,9 @@ def entropy_bounds(covariance: npt.ArrayLike) -> tuple[float, float]:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
         raise InvalidParameter(f"covariance has shape {matrix.shape}: give a (d, d) matrix with d at least 2")
     if not np.all(np.isfinite(matrix)) or not np.allclose(matrix, matrix.T):
-        raise InvalidParameter(f"covariance is {matrix.tolist()}: give finite numbers, symmetric")
+        raise InvalidParameter(f"covariance is {matrix.tolist()}: give a symmetric matrix of finite numbers")
     if np.linalg.eigvalsh(matrix)[0] <= 0:
-        raise InvalidParameter(f"covariance {matrix.tolist()} is not positive definite: use eigenvalues above 0")
+        raise InvalidParameter(f"covariance is {matrix.tolist()}: give a positive definite matrix")
     d = len(matrix)
     volume_bits = float(np.linalg.slogdet(matrix)[1]) / LN_2 / d
     lower = 0.5 * d * (1.0 + volume_bits - math.log2(math.e**2 * _entropy_constant(d)))
@@ -133,18 +132,18 @@ def entropy_bounds(covariance: npt.ArrayLike) -> tuple[float, float]:
 
 
 def information_lower_bound(sigma: float, k: float, c: float) -> float:
-    """Return the least information, in bits, of the answer to an equiprobable query (Proposition 3.3).
+    """Return a lower bound on the information, in bits, of the answer to an equiprobable query (Proposition 3.3).
 
-    L_{c,k}(σ) = (1 - h_b(f(c k σ / 2))) (1 - c), for any c from 0 to 1; it grows with k σ.
+    L_{c,k}(σ) = (1 - h_b(f(c k σ / 2))) (1 - c), for any c from 0 to 1; it increases with k σ.
 
     Parameters
     ----------
     sigma
         sqrt(a'Σa), the standard deviation of a·w.
     k
-        Noise constant k_pq of the pair; k |a| if `sigma` is that of w along a/|a|.
+        Noise constant k_pq of the pair; k_pq |a| if `sigma` is the standard deviation of w along a/|a|.
     c
-        From 0 to 1. `best_information_lower_bound` takes the best one.
+        Constant from 0 to 1; `best_information_lower_bound` chooses the best one.
     """
     for name, value in (("sigma", sigma), ("k", k)):
         if not (math.isfinite(value) and value >= 0):
@@ -155,9 +154,9 @@ def information_lower_bound(sigma: float, k: float, c: float) -> float:
 
 
 def best_information_lower_bound(sigma: float, k: float) -> tuple[float, float]:
-    """Return the highest L_{c,k}(σ) over c, and the c that gives it.
+    """Return the maximum of L_{c,k}(σ) over c, and the c that attains it.
 
-    c is 2/3 for small kσ and falls like log(kσ)/(kσ) for large, where the bound approaches 1 bit.
+    c is 2/3 for small kσ, and decreases like log(kσ)/(kσ) for large kσ, where the bound approaches 1 bit.
     """
     information_lower_bound(sigma, k, LARGEST_C)  # validates both arguments
     logit = 0.5 * k * sigma
@@ -170,17 +169,17 @@ def best_information_lower_bound(sigma: float, k: float) -> tuple[float, float]:
 
 
 def _best_c(loss: Callable[[float], float], logit: float) -> float:
-    """Return the c that minimises a loss in which c occurs as (1 - c) and as c times the logit.
+    """Return the c that minimizes a loss in terms of (1 - c) and of c times the logit.
 
-    Searched by its logarithm, since the best c is of the order of log(logit)/logit.
+    The search is over log c, since the best c is of the order of log(logit)/logit.
     """
-    found = scipy.optimize.minimize_scalar(
+    optimum = scipy.optimize.minimize_scalar(
         lambda log_c: loss(math.exp(log_c)),
         bounds=(math.log(1e-3 / (1.0 + logit)), math.log(LARGEST_C)),
         method="bounded",
         options={"xatol": 1e-10},
     )
-    return math.exp(float(found.x))
+    return math.exp(float(optimum.x))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +189,13 @@ class StoppingTimeBounds:
     Attributes
     ----------
     tau_1, tau_2
-        Bits to gain before the volume can be, and before it must be, below the threshold.
+        Bits of information at which the volume can be below the threshold, and at which it must be.
     lower
         max(tau_1, 0): no strategy needs fewer answers on average.
     upper
         Upper bound on the mean number of answers of EPMV; 0 if the prior is below the threshold.
     c
-        The constant of `information_lower_bound` that made `upper` lowest; 0 where none is needed (no noise, or
-        nothing to ask).
+        Constant of `information_lower_bound` that minimizes `upper`; 0 if none is needed (no noise, or nothing to ask).
     """
 
     tau_1: float
@@ -210,36 +208,35 @@ class StoppingTimeBounds:
 def stopping_time_bounds(volume: float, k_min: float, prior: Prior, d: int) -> StoppingTimeBounds:
     """Return bounds on E[T], T the first i with |Σ_i|^(1/d) < volume (Theorem 3.4).
 
-    τ_1 <= E[T] <= τ_2 + (τ_2 + 1)/l(τ_2) - (1/l(τ_2)) ∫_0^τ_2 l(x) dx. The lower bound holds for any strategy,
-    the upper bound for EPMV with free choice of the plane (a `Space`); both are averages over the prior. The
-    theorem holds for every c in (0, 1); the c taken is the one with the lowest upper bound.
+    τ_1 <= E[T] <= τ_2 + (τ_2 + 1)/l(τ_2) - (1/l(τ_2)) ∫_0^τ_2 l(x) dx. The lower bound holds for any strategy, the
+    upper bound for EPMV with free choice of the plane (a `Space`); both average over the prior. The theorem holds for
+    every c in (0, 1); this function uses the c with the lowest upper bound.
 
     Parameters
     ----------
     volume
         The paper's ε, in squared units of the coordinates.
     k_min
-        The least k_pq |a| of the queries, per unit of length: k itself for normalized noise. May be infinite.
+        Smallest k_pq |a| of any query: k itself for normalized noise. May be infinite.
     prior
-        A `UniformBox`; the sides may differ.
+        A `UniformBox`, possibly with different sides.
     d
         Number of dimensions, at least 2.
 
     Notes
     -----
-    With a box of entropy h0 the proof runs for Z_i = h0 - h_i: Z_0 = 0, and Z_i >= 0 because the uniform density
-    has the greatest entropy on a box. By Lemma 3.1, volume < ε is possible once Z_i >= τ_1 and certain once
+    For a box of entropy h0, the proof applies to Z_i = h0 - h_i: Z_0 = 0, and Z_i >= 0 because the uniform density
+    maximizes the entropy on a box. By Lemma 3.1, volume < ε is possible once Z_i >= τ_1 and certain once
     Z_i >= τ_2, with τ_1 = h0 - (d/2) log2(2πe ε) and τ_2 = h0 + (d/2) log2(e² c_d / (2ε)). The largest
-    eigenvalue of Σ_i is at least 2^(2 h_i/d) / (2πe), so that an answer at Z_i = x brings at least
+    eigenvalue of Σ_i is at least 2^(2 h_i/d) / (2πe), so an answer at Z_i = x gives at least
     l(x) = L_{c,k_min}(2^((h0 - x)/d) / sqrt(2πe)) bits. The rest is as in the supplement. Stretching space by s
-    adds d log2 s to h0; with ε s² and k_min/s nothing changes.
+    adds d log2 s to h0; with ε s² and k_min/s, the bounds do not change.
 
-    The upper side is given as published. Its proof takes 1 for the expected step over the threshold,
-    E[Z_T] <= τ_2 + 1, as if T - 1 were a stopping time; what the supplement's Lemma A.2 secures is γ(d) =
-    8d + (d/2) log2(2πe d) + 1 in its place.
+    The upper bound is given as published. Its proof assumes an expected overshoot of at most 1, E[Z_T] <= τ_2 + 1, as
+    if T - 1 were a stopping time; the supplement's Lemma A.2 only guarantees γ(d) = 8d + (d/2) log2(2πe d) + 1 instead.
 
-    It is for the worst case, and no forecast: at the noise of the paper's experiments it exceeds a million answers, and
-    comes down to a hundred or so only when k_min is near 1000.
+    It is a worst-case bound, not a forecast: at the noise level of the paper's experiments it exceeds a million
+    answers, and it only drops to about a hundred when k_min is near 1000.
 
     Examples
     --------
@@ -256,7 +253,7 @@ def stopping_time_bounds(volume: float, k_min: float, prior: Prior, d: int) -> S
     if math.exp2(2.0 * entropy / d) / 12.0 < volume:
         upper, c = 0.0, 0.0
     else:
-        # k_min times the least standard deviation at Z = τ_2, halved; it does not depend on the prior
+        # Half of k_min times the smallest standard deviation at Z = τ_2, which does not depend on the prior.
         logit = 0.5 * k_min * math.sqrt(volume / (math.pi * math.e**3 * _entropy_constant(d)))
         upper, c = _epmv_upper(tau_2, logit, d)
     return StoppingTimeBounds(tau_1, tau_2, max(tau_1, 0.0), upper, c)
@@ -276,7 +273,7 @@ def _epmv_upper(tau: float, logit: float, d: int) -> tuple[float, float]:
         )
         return tau + ((tau + 1.0) / (1.0 - c) - float(area)) / last
 
-    if logit < 1e-100:  # 1/l overflows; c is 2/3 to all digits
+    if logit < 1e-100:  # 1/l overflows; c is 2/3 to double precision
         return upper(LARGEST_C), LARGEST_C
     c = _best_c(lambda c: math.log(upper(c)), logit)
     return upper(c), c
@@ -284,20 +281,20 @@ def _epmv_upper(tau: float, logit: float, d: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class StoppingOrder:
-    """The two rates that the expected stopping time of EPMV blends, and a bound with all constants.
+    """Two growth rates that add up to the expected stopping time of EPMV, and a bound with explicit constants.
 
     Attributes
     ----------
     information
-        d log2(1/ε): what any strategy must pay, since an answer is at most a bit.
+        d log2(1/ε): the cost for any strategy, since an answer gives at most one bit.
     noise
-        d² log2(1/ε) / (ε k_min²): what unreliable answers add.
+        d² log2(1/ε) / (ε k_min²): the additional cost of unreliable answers.
     balanced_k
-        The k_min at which the two are equal, sqrt(d/ε). Above it, more reliable answers gain little.
+        The k_min at which both are equal, sqrt(d/ε). Above it, more reliable answers help little.
     upper
-        A bound on E[T] in closed form, looser than that of `stopping_time_bounds`.
+        Closed-form bound on E[T], looser than the bound of `stopping_time_bounds`.
     c
-        The constant in (0, 2/3] that makes `upper` lowest.
+        Constant in (0, 2/3] that minimizes `upper`.
     """
 
     information: float
@@ -310,14 +307,14 @@ class StoppingOrder:
 def stopping_order(volume: float, k_min: float, prior: Prior, d: int) -> StoppingOrder:
     """Return the growth rates of the expected stopping time of EPMV (Theorem 3.5 and Corollary 3.1).
 
-    E[T] = O(d log(1/ε) + d² log(1/ε) / (ε k_min²)), where no strategy is better than Ω(d log(1/ε)). In words:
-    with reliable answers (k_min well above sqrt(d/ε)) the second term vanishes and EPMV is, up to a constant
-    factor, as fast as any strategy can be; without noise it is so for every volume (the corollary). With
-    unreliable answers the number grows as 1/ε, and halving k_min makes it four times as large.
+    E[T] = O(d log(1/ε) + d² log(1/ε) / (ε k_min²)), where no strategy is better than Ω(d log(1/ε)). With
+    reliable answers (k_min well above sqrt(d/ε)), the second term vanishes and EPMV is optimal up to a constant factor;
+    without noise this holds for every volume (the corollary). With unreliable answers the number grows like 1/ε, and
+    halving k_min quadruples it.
 
-    The terms are orders: use them for ratios between settings, not as counts. `upper` is a count,
-    (τ_2 + 1)(32πe³ c_d/ε + c² k_min²) / ((1 - c) c² k_min²), the supplement's last step before the O, with c at
-    its minimum, the root of k_min² c³ = 32πe³ c_d/ε (2 - 3c).
+    The terms are orders of growth: use them for ratios between settings, not as counts. `upper` is a count,
+    (τ_2 + 1)(32πe³ c_d/ε + c² k_min²) / ((1 - c) c² k_min²), the supplement's last step before the O, with the
+    minimizing c, the root of k_min² c³ = 32πe³ c_d/ε (2 - 3c).
 
     Parameters
     ----------
@@ -338,8 +335,8 @@ def stopping_order(volume: float, k_min: float, prior: Prior, d: int) -> Stoppin
     relative = volume / side**2
     if relative >= 1.0:
         raise InvalidParameter(
-            f"volume is {volume:g}, at least the square of the prior's side ({side:g}): the order is for small "
-            f"volumes; the prior itself has {side**2 / 12:g}, give less"
+            f"volume is {volume:g}, but the order needs one below the square of the prior's side ({side:g}): give less "
+            f"than the prior's own volume, {side**2 / 12:g}"
         )
     information = d * math.log2(1.0 / relative)
     noise = information * d / relative / (k_min * side) / (k_min * side)
@@ -348,7 +345,7 @@ def stopping_order(volume: float, k_min: float, prior: Prior, d: int) -> Stoppin
     if math.isinf(root):
         c, excess = 0.0, 0.0
     else:
-        # the cubic root² c³ + 3c - 2 = 0, by sinh(3t) = 4 sinh³(t) + 3 sinh(t)
+        # Solves the cubic root² c³ + 3c - 2 = 0 by sinh(3t) = 4 sinh³(t) + 3 sinh(t).
         c = 2.0 * math.sinh(math.asinh(root) / 3.0) / root
         excess = 1.0 / (root * c) / (root * c)
     upper = (tau_2 + 1.0) * (1.0 + excess) / (1.0 - c)
@@ -362,9 +359,9 @@ class MeanCutBounds:
     Attributes
     ----------
     deviation
-        Most that the probability of either answer can differ from 1/2; below 1/2.
+        Largest difference between 1/2 and the probability of either answer; below 1/2.
     information
-        Least information of the answer, in bits; negative, and then no news, for kσ below
+        Lower bound on the information of the answer, in bits; negative, and therefore vacuous, for kσ below
         `MEAN_CUT_INFORMATIVE_ABOVE`.
     """
 
@@ -381,9 +378,9 @@ def mean_cut_bounds(k_sigma: float) -> MeanCutBounds:
     Parameters
     ----------
     k_sigma
-        k_pq sqrt(a'Σa). Above e ln 2 = 1.884, where 1/e - ln 2/(kσ) is a probability: below, the deviation
-        allows everything from 0 to 1 and the information has no meaning, which is an error. From there up to
-        5.856 the bound on the deviation is informative, but that on the information is negative.
+        k_pq sqrt(a'Σa), above e ln 2 = 1.884, where 1/e - ln 2/(kσ) is a probability. Smaller values are an error: the
+        bound on the probability would be vacuous, and the bound on the information undefined. From there up to 5.856,
+        the bound on the probability is informative, but the bound on the information is negative.
     """
     k_sigma = _positive("k_sigma", k_sigma, infinite=True)
     if k_sigma <= MEAN_CUT_DEFINED_ABOVE:
@@ -392,7 +389,7 @@ def mean_cut_bounds(k_sigma: float) -> MeanCutBounds:
             f"{MEAN_CUT_DEFINED_ABOVE:.4g}; take a more reliable or wider query"
         )
     least = 1.0 / math.e - LN_2 / k_sigma
-    # next to its end the difference may round to 0 or below, where h_b is 0 anyway
+    # Near the end of the range the difference may round to 0 or below, where h_b is 0 anyway.
     heads = max(least, 0.0)
     entropy = float(entr(heads) + entr(1.0 - heads)) / LN_2
     return MeanCutBounds(0.5 - least, entropy - math.pi**2 / (3.0 * LN_2 * k_sigma))

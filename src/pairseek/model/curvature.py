@@ -1,10 +1,10 @@
-"""Curvature of a utility: the ideal-point model, the linear utility, and everything between them.
+"""Curvature of utility: from the ideal-point model to linear utility.
 
-A person's utility of an item x is 2k (w - m)·(x - m) - ck|x - m|², with the mean m of the prior and the curvature c. It
-differs from the paper's -k|w - x|² by (1 - c) k|x - m|² and a constant. Let s be the standard deviation of the prior
-along a coordinate, y = |x - m|²/s one more coordinate of every item, and v = (1 - c)s/2 one more coordinate of the
-person. Then -k(v - y)² + ky² = 2kvy - kv² is that difference: an unknown curvature is one more dimension of the user
-point, and ky² is appeal. A normal prior of c is a normal prior of v, so that nothing else in the engine changes.
+A person's utility of item x is 2k (w - m)·(x - m) - ck|x - m|², with prior mean m and curvature c. It differs from the
+paper's -k|w - x|² by (1 - c) k|x - m|² and a constant. Let s be the standard deviation of the prior along a coordinate,
+give every item the additional coordinate y = |x - m|²/s, and the person the additional coordinate v = (1 - c)s/2. Then
+-k(v - y)² + ky² = 2kvy - kv² equals that difference up to a constant. So an unknown curvature adds one dimension to the
+user point, and ky² acts as appeal. A normal prior on c is a normal prior on v; nothing else in the engine changes.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from pairseek.model.unknowns import Normal
 def extended_points(
     coordinates: FloatArray, appeal: FloatArray, prior: Prior, response: Response
 ) -> tuple[FloatArray, FloatArray]:
-    """Return coordinates and appeal of items in the model: with one more dimension where the curvature is unknown.
+    """Return the model's coordinates and appeal of items: one dimension more if the curvature is unknown.
 
-    A curvature that is given changes the appeal alone.
+    A known curvature changes only the appeal.
     """
     d = coordinates.shape[1]
     if response.curvature == 1.0 or not d:
@@ -40,7 +40,7 @@ def extended_points(
 
 
 def extended_prior(prior: Prior, response: Response, d: int) -> Prior:
-    """Return the prior of the point in the model: with one more dimension where the curvature is unknown."""
+    """Return the model's prior of the user point: one dimension more if the curvature is unknown."""
     unknown = response.curvature_prior
     if unknown is None or not d:
         return prior
@@ -48,7 +48,7 @@ def extended_prior(prior: Prior, response: Response, d: int) -> Prior:
     return _extended_prior(prior, unknown, d)
 
 
-# One for all searches among the same items.
+# Shared by all searches among the same items.
 @lru_cache(maxsize=8)
 def _extended_prior(prior: GaussianPrior, unknown: Normal, d: int) -> GaussianPrior:
     mean, spread = _scale(prior, d)
@@ -59,14 +59,14 @@ def _extended_prior(prior: GaussianPrior, unknown: Normal, d: int) -> GaussianPr
 
 
 def extended_items(items: Asked, prior: Prior, response: Response) -> Asked:
-    """Return the items with the coordinates and the appeal that they have in the model; a space as it is."""
+    """Return the items with the model's coordinates and appeal; a space is returned unchanged."""
     if not isinstance(prior, GaussianPrior) or response.curvature == 1.0 or not items.d:
         return items
     extended: Asked = _extended(items, prior, response)
     return extended
 
 
-# Searches among the same items share the result, and with it what is kept about its array of coordinates.
+# Searches among the same items share the result, and everything cached for its coordinate array.
 @lru_cache(maxsize=8)
 def _extended(items: Asked, prior: GaussianPrior, response: Response) -> Asked:
     return items._placed(*extended_points(items.coordinates, items.appeal, prior, response))
@@ -74,14 +74,14 @@ def _extended(items: Asked, prior: GaussianPrior, response: Response) -> Asked:
 
 @dataclass(frozen=True, eq=False)
 class CurvedUtility:
-    """The curvature of a utility and the point at which it is highest, as functions of points of the model.
+    """Curvature and maximum of a utility, as functions of points of the model.
 
     Attributes
     ----------
     centre, spread
-        (d,) mean of the prior, and its standard deviation along a coordinate.
+        (d,) prior mean, and the prior's standard deviation along a coordinate.
     given
-        The curvature, if it is known; None if it follows from the last coordinate of the model.
+        The curvature if it is known; None if it follows from the model's last coordinate.
     """
 
     centre: FloatArray
@@ -90,7 +90,7 @@ class CurvedUtility:
 
     @classmethod
     def of(cls, prior: AnyPrior, response: Response, d: int) -> CurvedUtility | None:
-        """Return the shape of a person's utility; None without coordinates, where it has none."""
+        """Return the shape of a person's utility; None for items without coordinates."""
         if not d:
             return None
         given = response.curvature if response.curvature_prior is None else None
@@ -104,14 +104,14 @@ class CurvedUtility:
         return np.asarray(1.0 - 2.0 * points[:, len(self.centre)] / self.spread)
 
     def ideals(self, points: FloatArray) -> FloatArray:
-        """Return the (s, d) points of highest utility of people whose curvature is above 0."""
+        """Return the (s, d) ideal points, of highest utility, of people with positive curvature."""
         if self.given == 1.0:
             return points[:, : len(self.centre)]
-        away = points[:, : len(self.centre)] - self.centre
-        return np.asarray(self.centre + away / self.curvatures(points)[:, None])
+        offsets = points[:, : len(self.centre)] - self.centre
+        return np.asarray(self.centre + offsets / self.curvatures(points)[:, None])
 
 
 def _scale(prior: AnyPrior, d: int) -> tuple[FloatArray, float]:
-    """Return the mean of a prior and its standard deviation along a coordinate."""
+    """Return the prior mean, and the root mean square standard deviation along a coordinate."""
     mean, covariance = moments_of(prior, d)
     return mean, float(np.sqrt(np.trace(covariance) / d))

@@ -1,4 +1,4 @@
-"""Default prior of a person's point, and the scales that follow from a prior."""
+"""Default prior of a user point, and scales derived from a prior."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from pairseek.model.priors import GaussianPrior, Prior, UniformBox, moments_of
 from pairseek.model.spaces import Space
 from pairseek.numerics.moments import sample_moments
 
-_SMALL = 1e-70
+# Powers of standard deviations outside [_MIN_SPREAD, 1/_MIN_SPREAD] could overflow or underflow.
+_MIN_SPREAD = 1e-70
 PRIOR_FACTOR = 1.0
-"""Covariance of the default prior over that of the items."""
-THIN = 1e-3
-"""Least standard deviation of the default prior along any direction, over the largest."""
-RESIDUAL_ALONE = 1.5
-"""Standard deviation of utilities in logits, where items have no coordinates."""
-# Dimensions up to which a covariance of the items is computed without a compiled kernel.
-_FEW_DIMENSIONS = 64
+"""Covariance of the default prior, relative to the covariance of the items."""
+MIN_RELATIVE_DEVIATION = 1e-3
+"""Smallest standard deviation of the default prior along any direction, relative to the largest."""
+RESIDUAL_WITHOUT_COORDINATES = 1.5
+"""Standard deviation of residual utilities, in logits, for items without coordinates."""
+# Up to this many dimensions the covariance of the items is computed without a compiled kernel.
+_MAX_EINSUM_DIMENSIONS = 64
 
 
 def default_prior(items: Items | Space) -> Prior:
     """Return a Gaussian with the mean and covariance of the items; uniform on a continuous space.
 
-    The covariance is multiplied by `PRIOR_FACTOR`. A direction in which the items hardly vary gets at least a
-    thousandth of the widest deviation, so that the covariance can be inverted.
+    The covariance is multiplied by `PRIOR_FACTOR`. Directions along which the items hardly vary get at least a
+    thousandth of the largest standard deviation, so that the covariance is invertible.
     """
     if isinstance(items, Space):
         return UniformBox(items.low, items.high)
@@ -37,14 +38,14 @@ def default_prior(items: Items | Space) -> Prior:
     return _gaussian(items, PRIOR_FACTOR)
 
 
-# Once for a catalogue: every search of a new person begins with it.
+# Cached by catalogue, because every new person's search starts with it.
 @lru_cache(maxsize=8)
 def _gaussian(items: Items, factor: float) -> GaussianPrior:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         centre, covariance = _moments(items)
         check_spread(float(np.sqrt(np.trace(covariance) / items.d)))
     values, vectors = np.linalg.eigh(factor * covariance)
-    floor = THIN**2 * values[-1]
+    floor = MIN_RELATIVE_DEVIATION**2 * values[-1]
     if values[0] < floor:
         covariance = (vectors * np.maximum(values, floor)) @ vectors.T
         return GaussianPrior(centre, 0.5 * (covariance + covariance.T))
@@ -52,13 +53,13 @@ def _gaussian(items: Items, factor: float) -> GaussianPrior:
 
 
 def _moments(items: Items) -> tuple[FloatArray, FloatArray]:
-    """Return mean and covariance of items."""
-    if items.d > _FEW_DIMENSIONS:
+    """Return the mean and covariance of items."""
+    if items.d > _MAX_EINSUM_DIMENSIONS:
         mean, covariance = sample_moments(items.coordinates, np.full(items.n, 1.0 / items.n))
         return mean, covariance * (items.n / (items.n - 1))
     centre = items.coordinates.mean(axis=0)
     centred = items.coordinates - centre
-    # einsum, because the last digits of matrix products depend on the number of threads.
+    # einsum, because the last bits of matrix products depend on the number of threads.
     return centre, np.einsum("nd,ne->de", centred, centred) / (items.n - 1)
 
 
@@ -72,8 +73,7 @@ def spread_of(prior: Prior, d: int) -> float:
 
 
 def check_spread(spread: float) -> None:
-    """Refuse a prior whose scale overflows when it is raised to a power."""
-    if not _SMALL < spread < 1.0 / _SMALL:
-        raise InvalidParameter(
-            f"the prior has a standard deviation of {spread:.3g}, whose powers a double cannot hold: use another unit"
-        )
+    """Reject a prior whose scale would overflow or underflow in powers."""
+    if not _MIN_SPREAD < spread < 1.0 / _MIN_SPREAD:
+        what = "overflows" if spread > 1.0 else "underflows"
+        raise InvalidParameter(f"the prior's standard deviation, {spread:.3g}, {what} when squared: rescale the items")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core import notebook
-from pairseek.core.columns import are_named_as_coordinates, columns_note, items_of_frame, read_items
+from pairseek.core.columns import columns_note, items_of_frame, read_items
 from pairseek.core.csv import is_table
 from pairseek.core.frames import Backend
 from pairseek.core.lazy import cached_property
@@ -256,11 +256,6 @@ class Items:
     def columns_note(self) -> str | None:
         """Describe which columns of the source file are coordinates and which are data; None without a file."""
         return None if self._columns is None else columns_note(self._columns, list(self.data)) or None
-
-    @property
-    def _columns_guess(self) -> str | None:
-        """Return `columns_note` if the column names are not typical of coordinates."""
-        return None if are_named_as_coordinates(self.columns) else self.columns_note
 
     @cached_property
     def scale_contrast(self) -> _scales.ScaleContrast | None:

@@ -12,8 +12,8 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 
+# Pairs or triplets evaluated at a time, which limits memory to a few megabytes.
 _CHUNK = 1 << 18
-"""Pairs or triplets that are evaluated together, which bounds the memory to a few megabytes."""
 
 
 def _finite(name: str, values: npt.ArrayLike, shape: str, *axes: int) -> FloatArray:
@@ -44,17 +44,17 @@ def squared_error(estimate: npt.ArrayLike, point: npt.ArrayLike) -> float:
     Parameters
     ----------
     estimate, point
-        (d,) each.
+        Both (d,).
 
     Examples
     --------
     >>> squared_error([0.0, 1.0], [3.0, 5.0])
     25.0
     """
-    said, true = _finite("estimate", estimate, "(d,)", 1), _finite("point", point, "(d,)", 1)
-    if said.shape != true.shape:
-        raise InvalidParameter(f"estimate has {len(said)} dimensions and point has {len(true)}: give both the same")
-    return float(np.sum((said - true) ** 2))
+    estimated, true = _finite("estimate", estimate, "(d,)", 1), _finite("point", point, "(d,)", 1)
+    if estimated.shape != true.shape:
+        raise InvalidParameter(f"estimate has {len(estimated)} dimensions, point has {len(true)}: give the same number")
+    return float(np.sum((estimated - true) ** 2))
 
 
 def kendall_tau_distance(
@@ -66,37 +66,36 @@ def kendall_tau_distance(
     batches: int | None = 1000,
     rng: int | np.random.Generator | None = None,
 ) -> float:
-    """Return the share of pairs of items in the wrong order (section 4, "Item ranking evaluation").
+    """Return the fraction of item pairs in the wrong order (section 4, "Item ranking evaluation").
 
-    Items are ranked by their distance from the estimate and by that from the true point, and the normalized
-    Kendall tau distance of the rankings is 0 for the same order and 1 for the reverse. A pair that is at the
-    same distance in one ranking and not in the other counts half. It is averaged over batches drawn at random
-    without replacement; the batches only estimate the value over all pairs, which ``batches=None`` gives
-    exactly, in a time that grows as n² (a second for ten thousand items).
+    Items are ranked by distance from the estimate and by distance from the true point. The normalized Kendall tau
+    distance between the two rankings is 0 for the same order and 1 for the reverse; a pair tied in only one ranking
+    counts half. It is averaged over random batches of items drawn without replacement, which estimate the value over
+    all pairs; ``batches=None`` computes that value exactly, in O(n²) time (a second for ten thousand items).
 
-    Appeal is left out: this is about where the point is, as in the paper, and not about which item wins.
+    As in the paper, appeal is ignored: this metric is about the position of the point, not about which item wins.
 
     Parameters
     ----------
     items
         The items to rank.
     estimate, point
-        (d,) what was found, and where the user is.
+        (d,) estimated point, and true user point.
     batch
-        Items in a batch, from 2 to n.
+        Items per batch, from 2 to n.
     batches
         Number of batches; None for all pairs of all items.
     rng
-        A seed or a generator, needed to draw batches.
+        Seed or generator, required to draw batches.
     """
-    said, true = (
+    estimated, true = (
         _squared_distances(items, _finite(name, value, f"({items.d},)", 1), name)
         for name, value in (("estimate", estimate), ("point", point))
     )
     if batches is None:
-        return _all_pairs_distance(said, true)
+        return _all_pairs_distance(estimated, true)
     if rng is None:
-        raise InvalidParameter("rng is None: batches are drawn at random, give a seed, or batches=None for all")
+        raise InvalidParameter("rng is None, but batches are random: give a seed, or batches=None for all pairs")
     batch, batches = _count("batch", batch, 2, items.n), _count("batches", batches, 1)
     generator = np.random.default_rng(rng)
     first, second = np.triu_indices(batch, 1)
@@ -104,20 +103,20 @@ def kendall_tau_distance(
     wrong = 0.0
     for start in range(0, batches, step):
         drawn = _subsets(items.n, batch, min(step, batches - start), generator)
-        wrong += _disagreement(said[drawn], true[drawn], first, second)
+        wrong += _disagreement(estimated[drawn], true[drawn], first, second)
     return wrong / (batches * len(first))
 
 
 def _squared_distances(items: Items, point: FloatArray, name: str) -> FloatArray:
     if len(point) != items.d:
-        raise InvalidParameter(f"{name} has {len(point)} dimensions, the items have {items.d}: give {items.d}")
+        raise InvalidParameter(f"{name} has {len(point)} dimensions but the items have {items.d}: give {items.d}")
     return np.asarray(((items.coordinates - point) ** 2).sum(axis=1))
 
 
 def _subsets(n: int, size: int, count: int, rng: np.random.Generator) -> IntArray:
-    """Draw (count, size) rows of distinct numbers below n, every subset equally likely (Floyd's algorithm, by column).
+    """Draw (count, size) rows of distinct numbers below n, each subset equally likely (Floyd's algorithm by column).
 
-    The order within a row is not uniform; nothing here depends on it.
+    The order within a row is not uniform, which does not matter here.
     """
     drawn = np.empty((count, size), dtype=np.int64)
     for column, top in enumerate(range(n - size, n)):
@@ -127,30 +126,30 @@ def _subsets(n: int, size: int, count: int, rng: np.random.Generator) -> IntArra
     return drawn
 
 
-def _disagreement(said: FloatArray, true: FloatArray, first: IntArray, second: IntArray) -> float:
+def _disagreement(estimated: FloatArray, true: FloatArray, first: IntArray, second: IntArray) -> float:
     """Return the sum of |sign - sign|/2 over pairs of columns: 1 if reversed, 1/2 if tied in one of the two."""
-    one = np.sign(said[:, first] - said[:, second])
-    other = np.sign(true[:, first] - true[:, second])
-    return float(np.abs(one - other).sum()) / 2.0
+    estimated_order = np.sign(estimated[:, first] - estimated[:, second])
+    true_order = np.sign(true[:, first] - true[:, second])
+    return float(np.abs(estimated_order - true_order).sum()) / 2.0
 
 
-def _all_pairs_distance(said: FloatArray, true: FloatArray) -> float:
-    n = len(said)
+def _all_pairs_distance(estimated: FloatArray, true: FloatArray) -> float:
+    n = len(estimated)
     step = max(1, _CHUNK // n)
     wrong = 0.0
     for start in range(0, n, step):
-        # rows against all: every pair comes up twice, and an item with itself adds nothing
+        # Rows against all: every pair is counted twice, and an item paired with itself adds nothing.
         rows = slice(start, start + step)
-        one = np.sign(said[rows, None] - said)
-        other = np.sign(true[rows, None] - true)
-        wrong += float(np.abs(one - other).sum()) / 2.0
+        estimated_order = np.sign(estimated[rows, None] - estimated)
+        true_order = np.sign(true[rows, None] - true)
+        wrong += float(np.abs(estimated_order - true_order).sum()) / 2.0
     return wrong / (n * (n - 1))
 
 
 def triplet_error(items: Items | npt.ArrayLike, triplets: npt.ArrayLike) -> float:
-    """Return the share of triplets that the embedding violates (supplement, "triplet error fraction").
+    """Return the fraction of triplets that the embedding violates (supplement, "triplet error fraction").
 
-    A triplet (anchor, near, far) says that the anchor is more like ``near`` than like ``far``. It is wrong if
+    A triplet (anchor, near, far) states that the anchor is more similar to ``near`` than to ``far``. It is violated if
     ``near`` is farther from the anchor than ``far``; equal distances count half.
 
     Parameters
@@ -168,9 +167,9 @@ def triplet_error(items: Items | npt.ArrayLike, triplets: npt.ArrayLike) -> floa
     points = items.coordinates if isinstance(items, Items) else _finite("coordinates", items, "(n, d)", 2)
     rows = np.asarray(triplets)
     if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows):
-        raise InvalidParameter(f"triplets have shape {rows.shape}: give (m, 3), anchor, near and far, m >= 1")
+        raise InvalidParameter(f"triplets have shape {rows.shape}: give (m, 3) rows of anchor, near and far, m >= 1")
     if not np.issubdtype(rows.dtype, np.integer):
-        raise InvalidParameter(f"triplets are of type {rows.dtype}: give whole numbers, the rows of the items")
+        raise InvalidParameter(f"triplets have type {rows.dtype}: give whole numbers, the rows of the items")
     outside = (rows < 0) | (rows >= len(points))
     if outside.any():
         row = int(outside.any(axis=1).argmax())
@@ -189,15 +188,15 @@ def triplet_error(items: Items | npt.ArrayLike, triplets: npt.ArrayLike) -> floa
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Share of trials in which the true point was within the credible ball.
+    """Fraction of trials in which the true point was within the credible ball.
 
     Attributes
     ----------
     share
-        Of `count` trials.
+        Fraction of the `count` trials.
     standard_error
-        sqrt(share (1 - share) / count), of the share as an estimate. It is 0 at shares 0 and 1; to test a
-        nominal level use sqrt(level (1 - level) / count) instead.
+        Standard error of `share`, sqrt(share (1 - share) / count). It is 0 for shares 0 and 1; to test a nominal level,
+        use sqrt(level (1 - level) / count) instead.
     count
         Number of trials.
     """
@@ -208,17 +207,17 @@ class Coverage:
 
 
 def coverage(distances: npt.ArrayLike, radii: npt.ArrayLike) -> Coverage:
-    """Return the share of trials in which the true point is within the credible ball around the estimate.
+    """Return the fraction of trials in which the true point is within the credible ball around the estimate.
 
-    A calibrated posterior gives about the level at which the radii were taken. That holds when points are drawn
-    from the prior and answers from the response model of the search.
+    A calibrated posterior gives about the level of the radii, if points are drawn from the prior and answers from the
+    response model of the search.
 
     Parameters
     ----------
     distances
         (m,) |estimate - point| of each trial (not squared).
     radii
-        (m,) ``estimate.credible_radius(level)`` of each trial, or one number for all.
+        (m,) ``estimate.credible_radius(level)`` of each trial, or one number for all trials.
 
     Examples
     --------
@@ -228,9 +227,9 @@ def coverage(distances: npt.ArrayLike, radii: npt.ArrayLike) -> Coverage:
     gaps = _finite("distances", distances, "(m,)", 1)
     balls = _finite("radii", radii, f"one or ({len(gaps)},)", 0, 1)
     if balls.ndim == 1 and balls.shape != gaps.shape:
-        raise InvalidParameter(f"{len(balls)} radii for {len(gaps)} distances: give one for each, or one")
+        raise InvalidParameter(f"{len(balls)} radii for {len(gaps)} distances: give one per distance, or a single one")
     for name, values in (("distances", gaps), ("radii", balls)):
         if values.min() < 0:
-            raise InvalidParameter(f"{name} go down to {values.min():g}: give lengths, at least 0")
+            raise InvalidParameter(f"the smallest of {name} is {values.min():g}: give lengths of at least 0")
     share = float(np.mean(gaps <= balls))
     return Coverage(share, math.sqrt(share * (1.0 - share) / len(gaps)), len(gaps))

@@ -1,8 +1,8 @@
-"""Noise kinds: the dependence of the noise constant k_pq on the distance of a pair.
+"""Noise kinds: how the noise constant k_pq depends on the distance of a pair.
 
-A new kind is a record in `NOISE_KINDS`, its name in `Noise`, and its code with a branch in
-`pairseek.numerics.pair_kernels.pair_constant`; branch and bound needs its rule in
-`pairseek.pairs.sources.branch_and_bound.bounds` as well.
+A new kind needs a record in `NOISE_KINDS`, a name in `Noise`, a code with a branch in
+`pairseek.numerics.pair_kernels.pair_constant`, and for branch and bound a rule in
+`pairseek.pairs.sources.branch_and_bound.bounds`.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED
 Noise: TypeAlias = Literal["constant", "normalized", "decaying"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
 PUBLISHED_NOISES: tuple[Noise, ...] = ("constant", "normalized", "decaying")
-"""The kinds of the paper, K1 to K3, over which an unknown kind is averaged: saved priors have one weight for each."""
+"""The kinds of the paper, K1 to K3: an unknown kind averages over them, and saved priors have one weight for each."""
 
 
 @dataclass(frozen=True)
 class NoiseKind:
-    """One dependence of k_pq on the length |a| of a pair's normal.
+    """Dependence of k_pq on the length |a| of a pair's normal.
 
     Attributes
     ----------
     name
-        The name in files, commands and HTTP.
+        Name in files, commands and HTTP.
     code
-        The number by which compiled kernels know it.
+        Code in compiled kernels.
     formula, summary
         k_pq as a formula, and its meaning in words.
     pair_constant
-        The function (k, (m,) lengths) -> (m,) k_pq; where a length is 0, k under constant noise, and else 0.
+        Function (k, (m,) lengths) -> (m,) k_pq; at length 0, k for constant noise and otherwise 0.
     steepest_length
-        The bound rule: the length from low to high at which k_pq |a| is largest, as a function (low, high).
+        Function (low, high) for bounds: the length between low and high that maximizes k_pq |a|.
     steepness
         k_pq |a| / k at a length.
     farthest
-        Longest |a| for which there is a default k: beyond, answers are random for any k that suits shorter ones.
+        Longest |a| with a default k; beyond it, any k that suits shorter pairs makes answers random.
     """
 
     name: Noise
@@ -104,7 +104,7 @@ NOISE_KINDS: dict[str, NoiseKind] = {
 
 
 def noise_kind(name: object) -> NoiseKind:
-    """Return the noise kind with this name; raise `InvalidParameter` for an unknown one."""
+    """Return the noise kind with this name; raise `InvalidParameter` if it is unknown."""
     kind = NOISE_KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         raise InvalidParameter(f"unknown noise {name!r}: use one of {', '.join(NOISES)}", field="noise")

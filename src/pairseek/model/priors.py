@@ -16,23 +16,23 @@ from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.moments import sample_moments
 
-# Points from which the moments of a density are estimated.
-_POINTS = 1 << 14
+# Number of samples from which the moments of a density are estimated.
+_MOMENT_SAMPLES = 1 << 14
 
 
 class Prior(Protocol):
-    """A log-concave density: a Gaussian factor inside a box; its precision may be zero, and the box infinite.
+    """Log-concave density: a Gaussian factor, with possibly zero precision, inside a possibly infinite box.
 
     Any other distribution is a `DensityPrior`.
     """
 
     @property
     def name(self) -> str:
-        """Return the name used in files, commands and HTTP."""
+        """Return the name in files, commands and HTTP."""
         ...
 
     def box(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """Return the (d,) lowest and (d,) highest coordinates of the support; they may be infinite."""
+        """Return the (d,) lower and (d,) upper bounds of the support, possibly infinite."""
         ...
 
     def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:
@@ -53,9 +53,9 @@ class Prior(Protocol):
 
 
 class DensityPrior(Protocol):
-    """Any density, such as a mixture: `Particles`, `Grid` and posteriors of your own infer with it, `EP` does not.
+    """Arbitrary density, such as a mixture, for `Particles`, `Grid` and user-defined posteriors, but not `EP`.
 
-    It may define ``moments(d)`` and ``box(d)`` as a `Prior` does, see `BasePrior`.
+    It may define ``moments(d)`` and ``box(d)`` like a `Prior`, see `BasePrior`.
     """
 
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
@@ -63,7 +63,7 @@ class DensityPrior(Protocol):
         ...
 
     def log_density(self, points: FloatArray) -> FloatArray:
-        """Return the (n,) log densities at (n, d) points, up to a constant; -inf outside of the support."""
+        """Return the (n,) log densities at (n, d) points, up to a constant; -inf outside the support."""
         ...
 
 
@@ -71,69 +71,69 @@ AnyPrior: TypeAlias = Prior | DensityPrior
 
 
 class BasePrior(Part):
-    """Base of a prior, with the default of every optional member.
+    """Base class of priors, with defaults for optional members.
 
-    A prior of your own may derive from it, or be a plain class that has the members of a `Prior` or of a
-    `DensityPrior`, and any of these.
+    A user-defined prior may derive from it, or be a plain class with the members of a `Prior` or a `DensityPrior` and
+    any of these.
     """
 
     name: ClassVar[str]
     sample: Callable[[int, int, np.random.Generator], FloatArray]
     log_density: Callable[[FloatArray], FloatArray] | None = None
-    """Method (points) that returns the (n,) log densities at (n, d) points, up to a constant; None: the prior is a
+    """Method (points) that returns the (n,) log densities at (n, d) points, up to a constant. None: the prior is a
     Gaussian factor inside a box."""
 
     def box(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """Return the (d,) lowest and (d,) highest coordinates of the support; by default, infinite ones."""
+        """Return the (d,) lower and (d,) upper bounds of the support, by default infinite."""
         return np.full(d, -np.inf), np.full(d, np.inf)
 
     def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """Return the (d,) centre and (d, d) precision of the Gaussian factor; by default, a precision of zero."""
+        """Return the (d,) centre and (d, d) precision of the Gaussian factor, by default with zero precision."""
         return np.zeros(d), np.zeros((d, d))
 
     def moments(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """Return the (d,) mean and (d, d) covariance; by default, estimated from samples."""
-        points = np.ascontiguousarray(self.sample(_POINTS, d, np.random.default_rng(0)), dtype=np.float64)
-        return sample_moments(points, np.full(_POINTS, 1.0 / _POINTS))
+        """Return the (d,) mean and (d, d) covariance, by default estimated from samples."""
+        points = np.ascontiguousarray(self.sample(_MOMENT_SAMPLES, d, np.random.default_rng(0)), dtype=np.float64)
+        return sample_moments(points, np.full(_MOMENT_SAMPLES, 1.0 / _MOMENT_SAMPLES))
 
 
 class _OwnPrior(OwnPart, BasePrior):
-    """A prior that does not derive from `BasePrior`."""
+    """Adapter of a prior that does not derive from `BasePrior`."""
 
 
 def prior_of(prior: object) -> BasePrior:
-    """Return a prior with all its members: itself, or behind an adapter."""
+    """Return a prior with all members, wrapped in an adapter if necessary."""
     return prior if isinstance(prior, BasePrior) else _OwnPrior(prior)
 
 
 def is_density(prior: object) -> bool:
-    """Return whether a prior is defined by ``log_density``, not by a Gaussian factor inside a box."""
+    """Return whether a prior is defined by ``log_density`` rather than by a Gaussian factor inside a box."""
     return prior_of(prior).log_density is not None
 
 
 def log_density_of(prior: AnyPrior, points: FloatArray) -> FloatArray:
-    """Return the (n,) log densities at (n, d) points, up to a constant; -inf outside of the support."""
-    known, d = prior_of(prior), points.shape[1]
-    if known.log_density is not None:
-        return np.asarray(known.log_density(points), dtype=np.float64)
-    (low, high), (centre, precision) = known.box(d), known.quadratic(d)
+    """Return the (n,) log densities at (n, d) points, up to a constant; -inf outside the support."""
+    complete, d = prior_of(prior), points.shape[1]
+    if complete.log_density is not None:
+        return np.asarray(complete.log_density(points), dtype=np.float64)
+    (low, high), (centre, precision) = complete.box(d), complete.quadratic(d)
     centred = points - centre
     logs = -0.5 * np.einsum("nd,de,ne->n", centred, precision, centred)
     return np.where(np.all((points >= low) & (points <= high), axis=1), logs, -np.inf)
 
 
 def moments_of(prior: AnyPrior, d: int) -> tuple[FloatArray, FloatArray]:
-    """Return the (d,) mean and (d, d) covariance, from samples where the prior does not define ``moments``."""
+    """Return the (d,) mean and (d, d) covariance, from samples if the prior does not define ``moments``."""
     return prior_of(prior).moments(d)
 
 
 def box_of(prior: AnyPrior, d: int) -> tuple[FloatArray, FloatArray]:
-    """Return the (d,) bounds of the support, infinite where the prior does not define ``box``."""
+    """Return the (d,) bounds of the support, infinite if the prior does not define ``box``."""
     return prior_of(prior).box(d)
 
 
 def check_prior(prior: AnyPrior, d: int) -> None:
-    """Reject a prior of another number of dimensions, or a density whose methods return other shapes."""
+    """Reject a prior for another number of dimensions, or a density whose methods return wrong shapes."""
     box_of(prior, d)
     if not is_density(prior) or not d:
         return
@@ -146,13 +146,13 @@ def check_prior(prior: AnyPrior, d: int) -> None:
         ) from error
     if points.shape != (2, d):
         raise InvalidParameter(
-            f"{kind}.sample(2, {d}, rng) returned shape {points.shape}, expected (2, {d}): draw one row for each point"
+            f"{kind}.sample(2, {d}, rng) returned shape {points.shape}, expected (2, {d}): draw one row per point"
         )
     logs = np.asarray(prior.log_density(points))  # type: ignore[union-attr]
     if logs.shape != (2,) or not np.all(np.isfinite(logs)):
         raise InvalidParameter(
             f"{kind}.log_density returned {logs!r} for 2 points that {kind}.sample drew, expected 2 finite numbers: "
-            f"give one log density for each row"
+            f"give one log density per row"
         )
 
 
@@ -162,25 +162,25 @@ def _vector(value: object, d: int, what: str) -> FloatArray:
         return np.full(d, float(array))
     if array.shape != (d,):
         raise InvalidParameter(
-            f"{what} has shape {array.shape}, the items have {d} dimensions: give one number or {d} of them"
+            f"{what} has shape {array.shape} but the items have {d} dimensions: give one number, or {d} numbers"
         )
     return array
 
 
 def stratified(n: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Draw a Latin hypercube in (0, 1)^d, which makes sample means and variances of the prior nearly exact."""
+    """Draw a Latin hypercube sample in (0, 1)^d, which makes sample means and variances of a prior nearly exact."""
     cells = rng.permuted(np.tile(np.arange(n, dtype=np.float64), (d, 1)), axis=1)
     return np.ascontiguousarray(((cells + rng.random((d, n))) / n).T)
 
 
 @dataclass(frozen=True)
 class UniformBox(BasePrior):
-    """A uniform distribution on a box: the paper's prior, [-1/2, 1/2]^d in theory and [-1, 1]^d in experiments.
+    """Uniform distribution on a box: the paper's prior, [-1/2, 1/2]^d in theory and [-1, 1]^d in experiments.
 
     Parameters
     ----------
     low
-        Lower bounds: one number for all dimensions, or one for each.
+        Lower bounds: one number for all dimensions, or one per dimension.
     high
         Upper bounds, in the same form.
 
@@ -204,13 +204,11 @@ class UniformBox(BasePrior):
         low, high = np.asarray(self.low), np.asarray(self.high)
         if low.ndim and high.ndim and low.shape != high.shape:
             raise InvalidParameter(
-                f"a UniformBox has {len(low)} lows and {len(high)} highs: give one number, or as many of each",
+                f"low has {len(low)} numbers and high has {len(high)}: give as many of each",
                 field="low",
             )
         if np.any(low >= high):
-            raise InvalidParameter(
-                f"the box from {self.low} to {self.high} is empty: low must be below high", field="low"
-            )
+            raise InvalidParameter(f"the box from {self.low} to {self.high} is empty: give low < high", field="low")
 
     def box(self, d: int) -> tuple[FloatArray, FloatArray]:
         """Return the (d,) bounds."""
@@ -238,14 +236,14 @@ class UniformBox(BasePrior):
 
 @dataclass(frozen=True, eq=False)
 class GaussianPrior(BasePrior):
-    """A normal distribution.
+    """Normal distribution.
 
     Parameters
     ----------
     mean
-        One number for all dimensions, or one for each.
+        One number for all dimensions, or one per dimension.
     covariance
-        A variance for all dimensions, one for each, or a (d, d) matrix.
+        One variance for all dimensions, one per dimension, or a (d, d) matrix.
 
     Examples
     --------
@@ -263,19 +261,18 @@ class GaussianPrior(BasePrior):
         covariance = np.array(self.covariance, dtype=np.float64)
         if mean.ndim > 1 or covariance.ndim > 2:
             raise InvalidParameter(
-                f"a GaussianPrior takes a mean of 0 or 1 axes and a covariance of up to 2, "
-                f"received {mean.ndim} and {covariance.ndim}",
+                f"mean has {mean.ndim} axes and covariance has {covariance.ndim}: give a mean with 0 or 1 axes, and a "
+                f"covariance with up to 2",
                 field="mean" if mean.ndim > 1 else "covariance",
             )
         if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
             field = "covariance" if np.all(np.isfinite(mean)) else "mean"
-            raise InvalidParameter("mean and covariance of a GaussianPrior must be finite", field=field)
+            raise InvalidParameter(f"the {field} of a GaussianPrior is not finite: give finite numbers", field=field)
         matrix = np.diag(np.atleast_1d(covariance)) if covariance.ndim < 2 else covariance
         symmetric = matrix.shape[0] == matrix.shape[1] and np.allclose(matrix, matrix.T)
         if not symmetric or np.linalg.eigvalsh(matrix)[0] <= 0:
             raise InvalidParameter(
-                f"the covariance of a GaussianPrior must be symmetric and positive definite, received "
-                f"{covariance.tolist()}",
+                f"the covariance of a GaussianPrior is {covariance.tolist()}: give a symmetric positive definite one",
                 field="covariance",
             )
         for array in (mean, covariance):
@@ -284,7 +281,7 @@ class GaussianPrior(BasePrior):
         object.__setattr__(self, "covariance", covariance)
 
     def __reduce__(self) -> tuple[type[GaussianPrior], tuple[object, ...]]:
-        return type(self), (self.mean, self.covariance)  # unpickling calls the constructor: copies are read-only too
+        return type(self), (self.mean, self.covariance)  # unpickling calls the constructor, so copies are read-only too
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GaussianPrior) and all(
@@ -310,7 +307,8 @@ class GaussianPrior(BasePrior):
             covariance = np.diag(_vector(covariance, d, "covariance of the GaussianPrior"))
         elif covariance.shape != (d, d):
             raise InvalidParameter(
-                f"covariance of the GaussianPrior has shape {covariance.shape}, the items have {d} dimensions"
+                f"covariance of the GaussianPrior has shape {covariance.shape} but the items have {d} dimensions: give "
+                f"a ({d}, {d}) matrix"
             )
         return _vector(self.mean, d, "mean of the GaussianPrior"), covariance
 
@@ -327,24 +325,24 @@ class GaussianPrior(BasePrior):
 
 
 class WithinSpan(GaussianPrior):
-    """A standard normal distribution in the span of the answers, of which each has a direction of its own.
+    """Standard normal distribution in the span of linearly independent answers.
 
-    Inference alone uses it: see `pairseek.posteriors.span`.
+    Used only in inference: see `pairseek.posteriors.span`.
     """
 
 
 @dataclass(frozen=True, eq=False)
 class WithResiduals(BasePrior):
-    """A prior of the user point and of residual utilities, which are independent standard normal coordinates.
+    """Prior of the user point, extended by residual utilities as independent standard normal coordinates.
 
-    Inference alone uses it: see `pairseek.posteriors.residuals`.
+    Used only in inference: see `pairseek.posteriors.residuals`.
 
     Parameters
     ----------
     point
         Prior of the user point, in `d` dimensions.
     count
-        Number of further coordinates.
+        Number of residual coordinates.
     """
 
     point: Prior
@@ -354,7 +352,7 @@ class WithResiduals(BasePrior):
 
     @property
     def log_density(self) -> Callable[[FloatArray], FloatArray] | None:  # type: ignore[override]
-        """The density of all coordinates, where that of the point is known; None for a Gaussian factor inside a box."""
+        """Log density of all coordinates if the prior of the point is a density; otherwise None."""
         return self._log_density if is_density(self.point) else None
 
     def _log_density(self, points: FloatArray) -> FloatArray:
@@ -362,17 +360,17 @@ class WithResiduals(BasePrior):
         return np.asarray(of_point - 0.5 * np.sum(points[:, self.d :] ** 2, axis=1))
 
     def box(self, d: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
-        """Return the bounds of the point, and infinite ones."""
+        """Return the bounds of the point, extended by infinite ones."""
         low, high = box_of(self.point, self.d)
-        wide = np.full(self.count, np.inf)
-        return np.concatenate([low, -wide]), np.concatenate([high, wide])
+        infinite = np.full(self.count, np.inf)
+        return np.concatenate([low, -infinite]), np.concatenate([high, infinite])
 
     def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
-        """Return centre and precision of the Gaussian factor."""
+        """Return the centre and precision of the Gaussian factor."""
         return self._extended(*self.point.quadratic(self.d))
 
     def moments(self, d: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
-        """Return mean and covariance."""
+        """Return the mean and covariance."""
         return self._extended(*moments_of(self.point, self.d))
 
     def _extended(self, vector: FloatArray, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -391,4 +389,4 @@ class WithResiduals(BasePrior):
 
 
 PRIORS = {prior.name: prior for prior in (UniformBox, GaussianPrior)}
-"""Name table of the priors in files, commands and HTTP."""
+"""Priors by their name in files, commands and HTTP."""

@@ -17,14 +17,14 @@ class Recommendation:
     Attributes
     ----------
     id, label
-        The item.
+        Id and label of the item.
     probability
         Posterior probability that it is the best of all items.
     expected_utility
-        E[appeal - k|w - x|² + ε], with the k of a reliability of 1, which scales all utilities alike, and the residual
-        utility ε where the response has any.
+        E[appeal - k|w - x|² + ε], with k at reliability 1, which scales all utilities alike, and the residual utility ε
+        if the response has one.
     distance
-        From the estimated point.
+        Distance from the estimated point.
 
     Examples
     --------
@@ -48,22 +48,22 @@ class Recommendation:
 
 
 class Recommendations(list[Recommendation]):
-    """A list of recommended items, best first, which a notebook shows as a table with a map."""
+    """List of recommended items, best first, shown in notebooks as a table and a map."""
 
-    def __init__(self, found: Iterable[Recommendation] = (), items: Items | None = None) -> None:
-        super().__init__(found)
+    def __init__(self, recommended: Iterable[Recommendation] = (), items: Items | None = None) -> None:
+        super().__init__(recommended)
         self._items = items
 
     def _repr_html_(self) -> str:
         title = f"{len(self)} recommended items" if len(self) != 1 else "1 recommended item"
         if self._items is None:
-            return notebook.panel(title, *(one._repr_html_() for one in self))
-        rows = [self._items.index(one.id) for one in self]
+            return notebook.panel(title, *(item._repr_html_() for item in self))
+        rows = [self._items.index(item.id) for item in self]
         drawing, note = notebook.items_map(self._items, {row: self._items.labels[row] for row in rows})
         return notebook.panel(title, recommended_rows(self._items, self), drawing, note=note)
 
 
-def recommended_rows(items: Items, found: Sequence[Recommendation]) -> notebook.Html:
+def recommended_rows(items: Items, recommended: Sequence[Recommendation]) -> notebook.Html:
     """Return a table of recommended items."""
-    chances = [notebook.bar(one.probability) for one in found]
-    return notebook.item_rows(items, [items.index(one.id) for one in found], {"best with probability": chances})
+    bars = [notebook.bar(item.probability) for item in recommended]
+    return notebook.item_rows(items, [items.index(item.id) for item in recommended], {"best with probability": bars})

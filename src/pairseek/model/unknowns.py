@@ -1,8 +1,7 @@
 """Unknown parameters of a response model, and their priors.
 
-k, reliability and residual are positive scales, so their prior is log-normal. A lapse, an answer given at random, has a
-probability, so its prior is a Beta distribution. An unknown noise kind has a weight for each kind. A curvature can have
-either sign, so its prior is normal.
+k, reliability and residual are positive scales, with log-normal priors. The lapse rate is a probability, with a Beta
+prior. An unknown noise kind has a weight for each kind. A curvature can have either sign, so its prior is normal.
 """
 
 from __future__ import annotations
@@ -18,34 +17,35 @@ from pairseek.core.types import FloatArray
 from pairseek.core.validation import is_number
 from pairseek.errors import InvalidParameter
 
-# Wider or more extreme priors are outside the range in which slice sampling is tested.
-_WIDEST = 5.0
-_EXTREME = 1e4
-# Ratio of the median to the guess. Underestimating k costs a search more answers than overestimating it; with this
-# ratio the cost is about equal for people whose k is a quarter of the guess and four times the guess.
-_ABOVE = 2.5
-# Default spread of log k where lapses are unknown too: people who answer nearly at random are then to be expected.
-_BESIDE_LAPSES = 1.5
+# Slice sampling is not tested for wider or more extreme priors.
+_MAX_SPREAD = 5.0
+_MAX_BETA = 1e4
+# Ratio of the median to the guess. Underestimating k costs a search more answers than overestimating it. With this
+# ratio the cost is about equal for people whose k is a quarter of the guess and for those whose k is four times the
+# guess.
+_MEDIAN_TO_GUESS = 2.5
+# Default spread of log k if the lapse rate is unknown too: people who answer nearly at random must then be expected.
+_SPREAD_WITH_LAPSES = 1.5
 # Default prior of an unknown residual.
 _RESIDUAL_MEDIAN = 1.0
 _RESIDUAL_SPREAD = 0.7
-_MOST_CURVED = 10.0
-LEAST_LAPSE = 1e-9
-"""Sampled lapses are clipped to [LEAST_LAPSE, 1 - LEAST_LAPSE]."""
+_MAX_CURVATURE = 10.0
+MIN_LAPSE = 1e-9
+"""Sampled lapse rates are clipped to [MIN_LAPSE, 1 - MIN_LAPSE]."""
 
 
 @dataclass(frozen=True)
 class LogNormal:
-    """A log-normal distribution: the prior of a noise constant k.
+    """Log-normal distribution, the prior of a noise constant k.
 
     Parameters
     ----------
     median
-        Median of k, above 0. None: a search sets it to the default k for the scale of its prior or, if no lapses are
-        inferred, to the median of ``LogNormal.around`` that k.
+        Median of k, above 0. None: a search sets it to the default k for the scale of its prior or, if the lapse rate
+        is known, to the median of ``LogNormal.around`` that k.
     spread
-        Standard deviation of log k, above 0 and at most 5. With 1, k is within a factor of 2.7 of the median for two of
-        three people, and within 7.1 for 19 of 20.
+        Standard deviation of log k, above 0 and at most 5. With spread 1, k is within a factor of 2.7 of the median for
+        two people in three, and within a factor of 7.1 for 19 in 20.
 
     Examples
     --------
@@ -63,37 +63,39 @@ class LogNormal:
             if not (is_number(self.median) and 0 < self.median < 1e100):
                 raise InvalidParameter(f"LogNormal(median={self.median!r}): give a number above 0", field="median")
             object.__setattr__(self, "median", float(self.median))
-        if not (is_number(self.spread) and 0 < self.spread <= _WIDEST):
+        if not (is_number(self.spread) and 0 < self.spread <= _MAX_SPREAD):
             raise InvalidParameter(
                 f"LogNormal(spread={self.spread!r}): give the standard deviation of log k, above 0 and at most "
-                f"{_WIDEST:g}; give k itself where it is known",
+                f"{_MAX_SPREAD:g}; if k is known, give k itself",
                 field="spread",
             )
         object.__setattr__(self, "spread", float(self.spread))
 
     @classmethod
     def around(cls, guess: float, spread: float = 1.0) -> Self:
-        """Return the prior for an uncertain guess of k: its median is 2.5 times the guess.
+        """Return the prior for an uncertain guess of k, with a median of 2.5 times the guess.
 
-        Underestimating k costs a search more answers than overestimating it.
+        The median is higher because underestimating k costs a search more answers than overestimating it.
         """
         if cls(guess, spread).median is None:
-            raise InvalidParameter("LogNormal.around(None): give a guess above 0, or LogNormal() for a search's own")
-        return cls(_ABOVE * guess, spread)
+            raise InvalidParameter(
+                "LogNormal.around(None): give a guess above 0, or LogNormal() for the default"
+            )
+        return cls(_MEDIAN_TO_GUESS * guess, spread)
 
 
 @dataclass(frozen=True)
 class Beta:
-    """A Beta distribution, and a share of people who answer at random: the prior of a lapse.
+    """Beta distribution mixed with people who answer at random, the prior of a lapse rate.
 
     Parameters
     ----------
     a
-        Above 0: as if a lapses had been seen in a + b answers. The mean is a/(a + b).
+        Above 0: as if `a` lapses had been seen in a + b answers. The mean is a/(a + b).
     b
         Above 0: see `a`.
     random
-        Prior probability that a person answers at random always: that the lapse is 1. From 0 to below 1.
+        Prior probability that a person always answers at random (lapse rate 1), from 0 to below 1.
 
     Examples
     --------
@@ -110,33 +112,33 @@ class Beta:
     def __post_init__(self) -> None:
         for name in ("a", "b"):
             value = getattr(self, name)
-            if not (is_number(value) and 1 / _EXTREME <= value <= _EXTREME):
+            if not (is_number(value) and 1 / _MAX_BETA <= value <= _MAX_BETA):
                 raise InvalidParameter(
-                    f"Beta({name}={value!r}): give a number above 0 (from {1 / _EXTREME:g} to {_EXTREME:g})",
+                    f"Beta({name}={value!r}): give a number above 0 (from {1 / _MAX_BETA:g} to {_MAX_BETA:g})",
                     field=name,
                 )
             object.__setattr__(self, name, float(value))
         if not (is_number(self.random) and 0 <= self.random < 1):
             raise InvalidParameter(
-                f"Beta(random={self.random!r}): give the share of people who answer at random, from 0 to below 1"
+                f"Beta(random={self.random!r}): give the fraction of people who answer at random, from 0 to below 1"
             )
         object.__setattr__(self, "random", float(self.random))
 
     def quantiles(self, uniform: FloatArray) -> FloatArray:
-        """Return quantiles of the lapse of a person who does not always answer at random, for numbers in (0, 1)."""
-        return np.asarray(np.clip(betaincinv(self.a, self.b, uniform), LEAST_LAPSE, 1 - LEAST_LAPSE))
+        """Return quantiles of the lapse rate at levels in (0, 1), for people who do not always answer at random."""
+        return np.asarray(np.clip(betaincinv(self.a, self.b, uniform), MIN_LAPSE, 1 - MIN_LAPSE))
 
 
 @dataclass(frozen=True)
 class Normal:
-    """A normal distribution: the prior of the curvature of a utility.
+    """Normal distribution, the prior of the curvature of a utility.
 
     Parameters
     ----------
     mean
-        Its mean. 1 is the curvature of the paper's model, 0 that of a linear utility.
+        Mean; 1 is the curvature of the paper's model, and 0 means linear utility.
     deviation
-        Its standard deviation, above 0.
+        Standard deviation, above 0.
 
     Examples
     --------
@@ -152,14 +154,15 @@ class Normal:
     name: ClassVar[str] = "normal"
 
     def __post_init__(self) -> None:
-        if not (is_number(self.mean) and abs(self.mean) <= _MOST_CURVED):
+        if not (is_number(self.mean) and abs(self.mean) <= _MAX_CURVATURE):
             raise InvalidParameter(
-                f"Normal(mean={self.mean!r}): give a number from {-_MOST_CURVED:g} to {_MOST_CURVED:g}", field="mean"
+                f"Normal(mean={self.mean!r}): give a number from {-_MAX_CURVATURE:g} to {_MAX_CURVATURE:g}",
+                field="mean",
             )
-        if not (is_number(self.deviation) and 0 < self.deviation <= _MOST_CURVED):
+        if not (is_number(self.deviation) and 0 < self.deviation <= _MAX_CURVATURE):
             raise InvalidParameter(
                 f"Normal(deviation={self.deviation!r}): give a standard deviation above 0 and at most "
-                f"{_MOST_CURVED:g}; give the curvature itself where it is known",
+                f"{_MAX_CURVATURE:g}; if the curvature is known, give it itself",
                 field="deviation",
             )
         object.__setattr__(self, "mean", float(self.mean))
@@ -175,8 +178,7 @@ class NoiseKinds:
     weights
         Relative weights of constant, normalized and decaying noise, at least 0 and not all 0.
     k
-        The noise constant of each kind. None: a search sets each to the default of that kind for the scale of its
-        prior.
+        Noise constant of each kind. None: a search sets each to the default for the kind and the scale of its prior.
 
     Examples
     --------
@@ -203,8 +205,8 @@ def _triple(values: object, name: str) -> tuple[float, ...]:
     numbers = tuple(values) if isinstance(values, tuple | list) else ()
     if len(numbers) != 3 or not all(is_number(x) and 0 <= x < 1e100 for x in numbers):
         raise InvalidParameter(
-            f"NoiseKinds({name}={values!r}): give three numbers, at least 0: for constant, normalized and decaying "
-            f"noise"
+            f"NoiseKinds({name}={values!r}): give three numbers of at least 0, for constant, normalized and "
+            f"decaying noise"
         )
     return tuple(float(x) for x in numbers)
 
@@ -214,13 +216,13 @@ UnknownPrior: TypeAlias = LogNormal | Beta | NoiseKinds | Normal
 
 @dataclass(frozen=True)
 class Unknown:
-    """A parameter of the response model that is inferred from the answers, together with the user point.
+    """Parameter of the response model to infer from the answers, together with the user point.
 
     Parameters
     ----------
     prior
-        `LogNormal` for k, a reliability or a residual, `Beta` for a lapse, `NoiseKinds` for a noise kind, `Normal` for
-        a curvature. None: the default of each.
+        `LogNormal` for k, a reliability or a residual, `Beta` for a lapse rate, `NoiseKinds` for a noise kind, `Normal`
+        for a curvature. None: the default of each.
 
     Examples
     --------
@@ -238,8 +240,8 @@ class Unknown:
         if self.prior is not None and not isinstance(self.prior, LogNormal | Beta | NoiseKinds | Normal):
             raise InvalidParameter(
                 f"the prior of an Unknown is {self.prior!r}: give LogNormal(median, spread) for k, a reliability or a "
-                f"residual, Beta(a, b) for a lapse, NoiseKinds(weights) for a noise kind, Normal(mean, deviation) for "
-                f"a curvature",
+                f"residual, Beta(a, b) for a lapse rate, NoiseKinds(weights) for a noise kind, Normal(mean, deviation) "
+                f"for a curvature",
                 field="prior",
             )
 
@@ -248,7 +250,7 @@ UNKNOWNS = {part.name: part for part in (Unknown, LogNormal, Beta, NoiseKinds, N
 
 
 def checked_lapse(lapse: object) -> float | Unknown:
-    """Return a validated lapse; an unknown one gets its default prior."""
+    """Return a validated lapse rate; an unknown one gets its default prior."""
     if isinstance(lapse, Unknown):
         prior = Beta() if lapse.prior is None else lapse.prior
         if not isinstance(prior, Beta):
@@ -256,38 +258,38 @@ def checked_lapse(lapse: object) -> float | Unknown:
         return Unknown(prior)
     if not (is_number(lapse) and 0 <= float(lapse) < 1):  # type: ignore[arg-type]
         raise InvalidParameter(
-            f"lapse is {lapse!r}: give the share of answers that are given at random, from 0 to below 1, or Unknown()",
+            f"lapse is {lapse!r}: give the fraction of random answers, from 0 to below 1, or Unknown()",
             field="lapse",
         )
     return float(lapse)  # type: ignore[arg-type]
 
 
 def checked_unknown_k(k: Unknown, *, lapses: bool = False) -> Unknown:
-    """Return a validated unknown k with its default prior, which is wider beside unknown lapses."""
-    prior = LogNormal(spread=_BESIDE_LAPSES if lapses else 1.0) if k.prior is None else k.prior
+    """Return a validated unknown k with its default prior, which is wider if the lapse rate is unknown too."""
+    prior = LogNormal(spread=_SPREAD_WITH_LAPSES if lapses else 1.0) if k.prior is None else k.prior
     if not isinstance(prior, LogNormal):
         raise InvalidParameter(f"k is unknown with the prior {prior!r}: give a LogNormal(median, spread)", field="k")
     return Unknown(prior)
 
 
 def checked_reliability(reliability: object, *, lapses: bool = False) -> float | Unknown:
-    """Return a validated reliability; the prior of an unknown one has the median 1 unless another is given."""
+    """Return a validated reliability; the prior of an unknown one has median 1 by default."""
     if isinstance(reliability, Unknown):
-        default = LogNormal(spread=_BESIDE_LAPSES if lapses else 1.0)
+        default = LogNormal(spread=_SPREAD_WITH_LAPSES if lapses else 1.0)
         prior = default if reliability.prior is None else reliability.prior
         if not isinstance(prior, LogNormal):
             raise InvalidParameter(f"reliability is unknown with the prior {prior!r}: give a LogNormal(median, spread)")
         return Unknown(LogNormal(1.0, prior.spread) if prior.median is None else prior)
     if not (is_number(reliability) and 0 <= float(reliability) < 1e100):  # type: ignore[arg-type]
         raise InvalidParameter(
-            f"reliability is {reliability!r}: give a factor on the logits, at least 0 (1 for a typical person), or "
+            f"reliability is {reliability!r}: give a factor on the logits of at least 0 (1 for a typical person), or "
             f"Unknown()"
         )
     return float(reliability)  # type: ignore[arg-type]
 
 
 def checked_residual(residual: Unknown) -> Unknown:
-    """Return a validated unknown residual; its prior has the median 1 and the spread 0.7 unless others are given."""
+    """Return a validated unknown residual; its prior has median 1 and spread 0.7 by default."""
     prior = LogNormal(_RESIDUAL_MEDIAN, _RESIDUAL_SPREAD) if residual.prior is None else residual.prior
     if not isinstance(prior, LogNormal):
         raise InvalidParameter(
@@ -313,10 +315,10 @@ def checked_curvature(curvature: object) -> float | Unknown:
                 f"curvature is unknown with the prior {prior!r}: give a Normal(mean, deviation)", field="curvature"
             )
         return Unknown(prior)
-    if not (is_number(curvature) and abs(float(curvature)) <= _MOST_CURVED):  # type: ignore[arg-type]
+    if not (is_number(curvature) and abs(float(curvature)) <= _MAX_CURVATURE):  # type: ignore[arg-type]
         raise InvalidParameter(
             f"curvature is {curvature!r}: give 1 (the paper's model), 0 (a linear utility), another number up to "
-            f"{_MOST_CURVED:g}, or Unknown()",
+            f"{_MAX_CURVATURE:g}, or Unknown()",
             field="curvature",
         )
     return float(curvature)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Tables of items with vectors: arrays, mappings, data frames, ``.npy`` and ``.parquet`` files."""
+"""Vectors of items, read from arrays, mappings, data frames, and ``.npy`` and ``.parquet`` files."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from pairseek.errors import InvalidItems, MissingExtra
 
 @dataclass(frozen=True, eq=False)
 class VectorTable:
-    """Vectors with what stands beside them in a table; None where the table has no such column.
+    """Vectors and the other columns of their table; None for columns it lacks.
 
     Attributes
     ----------
     vectors
-        (n, D) numbers, or rows that do not form such an array.
+        (n, D) numbers, or rows that are not yet known to form such an array.
     ids, labels, appeal
-        One for each row.
+        One value per row.
     data
-        Further columns that hold no numbers.
+        Non-numeric columns.
     """
 
     vectors: Sequence[object] | npt.NDArray[Any]
@@ -38,9 +38,9 @@ class VectorTable:
 def read_vectors(source: Any) -> VectorTable:
     """Read vectors from an array, a mapping of ids to vectors, a data frame, or a ``.npy`` or ``.parquet`` file.
 
-    In a frame, ``id`` (or ``item``, ``name``, or a column that ends in ``_id``) names the items, ``label`` and
-    ``appeal`` are what `Items` takes; a column of lists holds the vectors or, if there is none, the columns of numbers
-    do; columns of text are data.
+    In a frame, ``id`` (or ``item``, ``name``, or a column that ends in ``_id``) names the items, and ``label`` and
+    ``appeal`` have their meaning in `Items`. A column of lists holds the vectors or, failing that, the numeric columns
+    do; text columns are data.
     """
     if isinstance(source, str | Path):
         return _from_file(Path(source))
@@ -65,9 +65,9 @@ def _from_file(path: Path) -> VectorTable:
             return read_vectors(_parquet(path))
     except (InvalidItems, MissingExtra):
         raise
-    except Exception as error:  # noqa: BLE001 - the readers raise many kinds for damaged files
+    except Exception as error:  # noqa: BLE001 - the readers raise many types for damaged files
         raise InvalidItems(f"{path} cannot be read as {suffix}: {error}") from None
-    raise InvalidItems(f"{path} has an unknown ending {suffix!r}: use .npy or .parquet, or give an array or a frame")
+    raise InvalidItems(f"{path} has an unknown extension {suffix!r}: use .npy or .parquet, or give an array or a frame")
 
 
 def _parquet(path: Path) -> Any:
@@ -79,7 +79,7 @@ def _parquet(path: Path) -> Any:
 
 
 def _column(column: Any) -> Any:
-    """Return the values of a column of a frame of pyarrow, pandas or polars; a column of lists as an array of rows."""
+    """Return a column of a pyarrow, pandas or polars frame as an array; a list column becomes an array of rows."""
     kind = getattr(column, "type", None)
     if kind is None or not hasattr(column, "combine_chunks"):
         return np.asarray(column)
@@ -101,7 +101,7 @@ def _from_columns(columns: dict[str, Any]) -> VectorTable:
         name for name in columns if name.casefold().endswith("_id")
     ]
     if len(ids) > 1:
-        raise InvalidItems(f"the columns {ids[0]!r} and {ids[1]!r} may both be the id: drop or rename one")
+        raise InvalidItems(f"the columns {ids[0]!r} and {ids[1]!r} could both be the id: drop or rename one")
     named = {name.casefold(): name for name in columns}
     special = {"ids": ids[0] if ids else None, "labels": named.get(LABEL_COLUMN), "appeal": named.get(APPEAL_COLUMN)}
     rest = {name: values for name, values in columns.items() if name not in special.values()}
@@ -113,8 +113,8 @@ def _from_columns(columns: dict[str, Any]) -> VectorTable:
     )
     if not lists and not numbers:
         raise InvalidItems(
-            f"the table has the columns {', '.join(map(repr, columns)) or 'none'} and no vectors: give a column of "
-            f"lists of numbers, or one column for each number"
+            f"the table has the columns {', '.join(map(repr, columns)) or 'none'} but no vectors: give a "
+            f"column of lists of numbers, or one numeric column per component"
         )
     vectors = _stacked(rest[lists[0]], lists[0]) if lists else np.column_stack([rest[name] for name in numbers])
     chosen = {kind: columns[name].tolist() for kind, name in special.items() if name is not None}
@@ -130,7 +130,7 @@ def _holds_vectors(values: npt.NDArray[Any]) -> bool:
 
 
 def _stacked(values: npt.NDArray[Any], name: str) -> Any:
-    """Return a column of vectors as an array, or as it is if their lengths differ, which is reported elsewhere."""
+    """Return a column of vectors as an array, or as a list if their lengths differ, which is reported elsewhere."""
     if values.ndim == 2:
         return values
     missing = [row for row, value in enumerate(values) if value is None]

@@ -1,4 +1,4 @@
-"""Maps of high-dimensional vectors to a few coordinates, and the number of coordinates that answers can resolve."""
+"""Dimension reduction: linear maps from vectors to coordinates, and the number of dimensions answers can resolve."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidFile, InvalidItems, InvalidParameter
 from pairseek.numerics.covariances import CHUNK, chunks, principal_axes
 
-KIND = files.FileFormat("pairseek vector map", 1, "a map of vectors")
+FILE_FORMAT = files.FileFormat("pairseek vector map", 1, "a vector map")
 ANSWERS = 10
-"""Number of answers for which ``dimension="auto"`` chooses."""
-BITS = 1.0
-"""Most information that one answer can tell, in bits."""
-VARIANCE = 0.95
-"""Share of the variance beyond which further axes are not kept."""
-MOST_BY_HAND = 64
-"""Largest number of coordinates that are accepted without a `DimensionWarning`."""
-# Columns are of different units if the widest has so many deviations of the median column, or, in a table of few
-# columns of which each has a meaning, of the narrowest.
-_WIDE, _UNEVEN, _TABLE = 10.0, 20.0, 32
+"""Number of answers that ``dimension="auto"`` assumes."""
+BITS_PER_ANSWER = 1.0
+"""Upper bound on the information in an answer, in bits."""
+MAX_EXPLAINED_VARIANCE = 0.95
+"""Fraction of the variance beyond which further axes are dropped."""
+MAX_COORDINATES = 64
+"""Largest number of coordinates that does not issue a `DimensionWarning`."""
+# Columns have different units if the widest one's deviation exceeds the median by _MAX_MEDIAN_RATIO or, in a table of
+# at most _MAX_TABLE_COLUMNS columns, which probably have individual meanings, the narrowest by _MAX_RATIO.
+_MAX_MEDIAN_RATIO, _MAX_RATIO, _MAX_TABLE_COLUMNS = 10.0, 20.0, 32
 # Rows that suffice for a warning.
-_SAMPLE = 2000
+_WARNING_SAMPLE = 2000
 
 Standardize: TypeAlias = bool | Literal["auto"]
 
 
 @dataclass(frozen=True, eq=False)
 class VectorMap:
-    """A linear map of vectors to coordinates: ``(vectors - centre) @ axes + offset``.
+    """Linear map from vectors to coordinates: ``(vectors - centre) @ axes + offset``.
 
     Attributes
     ----------
     centre
-        (D,) point that is mapped to 0.
+        (D,) point mapped to `offset`.
     axes
-        (D, d) directions, with the scale of the coordinates.
+        (D, d) directions, scaled to the units of the coordinates.
     provenance
         How the map was made: vectors, variances, and the reason for the number of dimensions.
     offset
@@ -70,23 +70,22 @@ class VectorMap:
         shapes = self.axes.ndim, self.centre.shape, np.asarray(self.offset).shape
         if shapes != (2, self.axes.shape[:1], self.axes.shape[1:]):
             raise InvalidParameter(
-                f"a VectorMap has a centre of shape {self.centre.shape} and axes of shape {self.axes.shape}: give "
-                f"(D,) and (D, d)"
+                f"centre has shape {self.centre.shape} and axes have shape {self.axes.shape}: give (D,) and (D, d)"
             )
 
     def __repr__(self) -> str:
         return f"VectorMap({len(self.centre)} to {self.axes.shape[1]} dimensions)"
 
     def place(self, vectors: object, ids: Sequence[object] | None = None) -> FloatArray:
-        """Return the (n, d) coordinates of (n, D) vectors, each of which depends on its own vector alone."""
+        """Return the (n, d) coordinates of (n, D) vectors; each row depends only on its own vector."""
         array = checked_vectors(vectors, ids, length=len(self.centre))
-        # einsum, because the last digits of matrix products depend on the number of rows and of threads.
+        # einsum, because the last bits of matrix products depend on the number of rows and threads.
         parts = [np.einsum("nD,Dd->nd", rows - self.centre, self.axes) for rows in chunks(array)]
         return np.concatenate(parts) + self.offset
 
     def save(self, path: str | Path) -> None:
         """Write the map to a JSON file with a checksum, atomically."""
-        files.write(path, self.record(), KIND)
+        files.write(path, self.record(), FILE_FORMAT)
 
     def record(self) -> JSON:
         """Return the map as plain data."""
@@ -95,23 +94,23 @@ class VectorMap:
 
     @classmethod
     def from_record(cls, record: JSON) -> Self:
-        """Return the map that `record` described."""
+        """Return the map written by `record`."""
         return cls(record["centre"], record["axes"], record["provenance"], record["offset"])
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a map that `save` wrote."""
-        record = files.read(path, KIND)
+        """Read a map written by `save`."""
+        record = files.read(path, FILE_FORMAT)
         try:
             return cls.from_record(record)
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidFile(f"{path} is not a valid map of vectors: {error!r}; the file was not changed") from error
+            raise InvalidFile(f"{path} is not a valid vector map: {error!r}; the file is unchanged") from error
 
 
 def checked_vectors(
     vectors: object, ids: Sequence[object] | None = None, *, length: int | None = None
 ) -> npt.NDArray[Any]:
-    """Return vectors as an (n, D) array of finite real numbers in its own precision; errors name the item."""
+    """Return vectors as an (n, D) array of finite real numbers, in their own precision; errors name the item."""
     try:
         array = np.asarray(vectors)
         if array.dtype.kind == "c":
@@ -120,14 +119,14 @@ def checked_vectors(
             array = np.asarray(vectors, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidItems(
-            f"the vectors do not form a table of numbers ({_uneven(vectors, ids) or error}): give n rows of D numbers, "
-            f"all of one length"
+            f"the vectors do not form a table of numbers ({_uneven(vectors, ids) or error}): give n rows of D numbers "
+            f"each"
         ) from None
     if array.ndim != 2:
         raise InvalidItems(f"the vectors have {array.ndim} axes, shape {array.shape}: give an (n, D) array")
     if length is not None and array.shape[1] != length:
         raise InvalidItems(
-            f"the vectors have {array.shape[1]} numbers each and the map takes {length}: give vectors of the same model"
+            f"the vectors have {array.shape[1]} components but the map takes {length}: give vectors of the same model"
         )
     for start, rows in zip(range(0, len(array), CHUNK), chunks(array), strict=True):
         bad = np.argwhere(~np.isfinite(rows))
@@ -135,14 +134,14 @@ def checked_vectors(
             row, column = bad[0] + np.array([start, 0])
             name = f"item {row}" if ids is None or len(ids) != len(array) else f"item {ids[row]!r}"
             raise InvalidItems(
-                f"number {column} of the vector of {name} is {array[row, column]}: remove the item, or compute its "
-                f"vector again"
+                f"component {column} of the vector of {name} is {array[row, column]}: remove the item, or recompute "
+                f"its vector"
             )
     return array
 
 
 def _uneven(vectors: object, ids: Sequence[object] | None) -> str | None:
-    """Return the first vector whose length differs from that of the first one, in words."""
+    """Describe the first vector whose length differs from the length of vector 0."""
     try:
         lengths = [len(vector) for vector in vectors]  # type: ignore[attr-defined]
     except TypeError:
@@ -150,20 +149,20 @@ def _uneven(vectors: object, ids: Sequence[object] | None) -> str | None:
     for row, length in enumerate(lengths):
         if length != lengths[0]:
             name = row if ids is None or len(ids) != len(lengths) else repr(ids[row])
-            return f"the vector of item {name} has {length} numbers and the first one has {lengths[0]}"
+            return f"the vector of item {name} has {length} components but the first has {lengths[0]}"
     return None
 
 
 def resolved_dimensions(variances: npt.ArrayLike, answers: int = ANSWERS) -> int:
-    """Return the number of axes, with these variances in decreasing order, that so many answers can resolve.
+    """Return the number of axes with these variances that this many answers can resolve.
 
-    Answers that tell B bits about a Gaussian point leave the least squared error if they go to the axes whose variance
-    exceeds a level θ, ½ log2(variance/θ) bits each (reverse water-filling: Cover and Thomas, *Elements of Information
-    Theory*, section 10.3.3), and one answer tells about one direction. Axes below the level are not worth an answer.
+    To minimize the squared error, answers that give B bits about a Gaussian point should spend ½ log2(variance/θ) bits
+    on each axis whose variance exceeds a level θ (reverse water-filling: Cover and Thomas, *Elements of Information
+    Theory*, section 10.3.3), and one answer informs about one direction. Axes below the level are not worth an answer.
     """
     logs = np.log2(np.maximum(np.sort(np.asarray(variances, dtype=np.float64))[::-1], 1e-300))
     logs = logs[: max(int(answers), 1)]
-    bits = BITS * answers
+    bits = BITS_PER_ANSWER * answers
     # With the level at the variance of the next axis, the first i axes have taken cost[i] bits.
     cost = 0.5 * (np.cumsum(logs) - np.arange(1, len(logs) + 1) * logs)
     return int(np.searchsorted(cost, bits, side="right"))
@@ -177,20 +176,21 @@ def principal_map(
     standardize: Standardize = "auto",
     ids: Sequence[object] | None = None,
 ) -> VectorMap:
-    """Return the map of vectors to their principal axes, with coordinates of mean variance 1.
+    """Return the map from vectors to their principal axes, with coordinates of mean variance 1.
 
     Parameters
     ----------
     vectors
         (n, D) finite numbers.
     dimension
-        Number of axes. ``"auto"``: as many as the answers can resolve, and no more than 95 % of the variance needs.
+        Number of axes. ``"auto"``: as many as the answers can resolve, but no more than it takes to explain 95 % of the
+        variance.
     answers
         Intended number of answers.
     standardize
-        Whether to divide each column by its standard deviation. ``"auto"``: if the columns are of different units.
+        Whether to divide each column by its standard deviation. ``"auto"``: if the columns have different units.
     ids
-        Names of the items, for messages.
+        Ids of the items, for error messages.
     """
     array = checked_vectors(vectors, ids)
     n, length = array.shape
@@ -203,39 +203,39 @@ def principal_map(
         centre = sum(rows.sum(axis=0) for rows in chunks(array)) / n
         deviations = np.sqrt(sum(((rows - centre) ** 2).sum(axis=0) for rows in chunks(array)) / (n - 1))
     if not np.all(np.isfinite(deviations)):
-        raise InvalidItems("the squares of the vectors overflow double precision: use another unit")
-    # Rounding of the mean leaves a deviation to columns that are constant.
+        raise InvalidItems("the squares of the vectors overflow double precision: rescale the vectors")
+    # Rounding of the mean can give constant columns a small deviation.
     deviations[deviations <= 1e-12 * np.abs(centre)] = 0.0
     if not np.any(deviations > 0):
-        raise InvalidItems(f"all {n} vectors are the same: no pair can tell anything")
-    scaled = _of_units(deviations) if standardize == "auto" else standardize
+        raise InvalidItems(f"all {n} vectors are the same: no pair would be informative")
+    scaled = _has_mixed_units(deviations) if standardize == "auto" else standardize
     if not isinstance(scaled, bool):
         raise InvalidParameter(f"standardize is {standardize!r}: give True, False or 'auto'", field="standardize")
     unit = np.where(deviations > 0, deviations, np.inf) if scaled else np.where(deviations > 0, 1.0, np.inf)
     values, directions = principal_axes(array, centre, unit)
-    most = int(np.sum(values > 1e-12 * values[0]))
-    shares = values / values.sum()
-    resolved = min(resolved_dimensions(values[:most], answers), most)
-    needed = min(int(np.searchsorted(np.cumsum(shares), VARIANCE)) + 1, most)
+    rank = int(np.sum(values > 1e-12 * values[0]))
+    fractions = values / values.sum()
+    resolved = min(resolved_dimensions(values[:rank], answers), rank)
+    needed = min(int(np.searchsorted(np.cumsum(fractions), MAX_EXPLAINED_VARIANCE)) + 1, rank)
     d = min(resolved, needed) if dimension == "auto" else _count(dimension, "dimension")
-    if d > most:
+    if d > rank:
         raise InvalidParameter(
-            f"dimension is {d} and the vectors vary along {most} directions: give at most {most}", field="dimension"
+            f"dimension is {d} but the vectors vary along {rank} directions: give at most {rank}", field="dimension"
         )
     axes = directions[:, :d] / unit[:, None]
-    # Single precision is more than vectors have, and leaves the same digits to machines that round differently.
+    # Single precision exceeds the accuracy of vectors, and gives the same map on machines that round differently.
     axes = (axes / np.sqrt(values[:d].mean())).astype(np.float32).astype(np.float64)
     provenance: JSON = {
         "vectors": {"n": n, "length": length},
         "standardized": scaled,
-        "directions": most,
+        "directions": rank,
         "dimension": d,
         "chosen": dimension == "auto",
         "answers": answers,
         "resolved_by_answers": resolved,
         "needed_for_95_percent": needed,
-        "variance_kept": float(shares[:d].sum()),
-        "variances": [float(share) for share in shares[: max(d, 16)]],
+        "variance_kept": float(fractions[:d].sum()),
+        "variances": [float(fraction) for fraction in fractions[: max(d, 16)]],
     }
     return VectorMap(centre, axes, provenance)
 
@@ -246,23 +246,24 @@ def _count(value: object, what: str) -> int:
     return int(value)
 
 
-def _of_units(deviations: FloatArray) -> bool:
-    """Return whether columns with these deviations are of different units, so that one would count for all."""
+def _has_mixed_units(deviations: FloatArray) -> bool:
+    """Return whether columns with these deviations seem to have different units, so that one would dominate."""
     varying = deviations[deviations > 0]
     widest = varying.max()
-    return bool(widest > _WIDE * np.median(varying) or (len(deviations) <= _TABLE and widest > _UNEVEN * varying.min()))
+    is_table = len(deviations) <= _MAX_TABLE_COLUMNS
+    return bool(widest > _MAX_MEDIAN_RATIO * np.median(varying) or (is_table and widest > _MAX_RATIO * varying.min()))
 
 
 def dimension_note(coordinates: FloatArray) -> str | None:
-    """Return a warning about coordinates that are too many for a few answers; None up to 64."""
+    """Return a warning about more coordinates than a few answers can resolve; None up to 64."""
     n, d = coordinates.shape
-    if d <= MOST_BY_HAND:
+    if d <= MAX_COORDINATES:
         return None
-    some = coordinates if n <= _SAMPLE else coordinates[:: -(-n // _SAMPLE)]
-    found = principal_map(some).provenance
+    subsample = coordinates if n <= _WARNING_SAMPLE else coordinates[:: -(-n // _WARNING_SAMPLE)]
+    facts = principal_map(subsample).provenance
     return (
-        f"the items have {d} coordinates, and {ANSWERS} answers resolve about {found['resolved_by_answers']} "
-        f"directions; {found['dimension']} principal axes hold {100 * found['variance_kept']:.0f} % of the variance. "
-        f"The search works, but slowly, and spends answers on directions of little weight: use "
-        f"ps.Items.from_vectors(vectors), which keeps {found['dimension']}, or dimension=... for another number"
+        f"the items have {d} coordinates, but {ANSWERS} answers resolve only about {facts['resolved_by_answers']} "
+        f"directions; {facts['dimension']} principal axes explain {100 * facts['variance_kept']:.0f} % of the "
+        f"variance. The search works, but slowly, and wastes answers on unimportant directions: use "
+        f"ps.Items.from_vectors(vectors), which keeps {facts['dimension']}, or choose another number with dimension=..."
     )

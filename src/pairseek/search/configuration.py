@@ -13,7 +13,7 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, IntArray, ItemId, Side
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.askable import Asked
-from pairseek.model.catalogues import RemovedItem, Selected, askable_rows, part_of
+from pairseek.model.catalogues import RemovedItem, Selected, askable_rows, subset_of
 from pairseek.model.curvature import extended_items
 from pairseek.model.items import Items
 from pairseek.model.priors import AnyPrior, Prior, check_prior
@@ -186,7 +186,7 @@ class SearchConfiguration:
     @property
     def askable(self) -> Items | Space:
         """The items to ask about."""
-        return self.items if self.askable_rows is None else part_of(self.catalogue, self.askable_rows.tobytes())
+        return self.items if self.askable_rows is None else subset_of(self.catalogue, self.askable_rows.tobytes())
 
     def modelled(self, items: Asked) -> Asked:
         """Return items as the model has them: with one more coordinate where the curvature is unknown."""

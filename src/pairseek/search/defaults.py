@@ -1,4 +1,4 @@
-"""Default parts of `Search(items)`; docs/reference/defaults.md gives their reasons."""
+"""Default parts of `Search(items)`; docs/reference/defaults.md explains them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from pairseek.core.validation import caller_level
 from pairseek.errors import DefaultWarning
-from pairseek.model.defaults import RESIDUAL_ALONE, check_spread, default_prior, spread_of
+from pairseek.model.defaults import RESIDUAL_WITHOUT_COORDINATES, check_spread, default_prior, spread_of
 from pairseek.model.items import Items
 from pairseek.model.priors import AnyPrior, GaussianPrior, Prior, is_density
 from pairseek.model.responses import Logistic, Response
@@ -23,46 +23,46 @@ from pairseek.posteriors.base import posterior_of
 from pairseek.search.goals import TASTE, SearchGoal
 
 GAP = 0.03
-"""Certified shortfall of the default choice, as a share of the best pair's utility."""
+"""Certified maximum shortfall of the default choice, as a share of the best pair's utility."""
 RESCORE = 0
-"""Number of best pairs that the default scores again by samples."""
+"""Number of best pairs that the default rescores by samples."""
 RESCORE_OWN = 64
-"""The same where a response or a prior has formulas of its own, for which no table is right."""
+"""`RESCORE` for a response or prior with formulas of its own, which the tables do not cover."""
 RESCORE_UNKNOWN = 16
-"""The same where k is unknown, and the score by table takes k for independent of the point."""
+"""`RESCORE` if k is unknown: scores from tables assume that k is independent of the user point."""
 DRAWN = 20_000
-"""Number of pairs that are drawn for `InfoGain` where k is unknown and pairs are many."""
+"""Number of pairs drawn for `InfoGain` if k is unknown and there are many pairs."""
 RESCORE_DRAWN = 512
-"""Number of the best of them that are scored again by samples."""
+"""Number of the best of these that are rescored by samples."""
 LISTED = 500_000
-"""Largest number of pairs that are all scored for a strategy whose score cannot be bounded."""
+"""Largest number of pairs for which a strategy without bounds on its score scores all of them."""
 FEW = 100_000
-"""Largest number of pairs that are all scored for any strategy: as fast as branch and bound, without compiling it."""
+"""Largest number of pairs for which any strategy scores all: as fast as branch and bound, without compiling it."""
 ROUGH = 2_000_000
-"""Budget of branch and bound, in pairs, where k is unknown."""
+"""Budget of branch and bound, in pairs, if k is unknown."""
 BRIEF = 100_000
-"""The same where the curvature is unknown: few items are far out, and bounds on pairs with them are loose."""
+"""The budget if the curvature is unknown: few items are far out, and bounds on their pairs are loose."""
 MANY_DIMENSIONS = 20
-"""Dimensions from which pairs are proposed, since branch and bound takes longer and finds no better ones."""
+"""Number of dimensions from which pairs are proposed: branch and bound takes longer and finds no better pairs."""
 PROMISING = 256
-"""Promising items of which all pairs are scored, where the curvature is unknown."""
+"""Number of promising items of which all pairs are scored, if the curvature is unknown."""
 IMPROVED = 4
-"""Those of them whose best partner among all items is sought."""
+"""Number of these whose best partner among all items is sought."""
 TIE_WIDTH = 0.5
-"""Width of a tie in logits where a study offers ties: a pair of even odds is then a tie with probability 0.24."""
+"""Half-width of ties in logits if a study offers ties: a pair with even odds is then a tie with probability 0.24."""
 
 
 def default_response(items: Items | Space, prior: Prior | None = None, posterior: Posterior | None = None) -> Response:
-    """Return the logistic model; for items, with the residual and the curvature of utilities unknown.
+    """Return the logistic model; for items, with unknown residual and curvature of utilities.
 
-    Whether people like what is near to a point or what is far in a direction, and how much taste the coordinates leave
-    unexplained, differs from one embedding to the next, so both are inferred. In a space, for a posterior or a prior
-    that does not allow it, the default is the paper's model.
+    Embeddings differ in whether people like what is near a point or far in a direction, and in how much taste the
+    coordinates leave unexplained, so both are inferred. In a space, or with a posterior or a prior that does not allow
+    it, the default is the paper's model.
     """
     if not len(items.coordinates):
         return Logistic()
     if not items.d:
-        return Logistic(1.0, "constant", residual=RESIDUAL_ALONE)
+        return Logistic(1.0, "constant", residual=RESIDUAL_WITHOUT_COORDINATES)
     if posterior is not None and not posterior_of(posterior).takes_residuals:
         return Logistic()
     prior = default_prior(items) if prior is None else prior
@@ -75,18 +75,18 @@ def default_response(items: Items | Space, prior: Prior | None = None, posterior
 
 
 def warn_of_response(items: Items | Space, prior: Prior, posterior: Posterior) -> None:
-    """Warn the caller of `Search` where the posterior, or a prior of their own, changes the default response."""
+    """Warn the caller of `Search` if the posterior, or a prior of their own, changes the default response."""
     density = is_density(prior)
     response, usual = default_response(items, prior, posterior), default_response(items, None if density else prior)
     if response == usual:
         return
     if density:
-        cause, other = f"{type(prior).__name__} is a density of its own", "a GaussianPrior"
+        cause, other = f"{type(prior).__name__} is a custom density", "a GaussianPrior"
     else:
         cause, other = f"{type(posterior).__name__} cannot infer residual utilities", "EP() or Particles()"
     warnings.warn(
         f"{cause}, so the default response is Logistic(), the paper's model with {response.noise} noise: give "
-        f"response=ps.Logistic() to say that you want it, or use {other}",
+        f"response=ps.Logistic() to confirm it, or use {other}",
         DefaultWarning,
         stacklevel=caller_level(),
     )
@@ -115,11 +115,11 @@ def resolve(
 def default_candidates(
     items: Items | Space, strategy: BaseUtility | None, response: Response, prior: Prior | None = None
 ) -> Source | None:
-    """Return the source of pairs for these items and a utility; None where a space or a procedure needs none.
+    """Return the default source of pairs; None for a space or a procedure, which need none.
 
-    The best of all pairs for a strategy whose score can be bounded, and in many dimensions that of a proposal; with an
-    unknown k the best of a sample, for `InfoGain`; for any other strategy all pairs while they are few, else a sample
-    that favours pairs of high information.
+    If the score can be bounded, the source finds the best of all pairs or, in many dimensions, of proposed ones. With
+    an unknown k, `InfoGain` takes the best pair of a sample. Any other strategy scores all pairs while they are few,
+    and otherwise a sample that favours informative pairs.
     """
     if strategy is None or not len(items.coordinates):
         return None
@@ -139,9 +139,9 @@ def default_candidates(
         return AllPairs(gap=GAP, budget=BRIEF, rescore=RESCORE, listed=FEW)
     many = count > FEW
     if response.unknown and many and shape is not None and (shape.kind, shape.table) == ("table", "information"):
-        # Fewer of these questions are spent on the reliability of people who are reliable: see the benchmarks.
+        # A sample spends fewer questions on the reliability of reliable people: see the benchmarks.
         return SampledPairs(count=DRAWN, rescore=RESCORE_DRAWN, shared=True)
-    # With an unknown k the utility is flat, so that a certificate takes long, and the score is an approximation anyway.
+    # With an unknown k the utility is flat, so a certificate would take long, and the score is approximate anyway.
     if response.unknown:
         return AllPairs(gap=GAP, budget=ROUGH, rescore=RESCORE_UNKNOWN, listed=FEW)
     return AllPairs(gap=GAP, rescore=RESCORE, listed=FEW)

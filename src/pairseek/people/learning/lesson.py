@@ -10,7 +10,7 @@ import numpy as np
 
 from pairseek.core.types import JSON, FloatArray, ItemId
 from pairseek.errors import InvalidChoices
-from pairseek.model.defaults import RESIDUAL_ALONE
+from pairseek.model.defaults import RESIDUAL_WITHOUT_COORDINATES
 from pairseek.model.items import Items
 from pairseek.people.learning.schedule import FIRST
 from pairseek.people.learning.validation import Validation, predictions, validated
@@ -190,7 +190,11 @@ def _fitted(
             f"answers"
         )
     # Without coordinates and residual utilities, answers would say nothing about a person.
-    return population if population.items.d or population.residual else population.with_residual(RESIDUAL_ALONE)
+    return (
+        population
+        if population.items.d or population.residual
+        else population.with_residual(RESIDUAL_WITHOUT_COORDINATES)
+    )
 
 
 def _held_out(

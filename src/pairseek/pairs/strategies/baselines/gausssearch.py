@@ -1,14 +1,14 @@
 """GaussSearch: Chumbalov, Maystre and Grossglauser, ICML 2020 (arXiv 1905.05049), with known coordinates.
 
-The belief is a Gaussian N(μ, Σ). The best plane passes through μ, across the direction of largest variance; the next
+The belief is a Gaussian N(μ, Σ). The best plane passes through μ, normal to the direction of largest variance. The next
 pair is a point drawn from the belief and its mirror image in that plane, each replaced by the nearest item. Answers are
-correct with probability Φ(h/σ), h being the distance of the user point from the plane, and the belief after an answer
-is the Gaussian of the same mean and covariance (assumed density filtering), in closed form. The estimate is μ. Appeal
-is not used.
+correct with probability Φ(h/σ), where h is the distance of the user point from the plane, and the belief after an
+answer is the Gaussian with the exact posterior mean and covariance (assumed density filtering), in closed form. The
+estimate is μ. Appeal is not used.
 
-Cases that the paper leaves open: a tie counts as half an answer each way, Φ(h/σ)^½ Φ(-h/σ)^½, which has no closed form
-and is replaced by the Gaussian of the same curvature at the plane, N(h; 0, πσ²/2); a skip leaves the belief unchanged,
-and its pair is not asked again; no pair is asked twice in a row, unless there is no other.
+Cases the paper leaves open: a tie counts as half an answer each way, Φ(h/σ)^½ Φ(-h/σ)^½, which has no closed form and
+is replaced by the Gaussian with equal curvature at the plane, N(h; 0, πσ²/2). A skip leaves the belief unchanged, and
+its pair is not asked again. No pair is asked twice in a row unless there is no other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pairseek.core.types import Event, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.priors import Prior, moments_of
-from pairseek.model.responses import TYPICAL_LOGIT
+from pairseek.model.response_parameters import TYPICAL_LOGIT
 from pairseek.model.spaces import Space
 from pairseek.pairs.strategies.base import BaseProcedure
 from pairseek.pairs.strategies.baselines.cache import FoldCache
@@ -38,7 +38,7 @@ from pairseek.pairs.strategies.baselines.nearest import distinct_points, nearest
 from pairseek.pairs.strategies.baselines.planes import bisector
 
 DRAWS = 64
-"""Number of points drawn for a query; the first one whose pair may be asked is used."""
+"""Number of points drawn for a query; the first whose pair may be asked is used."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class GaussSearch(BaseProcedure):
     Parameters
     ----------
     noise
-        σ of the answers, above 0. None: an answer about a plane at a distance of one standard deviation of the
-        initial belief is correct as often as under the default response, 88 %.
+        σ of the answers, above 0. None: chosen such that an answer about a plane one standard deviation of the initial
+        belief away is correct as often as under the default response, 88 %.
     mean
-        (d,) mean of the belief before the first answer. None: a search uses that of the prior; otherwise that of the
-        items.
+        (d,) mean of the belief before the first answer. None: a search uses the prior's mean; outside a search, the
+        items' mean.
     covariance
         (d, d) covariance of the belief before the first answer. None: as for `mean`.
 
@@ -71,9 +71,8 @@ class GaussSearch(BaseProcedure):
 
     def __post_init__(self) -> None:
         if self.noise is not None:
-            if isinstance(self.noise, bool) or not isinstance(self.noise, int | float | np.number):
-                raise InvalidParameter(f"noise of GaussSearch is {self.noise!r}: give a number above 0", field="noise")
-            if not (np.isfinite(self.noise) and self.noise > 0):
+            is_number = isinstance(self.noise, int | float | np.number) and not isinstance(self.noise, bool)
+            if not is_number or not (np.isfinite(self.noise) and self.noise > 0):
                 raise InvalidParameter(
                     f"noise of GaussSearch is {self.noise!r}: give a finite number above 0", field="noise"
                 )
@@ -86,8 +85,8 @@ class GaussSearch(BaseProcedure):
             square = matrix.shape[0] == matrix.shape[1] and np.allclose(matrix, matrix.T)
             if not square or np.linalg.eigvalsh(matrix)[0] < -1e-12 * np.trace(matrix) or np.trace(matrix) <= 0:
                 raise InvalidParameter(
-                    f"covariance of GaussSearch must be symmetric and have no negative eigenvalue, received "
-                    f"{matrix.tolist()}",
+                    f"covariance of GaussSearch is {matrix.tolist()}: give a symmetric matrix without negative "
+                    f"eigenvalues",
                     field="covariance",
                 )
             object.__setattr__(self, "covariance", tuple(map(tuple, matrix.tolist())))
@@ -97,7 +96,7 @@ class GaussSearch(BaseProcedure):
         return FoldCache()
 
     def resolved(self, items: Items | Space, prior: Prior) -> Self:
-        """Return the strategy with the prior's moments and a matching noise filled in, where none were given."""
+        """Return the strategy with the prior's moments and a matching noise filled in where none were given."""
         mean, covariance = moments_of(prior, items.d)
         filled = dataclasses.replace(
             self,
@@ -107,13 +106,13 @@ class GaussSearch(BaseProcedure):
         return dataclasses.replace(filled, noise=filled._scale(filled._first(items)))
 
     def next(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> tuple[int, int] | None:
-        """Return the items nearest to a point of the belief and its mirror image; None if every pair was skipped."""
+        """Return the items nearest to a draw from the belief and its mirror image; None if every pair was skipped."""
         belief = self.belief(items, history)
         keyed = np.random.default_rng([*rng.integers(2**63, size=2).tolist(), len(history)])
         skipped = _skipped(items, history)
         last = {frozenset((items.index(history[-1].left), items.index(history[-1].right)))} if history else set()
         drawn = nearest_pairs(items, *belief.mirrored(DRAWS, keyed))
-        near = _around(items, belief.mean, 3 + math.isqrt(2 * len(skipped)))
+        near = _pairs_around(items, belief.mean, 3 + math.isqrt(2 * len(skipped)))
         for avoided in (skipped | last, skipped):
             for pair in itertools.chain(drawn, near):
                 if frozenset(pair) not in avoided:
@@ -151,7 +150,7 @@ class GaussSearch(BaseProcedure):
         )
         if len(mean) != items.d or len(covariance) != items.d:
             raise InvalidParameter(
-                f"mean and covariance of GaussSearch have {len(mean)} and {len(covariance)} dimensions, the "
+                f"mean and covariance of GaussSearch have {len(mean)} and {len(covariance)} dimensions, but the "
                 f"items have {items.d}: give {items.d} for both",
                 field="mean",
             )
@@ -194,8 +193,8 @@ def _skipped(items: Items, history: Sequence[Event]) -> set[frozenset[int]]:
     }
 
 
-def _around(items: Items, centre: FloatArray, count: int) -> list[tuple[int, int]]:
+def _pairs_around(items: Items, centre: FloatArray, count: int) -> list[tuple[int, int]]:
     """Return all pairs of the `count` distinct items nearest to a point."""
     tree, rows = distinct_points(items)
-    _, found = tree.query(centre, k=np.arange(1, min(count, len(rows)) + 1))
-    return list(itertools.combinations(rows[found].tolist(), 2))
+    _, nearest = tree.query(centre, k=np.arange(1, min(count, len(rows)) + 1))
+    return list(itertools.combinations(rows[nearest].tolist(), 2))
