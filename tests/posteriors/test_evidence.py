@@ -11,7 +11,7 @@ from scipy.stats import beta
 import pairseek as ps
 from helpers.reference import naive_log_answer
 from pairseek.posteriors import POSTERIORS
-from pairseek.posteriors.residuals import _PLACES, _WEIGHTS
+from pairseek.posteriors.residuals import _NODES, _WEIGHTS
 
 ITEMS = np.random.default_rng(3).normal(size=(6, 2))
 # Pairs with common items, so that residual utilities of one item count in several answers.
@@ -108,7 +108,7 @@ def deviations_of(response):
         return [(known, 1.0)]
     return [
         (known * math.exp(response.residual_prior.spread * place), weight)
-        for place, weight in zip(_PLACES, _WEIGHTS, strict=True)
+        for place, weight in zip(_NODES, _WEIGHTS, strict=True)
     ]
 
 

@@ -14,9 +14,10 @@ from pairseek.core.types import Evidence
 from pairseek.model.noise import PUBLISHED_NOISES as NOISES
 from pairseek.posteriors import EP, Particles
 from pairseek.posteriors.factors import Factors
-from pairseek.posteriors.gaussian import gaussian_fit, importance_sampled, log_prior_mass
+from pairseek.posteriors.gaussian import gaussian_fit, log_prior_mass
 from pairseek.posteriors.mixture_samples import _refined
 from pairseek.posteriors.parameter_nodes import _jacobi
+from pairseek.posteriors.point_beliefs import importance_sampled
 from pairseek.posteriors.tempering import tempered_belief
 
 K = 3.0

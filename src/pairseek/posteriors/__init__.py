@@ -11,14 +11,14 @@ if _TYPE_CHECKING:
     from pairseek.posteriors.grid import Grid
     from pairseek.posteriors.particles import Particles
 
-# Loaded when they are first named, because a default search does without most of them.
+# Loaded on first use: a default search needs only EP.
 _PLACES = {
     "ep": "pairseek.posteriors.ep:EP",
     "particles": "pairseek.posteriors.particles:Particles",
     "grid": "pairseek.posteriors.grid:Grid",
 }
 POSTERIORS = _LazyMembers[type[Posterior]](_PLACES)
-"""All posteriors by name."""
+"""All posteriors, by name."""
 _MEMBERS = _LazyMembers[_Any]({place.partition(":")[2]: place for place in _PLACES.values()})
 
 __all__ = ["EP", "POSTERIORS", "Grid", "Particles", "Posterior"]

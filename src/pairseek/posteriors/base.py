@@ -1,4 +1,4 @@
-"""The posterior protocol, and helpers that all posteriors share."""
+"""The posterior protocol, and helpers shared by all posteriors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pairseek.model.responses import Response
 class Posterior(Protocol):
     """Inference of the user point from all answers.
 
-    ``infer`` is a pure function: the same evidence, prior and response give the same belief, to the bit, whatever was
-    inferred before and on any number of threads. Random draws are keyed by the arguments. The belief is
-    finite for any answers, and no argument is modified.
+    ``infer`` is a pure function: the same evidence, prior and response give the same belief, to the bit, regardless of
+    earlier calls and of the number of threads. Random draws are keyed by the arguments. The belief is finite for any
+    answers, and no argument is modified.
 
-    `BasePosterior` declares the optional members, by which a posterior tells what it can do.
+    `BasePosterior` declares the optional members, which state what a posterior supports.
     """
 
     @property
@@ -31,15 +31,15 @@ class Posterior(Protocol):
         ...
 
     def infer(self, evidence: Evidence, prior: Prior, response: Response) -> Belief:
-        """Return the belief after these answers, computed from nothing."""
+        """Return the belief after these answers, computed from scratch."""
         ...
 
 
 class BasePosterior(Part):
-    """Base of a posterior, with the default of every optional member.
+    """Base class of posteriors, with a default for every optional member.
 
-    A search reads these members to refuse a combination at once. A posterior of your own may derive from this class, or
-    be a plain class that defines some of them beside `Posterior.infer`.
+    A search reads these members to reject an unsupported combination when it is created. Your own posterior may derive
+    from this class, or be a plain class that defines `Posterior.infer` and any of these members.
     """
 
     name: ClassVar[str]
@@ -47,15 +47,15 @@ class BasePosterior(Part):
     infers_reliability: ClassVar[bool] = False
     """Whether it can infer k, the reliability, the lapse and the noise kind, as `EP` does."""
     takes_lapses: ClassVar[bool] = False
-    """Whether it accepts a known lapse, with which the posterior is not log-concave."""
+    """Whether it accepts a known lapse rate, which makes the posterior non-log-concave."""
     takes_residuals: ClassVar[bool] = False
-    """Whether it accepts a prior of d coordinates of the point and further ones of residual utilities,
-    `pairseek.model.priors.WithResiduals`, and returns a belief of all of them."""
+    """Whether it accepts a joint prior over the d coordinates of the point and residual utilities,
+    `pairseek.model.priors.WithResiduals`, and returns a belief about all of them."""
     uses_kernels: ClassVar[bool] = False
-    """Whether it evaluates compiled formulas, not the methods of the response and the prior, so that a response with a
-    link of its own and a prior known only by ``log_density`` are refused."""
+    """Whether it evaluates compiled formulas instead of calling the methods of the response and the prior. A response
+    with a custom link, or a prior known only by its ``log_density``, is then rejected."""
     most_dimensions: ClassVar[int | None] = None
-    """The largest number of dimensions it accepts; None: any."""
+    """The largest number of dimensions it accepts; None means any."""
 
 
 class _OwnPosterior(OwnPart, BasePosterior):
@@ -63,13 +63,13 @@ class _OwnPosterior(OwnPart, BasePosterior):
 
 
 def posterior_of(posterior: object) -> BasePosterior:
-    """Return a posterior with all its members: itself, or behind an adapter."""
+    """Return the posterior with every optional member, through an adapter if it does not derive from the base class."""
     return posterior if isinstance(posterior, BasePosterior) else _OwnPosterior(posterior)
 
 
 @dataclass(frozen=True, eq=False)
 class FixedSamples(BaseSampleSource):
-    """Samples that were computed together with the belief."""
+    """Samples computed together with the belief."""
 
     samples: FloatArray
     weights: FloatArray
@@ -79,19 +79,19 @@ class FixedSamples(BaseSampleSource):
             array.flags.writeable = False
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
-        """Return all samples, whatever was asked for."""
+        """Return all samples, whatever the requested count."""
         return self.samples, self.weights
 
 
 def effective_samples(weights: FloatArray) -> float:
-    """Return 1/Σw² for weights that sum to 1 (Kish)."""
+    """Return the effective sample size 1/Σw² (Kish) of weights that sum to 1."""
     return float(1.0 / np.sum(weights**2))
 
 
 def sampled_belief(
     samples: FloatArray, weights: FloatArray, moments: tuple[FloatArray, FloatArray], info: BeliefInfo
 ) -> Belief:
-    """Return a belief that rests on these samples; all its arrays become read-only."""
+    """Return a belief represented by these samples, and make all its arrays read-only."""
     for array in moments:
         array.flags.writeable = False
     if info.effective_samples is None:
@@ -99,7 +99,7 @@ def sampled_belief(
     return Belief(*moments, info, FixedSamples(samples, weights))
 
 
-class Sloped(Protocol):
+class HasSlopes(Protocol):
     """Answers with (m, d) slopes: `Evidence` or `Factors`."""
 
     @property
@@ -108,10 +108,10 @@ class Sloped(Protocol):
         ...
 
 
-def generator_for(evidence: Sloped, *settings: object) -> np.random.Generator:
-    """Return a generator keyed by the number of answers and by settings, whose `repr` tells them apart.
+def generator_for(evidence: HasSlopes, *settings: object) -> np.random.Generator:
+    """Return a generator seeded by the number of answers and the `repr` of the settings.
 
-    The answers are not part of the key: their last digits differ between processors, and the draws must not.
+    The answers themselves do not enter the seed: their last digits differ between processors, and the draws must not.
     """
     digest = hashlib.sha256(repr((evidence.slopes.shape, settings)).encode())
     return np.random.default_rng(np.frombuffer(digest.digest(), dtype="<u4"))

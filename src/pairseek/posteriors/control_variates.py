@@ -1,11 +1,11 @@
 """Posterior moments with reduced sampling variance: control variates by Stein's identity.
 
-For a density π that is known up to a constant and a field φ whose normal component vanishes on the border of its
-support, E[div φ + φ·∇log π] = 0. Such a function of the samples has a known mean, so the regression of x and xx' on
-several of them removes the variance that they explain (Mira, Solgi, Imparato, Statistics and Computing 2013; Oates,
-Girolami, Chopin, JRSS-B 2017). Here φ = B_i(x) g(x) e_i with B_i = (x_i - low_i)(high_i - x_i), which vanishes on the
-faces of the box (B_i = 1 without a box), and g = 1 or a coordinate. For the prior alone this makes mean and
-covariance exact; after some answers it divides their variance by five to twenty.
+If a density π is known up to a constant and a vector field φ has zero normal component on the boundary of its support,
+E[div φ + φ·∇log π] = 0. Functions of this form have a known mean, so regressing x and xx' on several of them removes
+the variance they explain (Mira, Solgi, Imparato, Statistics and Computing 2013; Oates, Girolami, Chopin, JRSS-B 2017).
+Here φ = B_i(x) g(x) e_i with B_i = (x_i - low_i)(high_i - x_i), which vanishes on the faces of the box (B_i = 1 without
+a box), and g = 1 or a coordinate. Without answers this makes mean and covariance exact; after some answers it divides
+their variance by five to twenty.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.factors import Factors
 
-# Least number of effective samples for each control: with fewer, the regression would fit noise.
+# Least number of effective samples per control; with fewer, the regression would fit noise.
 _SAMPLES_PER_CONTROL = 10
-# A corrected variance may differ from the plain one by this factor in any direction; more means that the
-# controls have tails the regression cannot handle (almost noiseless answers), and the plain moments stand.
-_TRUST = 1.5
-# The variance of every control must rest on this many samples, by (Σwc²)²/Σ(wc²)². After answers almost without noise
-# the gradient is huge in a thin layer with few samples, and a regression on those would increase the variance.
-_SAMPLES_BEHIND = 18.0
-# Samples whose products are added in one pass over the matrix.
-_ROWS = 4
+# Largest accepted ratio of a corrected to a plain variance, or its inverse, in any direction. A larger correction means
+# that the controls have tails the regression cannot handle (nearly noiseless answers), and the plain moments are kept.
+_MAX_VARIANCE_RATIO = 1.5
+# The variance of every control must rest on this many samples, measured as (Σwc²)²/Σ(wc²)². After nearly noiseless
+# answers the gradient is huge in a thin layer with few samples, and regressing on those would increase the variance.
+_MIN_CONTROL_SAMPLES = 18.0
+# Samples whose products are accumulated in one pass over the matrix.
+_ROWS_PER_PASS = 4
 
 
 @primitive
@@ -55,13 +55,13 @@ def _gradient(x: FloatArray, evidence: Answers, prior: PriorArrays, link: int, w
 
 @primitive
 def _fill(x: FloatArray, mean: FloatArray, gradient: FloatArray, prior: PriorArrays, row: FloatArray) -> None:
-    """Write the controls of one sample (g = 1; then g a coordinate, symmetrised), then its targets c and cc'."""
+    """Write the controls of one sample (first g = 1, then g a coordinate, symmetrised), then its targets c and cc'."""
     low, high, _, _ = prior
     d = len(x)
     pairs = d * (d + 1) // 2
     for i in range(d):
         row[d + pairs + i] = x[i] - mean[i]
-        # isfinite is compiled to a difference, which fast math may simplify to 0.
+        # isfinite compiles to a difference, which fast math may simplify to 0.
         if low[i] > -math.inf and high[i] < math.inf:
             scale = 0.25 * (high[i] - low[i]) * (high[i] - low[i])
             border = (x[i] - low[i]) * (high[i] - x[i]) / scale
@@ -94,7 +94,7 @@ def _products(
     width: float,
     out: FloatArray,
 ) -> None:
-    """Write partial sums of rows r of controls and targets.
+    """Write partial sums over rows r of controls and targets.
 
     Σ w r (first row), Σ w r_i r_j for controls i and all j >= i, and Σ (w r_j²)² for controls j (last row).
     """
@@ -102,10 +102,10 @@ def _products(
     controls = d + d * (d + 1) // 2
     total = out[start // CHUNK]
     total[:] = 0.0
-    rows = np.zeros((_ROWS, 2 * controls))
+    rows = np.zeros((_ROWS_PER_PASS, 2 * controls))
     gradient = np.empty(d)
-    for first in range(start, stop, _ROWS):
-        for r in range(_ROWS):
+    for first in range(start, stop, _ROWS_PER_PASS):
+        for r in range(_ROWS_PER_PASS):
             if first + r < stop:
                 x = points[first + r]
                 _gradient(x, evidence, prior, link, width, gradient)
@@ -155,25 +155,25 @@ def controlled_moments(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the (d,) mean and (d, d) covariance of weighted samples, corrected by control variates.
 
-    With lapses, the plain moments. O(n (m d + d⁴)) for n samples and m answers.
+    With lapses the moments stay uncorrected. O(n (m d + d⁴)) for n samples and m answers.
     """
     n, d = points.shape
     mean, covariance = sample_moments(points, weights)
     count = d + d * (d + 1) // 2
     low, high = prior.box(d)
     few = 1.0 / np.sum(weights**2) < _SAMPLES_PER_CONTROL * count
-    # On a half-bounded coordinate the fields used here do not vanish at the face, so Stein's identity fails.
+    # For a half-bounded coordinate these fields do not vanish at the face, so Stein's identity fails.
     if few or not factors.is_log_concave or np.any(np.isfinite(low) != np.isfinite(high)):
         return mean, covariance
     out = np.empty((-(-n // CHUNK), 2 + count, 2 * count))
     quadratic, link = (*prior.box(d), *prior.quadratic(d)), factors.link
     for_ranges(_products, n, CHUNK, points, weights, mean, factors.data, quadratic, link, factors.model[2], out)
-    # Squares of gradients of nearly noiseless answers overflow, and the correction is then rejected below.
+    # After nearly noiseless answers squared gradients overflow, and the correction is rejected below.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         total = out.sum(axis=0)
         means, products = total[0], total[1:-1] - np.multiply.outer(total[0, :count], total[0])
-        behind = np.diag(total[1:-1]) ** 2 / np.maximum(total[-1, :count], 1e-300)
-        if np.min(behind) < _SAMPLES_BEHIND:
+        control_samples = np.diag(total[1:-1]) ** 2 / np.maximum(total[-1, :count], 1e-300)
+        if np.min(control_samples) < _MIN_CONTROL_SAMPLES:
             return mean, covariance
         scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
         gram = products[:, :count].T / np.multiply.outer(scale, scale) + 1e-9 * np.eye(count)
@@ -201,4 +201,5 @@ def _trustworthy(corrected: FloatArray, covariance: FloatArray, shift: FloatArra
         return False
     whitener = vectors / np.sqrt(values)
     ratio = np.linalg.eigvalsh(whitener.T @ corrected @ whitener)
-    return bool(ratio[0] > 1 / _TRUST and ratio[-1] < _TRUST and np.linalg.norm(shift @ whitener) < _TRUST - 1)
+    is_close = np.linalg.norm(shift @ whitener) < _MAX_VARIANCE_RATIO - 1
+    return bool(ratio[0] > 1 / _MAX_VARIANCE_RATIO and ratio[-1] < _MAX_VARIANCE_RATIO and is_close)

@@ -1,6 +1,7 @@
-"""Sequential Monte Carlo for any prior and any response, by their own methods instead of compiled kernels.
+"""Sequential Monte Carlo for any prior and response, calling their methods instead of compiled kernels.
 
-A prior needs ``sample`` and ``log_density``, a response ``log_likelihood``. Every step evaluates all particles at once.
+The prior needs ``sample`` and ``log_density``, the response ``log_likelihood``. Every step evaluates all particles at
+once.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from pairseek.numerics.moments import sample_moments
 from pairseek.posteriors.base import sampled_belief
 from pairseek.posteriors.smc import WIDTH, tempered_samples
 
-# Shrinking steps of a slice after which a particle stays where it is.
-_MOST_STEPS = 100
+# A particle stays put if its slice has been shrunk this many times without an accepted point.
+_MAX_SHRINKS = 100
 
 
 def density_belief(
@@ -37,7 +38,7 @@ def density_belief(
     log_answers
         Returns the (n,) log-likelihoods of all answers at (n, d) points.
     shape
-        Number of answers and of dimensions.
+        Number of answers, number of dimensions.
     """
     began = time.perf_counter()
     (answers, d), stages, log_evidence = shape, 0, 0.0
@@ -52,7 +53,7 @@ def density_belief(
 
 @dataclass(frozen=True, eq=False)
 class DensityTarget:
-    """A posterior as target of sequential Monte Carlo, known by the log densities of its prior and of the answers."""
+    """A target of sequential Monte Carlo given by its log prior density and the log-likelihood of the answers."""
 
     prior: AnyPrior
     log_answers: Callable[[FloatArray], FloatArray]
@@ -69,7 +70,7 @@ class DensityTarget:
     def move(
         self, states: FloatArray, covariance: FloatArray, power: float, sweeps: int, rng: np.random.Generator
     ) -> FloatArray:
-        """Move every point by slice steps along random frames (Neal 2003, section 4), all points at once."""
+        """Move all points at once by slice steps along random frames (Neal 2003, section 4)."""
         root = square_root(covariance)
         here = self._log_density(states, power)
         for _ in range(sweeps):
@@ -81,13 +82,13 @@ class DensityTarget:
     def _step(
         self, states: FloatArray, here: FloatArray, direction: FloatArray, power: float, rng: np.random.Generator
     ) -> None:
-        """Move every point along a direction, in place; `here` are its log densities."""
+        """Move every point along one direction, in place; `here` holds the (n,) current log densities."""
         n = len(states)
         level = here + np.log(1.0 - rng.random(n))
         left = -WIDTH * rng.random(n)
         right = left + WIDTH
         moving = np.arange(n)
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_SHRINKS):
             t = left[moving] + (right - left)[moving] * rng.random(len(moving))
             points = states[moving] + t[:, None] * direction
             there = self._log_density(points, power)

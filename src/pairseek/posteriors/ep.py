@@ -1,4 +1,4 @@
-"""The default posterior: expectation propagation, and a mixture over unknown parameters."""
+"""Expectation propagation, the default posterior, with a mixture over unknown response parameters."""
 
 from __future__ import annotations
 
@@ -13,21 +13,14 @@ from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 from pairseek.posteriors.base import BasePosterior
 from pairseek.posteriors.factors import Factors
-from pairseek.posteriors.gaussian import (
-    GOAL,
-    PointBelief,
-    PriorForm,
-    gaussian_fit,
-    importance_sampled,
-    is_trusted,
-    propagated,
-)
+from pairseek.posteriors.gaussian import CONVERGENCE, PriorForm, gaussian_fit, is_trusted
+from pairseek.posteriors.point_beliefs import PointBelief, importance_sampled, propagated
 
-# Tolerance and largest number of sweeps at one of many nodes, and with residual utilities, whose sites are weak: the
-# errors of EP itself are larger.
-_NODE_GOAL = (1e-3, 40.0)
-# The same for a proposal of importance samples.
-_ROUGH_GOAL = (3e-2, 8.0)
+# Tolerance and largest number of sweeps at each node of a mixture and with residual utilities, whose sites are weak:
+# the error of EP itself is larger.
+_NODE_CONVERGENCE = (1e-3, 40.0)
+# Tolerance and largest number of sweeps where EP only serves as a proposal for importance samples.
+_PROPOSAL_CONVERGENCE = (3e-2, 8.0)
 
 
 @dataclass(frozen=True)
@@ -35,25 +28,25 @@ class EP(BasePosterior):
     """Expectation propagation with a check of its accuracy, and samplers where it fails.
 
     Every call starts from the prior and sweeps over the answers until convergence: a pure function of the evidence,
-    without randomness, in O(sweeps answers d²). Four to six sweeps are usual.
+    without randomness, in O(sweeps · answers · d²). Four to six sweeps are typical.
 
-    EP is exact for one answer and a Gaussian prior, and accurate where each answer is little informative given all
-    others. It is inaccurate for nearly noiseless answers, whose posterior is almost a polytope, where many answers make
-    the posterior skewed along one direction, and in few dimensions at the faces of a box. The check has two parts: the
-    largest standard deviation of an answer's logit under its cavity, and the moments of the posterior along lines
-    through the mean. Where one of them fails, or in a box of up to three dimensions, importance samples from a wider
-    Gaussian replace EP: more of them if their effective sample size is too small, and tempered particles if it is so
-    small that particles take less time.
-    ``Belief.info.method`` tells which of the three was used.
+    EP is exact after one answer under a Gaussian prior, and accurate while no single answer dominates. It degrades in
+    three cases: nearly noiseless answers (the posterior approaches a polytope), many answers that skew the posterior
+    along one direction, and low-dimensional box priors near a face. The check has two parts: the largest standard
+    deviation of an answer's logit under its cavity, and the moments of the posterior along lines through the mean. If
+    either part fails, and always in a box of up to three dimensions, importance samples from a wider Gaussian replace
+    EP. More of them are drawn if the effective sample size is too small, and tempered particles replace them once
+    particles would be faster. ``Belief.info.method`` says which of the three was used.
 
-    Where k, the reliability, the lapse or the noise kind is unknown, EP gives the evidence p(answers | parameters) at
-    the nodes of a grid, and the belief is the mixture of their Gaussians: see `pairseek.posteriors.mixture`. With
-    lapses the posterior can have several modes, and importance samples from these Gaussians and the prior replace them.
+    If k, the reliability, the lapse rate or the noise kind is unknown, EP computes the evidence p(answers | parameters)
+    at the nodes of a grid, and the belief is the mixture of the Gaussians at the nodes: see
+    `pairseek.posteriors.mixture`. Lapses can make the posterior multimodal, so importance samples from these Gaussians
+    and the prior then replace the mixture.
 
     Parameters
     ----------
     points
-        Number of importance samples, for the check and as samples of the belief: a low-discrepancy sequence.
+        Number of importance samples, a low-discrepancy sequence, used for the check and as samples of the belief.
 
     Examples
     --------
@@ -79,37 +72,36 @@ class EP(BasePosterior):
         """Return the belief after these answers."""
         form = PriorForm.of(prior, evidence.slopes.shape[1])
         if response.unknown or (response.lapse_rate > 0.0 and len(evidence.offsets)):
-            from pairseek.posteriors.mixture import mixture_belief  # a default search does without it
+            from pairseek.posteriors.mixture import mixture_belief  # a default search does not need it
 
             return mixture_belief(evidence, prior, response, PropagatedNodes(self.points, form), self.points)
         began = time.perf_counter()
         factors = Factors.of(evidence, response)
-        goal = _NODE_GOAL if form.residuals else GOAL
-        fit = gaussian_fit(factors, form, goal=goal)
+        fit = gaussian_fit(factors, form, convergence=_NODE_CONVERGENCE if form.residuals else CONVERGENCE)
         if is_trusted(fit, factors, form):
             point = propagated(fit, factors, prior, self.points, time.perf_counter() - began)
         else:
             point = importance_sampled(fit, factors, prior, self.points)
-        return point.evident(prior, len(evidence.offsets))
+        return point.with_evidence(prior, len(evidence.offsets))
 
 
 @dataclass(frozen=True, eq=False)
 class PropagatedNodes:
-    """Inference of a node of unknown parameters by EP, or by importance samples where EP is inaccurate."""
+    """Inference at one node of the unknown parameters by EP, or by importance samples where EP is inaccurate."""
 
     points: int
     form: PriorForm
     exact: ClassVar[bool] = False
 
     def infer(self, factors: Factors, prior: Prior, start: FloatArray | None, *, rough: bool = False) -> PointBelief:
-        """Return the belief by EP and its evidence, from the sites of a neighbour if given."""
-        goal = _ROUGH_GOAL if rough else _NODE_GOAL
-        return propagated(gaussian_fit(factors, self.form, start, goal), factors, prior, self.points)
+        """Return the belief by EP with its evidence; `start` holds the sites of a neighbouring node, if any."""
+        convergence = _PROPOSAL_CONVERGENCE if rough else _NODE_CONVERGENCE
+        return propagated(gaussian_fit(factors, self.form, start, convergence), factors, prior, self.points)
 
     def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:  # noqa: ARG002
-        """Return whether EP is accurate; sharp answers alone are no reason to doubt it among other nodes."""
+        """Return whether EP is accurate; within a mixture, sharp answers are not a reason to doubt it."""
         return point.fit is None or is_trusted(point.fit, factors, self.form, sharp=True)
 
     def refined(self, point: PointBelief, factors: Factors, prior: Prior) -> PointBelief:
-        """Return the belief by importance samples or, if they are too uneven, by particles."""
+        """Return the belief by importance samples or, if their weights are too uneven, by particles."""
         return point if point.fit is None else importance_sampled(point.fit, factors, prior, self.points)

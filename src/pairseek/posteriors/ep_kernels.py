@@ -1,10 +1,10 @@
 """Kernels of expectation propagation: tilted moments of one site, and the sweeps over all sites.
 
-A site is a factor of the posterior that depends on one number z = s·w + o. For an answer, z is its logit and the factor
-is its likelihood; for a coordinate of a box prior, z is the coordinate and the factor is 1 inside the box. EP replaces
-each factor by a Gaussian in z, chosen so that replacing it back leaves the mean and the variance of z as they are
-(Minka, UAI 2001; Kuss and Rasmussen, JMLR 2005). A site approximation has precision τ and shift ν; the cavity is the
-approximate posterior without that site.
+A site is a factor of the posterior that depends on a single number z = s·w + o. For an answer, z is its logit and the
+factor its likelihood; for a coordinate of a box prior, z is the coordinate and the factor is 1 inside the box. EP
+replaces each factor by a Gaussian in z, chosen so that putting the factor back leaves the mean and variance of z
+unchanged (Minka, UAI 2001; Kuss and Rasmussen, JMLR 2005). A site approximation has precision τ and shift ν; the cavity
+is the approximate posterior without that site.
 """
 
 from __future__ import annotations
@@ -30,38 +30,40 @@ from pairseek.numerics.jit import (
 )
 
 Rule: TypeAlias = tuple[FloatArray, FloatArray]
-"""Nodes and weights of Gauss and Legendre on [-1, 1]."""
+"""Nodes and weights of Gauss-Legendre quadrature on [-1, 1]."""
 Private: TypeAlias = tuple[IntArray, IntArray, FloatArray]
-"""Answers with a residual utility of their own, its coordinate, and its factor in the logit."""
+"""Answers with a private residual utility, its coordinate, and its factor in the logit."""
 Reduced: TypeAlias = tuple[Private, IntArray, FloatArray, FloatArray, FloatArray]
-"""Private residual utilities; the other coordinates; and, in these, slopes, own variances of the logits, and sites."""
+"""Private residual utilities; the other coordinates; and for these, slopes, private logit variances and sites."""
 
-# Half width of the quadrature in cavity deviations: the tilted density of a log-concave factor falls at least as fast
-# as the cavity, so e^(-7²/2) = 2e-11 is left out.
-_REACH = 7.0
-# Step of the trapezoidal rule in cavity deviations, and at most in z. Moved into the complex plane by y, the integrand
-# grows by e^(y²/2v) and the error falls by e^(-2πy/step); the poles of the logistic function allow y up to π, so the
-# relative error is about e^(π²/2v - 2π²/step). Measured, it is at most 5e-8 in the mass and 5e-7 in the variance.
-_STEPS = 0.75
-_STEP = 0.9
+# Half width of the quadrature in cavity standard deviations. The tilted density of a log-concave factor falls at least
+# as fast as the cavity, so only e^(-7²/2) = 2e-11 is left out.
+_HALF_WIDTH = 7.0
+# Step of the trapezoidal rule in cavity standard deviations, and largest step in z. Shifted by y into the complex
+# plane, the integrand grows by e^(y²/2v) and the error falls by e^(-2πy/step). The poles of the logistic function allow
+# y up to π, so the relative error is about e^(π²/2v - 2π²/step); measured errors are at most 5e-8 in the mass and 5e-7
+# in the variance.
+_STEP_IN_DEVIATIONS = 0.75
+_MAX_STEP = 0.9
 # Largest step in z for ties of the probit model, whose likelihood is narrower.
-_PROBIT_STEP = 0.6
-# Beyond these |z|, and the width, the likelihood of a tie, e^-|z| or e^(-z²/2), is negligible relative to its maximum.
-_TIE_REACH = 40.0
-_PROBIT_TIE_REACH = 8.0
-# From this deviation of the logit on the logistic function is replaced by Φ(z sqrt(3)/π): the step at 0 is then narrow
-# beside the cavity, and only its first two moments matter (the next cumulant contributes 1.2 (π²/3)²/(24 s⁴), 1e-5).
-_WIDE = 16.0
+_MAX_PROBIT_STEP = 0.6
+# Once |z| exceeds the tie width by this much, the likelihood of a tie, e^-|z| or e^(-z²/2), is negligible.
+_TIE_HALF_WIDTH = 40.0
+_PROBIT_TIE_HALF_WIDTH = 8.0
+# From this standard deviation of the logit, Φ(z sqrt(3)/π) replaces the logistic function: the step at 0 is then narrow
+# relative to the cavity, and only its first two moments matter (the next cumulant contributes 1.2 (π²/3)²/(24 s⁴),
+# 1e-5).
+_PROBIT_DEVIATION = 16.0
 _LOGISTIC_VARIANCE = math.pi**2 / 3.0
-# Limits within which `exp_minus`, which stays at 2e-16 beyond 36, is exact enough for the quadrature of an answer: the
-# largest (z - m)²/2v and the lowest z at the centre. Within them the variance is that of the exact exponential to 1e-9.
+# `exp_minus` stays at 2e-16 beyond 36. It is accurate enough for the quadrature of an answer up to this (z - m)²/2v and
+# down to this z at the centre: the variance then matches the exact exponential to 1e-9.
 _FAST_SQUARE, _FAST_LOGIT = 4.0, -8.0
-# Sweeps after which updates with lapses are halved, because undamped ones can alternate between two states.
-_UNDAMPED = 6
-# Half length of a line along which the posterior is compared with its approximation, in deviations.
-_PROFILE = 5.0
-# A cavity or an updated variance below this share of the present one is rounding, and the update is left out.
-_LEAST = 1e-10
+# With lapses, updates are halved after this many sweeps, because undamped ones can alternate between two states.
+_UNDAMPED_SWEEPS = 6
+# Half length of the lines of the line check, in standard deviations.
+_LINE_HALF_LENGTH = 5.0
+# A cavity or an updated variance below this fraction of the current one is rounding error, and the update is skipped.
+_MIN_VARIANCE_RATIO = 1e-10
 
 
 @inner
@@ -71,7 +73,7 @@ def _probit_moments(m: float, v: float, noise: float) -> tuple[float, float, flo
     root = math.sqrt(total)
     t = m / root
     if t < -30.0:
-        # Asymptotic series of φ/Φ: the difference of two large numbers would lose all digits.
+        # Asymptotic series of φ/Φ: a difference of two large numbers would lose all digits.
         q = 1.0 / (t * t)
         excess = (1.0 - q * (2.0 - 10.0 * q)) / -t
         ratio = -t + excess
@@ -91,9 +93,9 @@ def _log_factor(z: float, decided: float, link: int, width: float) -> float:
 
 @inner
 def _centre(m: float, v: float, decided: float, link: int, width: float) -> float:
-    """Return a point near the mode of N(z; m, v) times the likelihood, to within a cavity deviation.
+    """Return the mode of N(z; m, v) times the likelihood, to within a cavity standard deviation.
 
-    The root of (z - m)/v - slope(z), which increases with z, between m and where the slope would move it at most.
+    Bisects (z - m)/v - slope(z), which increases with z, between m and m + v slope(m).
     """
     s = math.sqrt(v)
     first = log_slope(m, decided, link, width)
@@ -134,12 +136,12 @@ def _fast_quadrature(m: float, v: float, centre: float, step: float, count: int)
 def _quadrature(m: float, v: float, decided: float, link: int, width: float) -> tuple[float, float, float]:
     """Return log Z, mean and variance of N(z; m, v) times a likelihood, by the trapezoidal rule."""
     s = math.sqrt(v)
-    reach = _REACH * s
-    step = min(_STEPS * s, _STEP)
+    reach = _HALF_WIDTH * s
+    step = min(_STEP_IN_DEVIATIONS * s, _MAX_STEP)
     if decided == 0.0:
-        reach = min(reach, width + (_TIE_REACH if link == LOGISTIC else _PROBIT_TIE_REACH))
+        reach = min(reach, width + (_TIE_HALF_WIDTH if link == LOGISTIC else _PROBIT_TIE_HALF_WIDTH))
         if link != LOGISTIC:
-            step = min(_STEPS * s, _PROBIT_STEP)
+            step = min(_STEP_IN_DEVIATIONS * s, _MAX_PROBIT_STEP)
     centre = _centre(m, v, decided, link, width)
     count = math.ceil(reach / step)
     if link == LOGISTIC and decided > 0.0 and centre > _FAST_LOGIT and (centre - m) ** 2 < 2.0 * _FAST_SQUARE * v:
@@ -164,11 +166,11 @@ def _quadrature(m: float, v: float, decided: float, link: int, width: float) -> 
 def tilted_answer(m: float, v: float, decided: float, link: int, model: LinkModel) -> tuple[float, float, float]:
     """Return log Z, mean and variance of the logit under N(m, v) times the likelihood of an answer or a tie.
 
-    With lapses, P = floor + rest f(z): the floor leaves the cavity as it is, so the tilted density is a mixture of the
-    cavity and of the density without lapses. ``model`` is (floor, rest, width) as in `log_answer`.
+    With lapses, P = floor + rest f(z): the floor leaves the cavity unchanged, so the tilted density is a mixture of the
+    cavity and the tilted density without lapses. ``model`` is (floor, rest, width) as in `log_answer`.
     """
     floor, rest, width = model
-    if decided > 0.0 and (link != LOGISTIC or v > _WIDE * _WIDE):
+    if decided > 0.0 and (link != LOGISTIC or v > _PROBIT_DEVIATION * _PROBIT_DEVIATION):
         log_z, mean, variance = _probit_moments(m, v, _LOGISTIC_VARIANCE if link == LOGISTIC else 1.0)
     else:
         log_z, mean, variance = _quadrature(m, v, decided, link, width)
@@ -186,14 +188,14 @@ def tilted_answer(m: float, v: float, decided: float, link: int, model: LinkMode
 def tilted_interval(m: float, v: float, low: float, high: float, rule: Rule) -> tuple[float, float, float]:
     """Return log ∫ exp(-(z - m)²/2v) over [low, high], and mean and variance of N(m, v) inside; v may be infinite.
 
-    By Gauss-Legendre quadrature (``rule`` holds nodes and weights on [-1, 1]) over the part of the interval that has
-    mass: closed forms lose all digits far in a tail.
+    Uses Gauss-Legendre quadrature (``rule`` holds nodes and weights on [-1, 1]) over the part of the interval that has
+    mass, because closed forms lose all digits far in a tail.
     """
     if not v < 1e18 * (high - low) ** 2:
         return math.log(high - low), 0.5 * (low + high), (high - low) ** 2 / 12.0
     s = math.sqrt(v)
     peak = min(max(m, low), high)
-    # Beyond the peak the density falls as exp(-(|t| u + u²/2)) with u in deviations: 36 nats are enough.
+    # Away from the peak the density falls as exp(-(|t| u + u²/2)), u in standard deviations: 36 nats suffice.
     t = abs(peak - m) / s
     span = s * 72.0 / (t + math.sqrt(t * t + 72.0))
     a, b = max(low, peak - span), min(high, peak + span)
@@ -205,7 +207,7 @@ def tilted_interval(m: float, v: float, low: float, high: float, rule: Rule) -> 
     for i in range(len(nodes)):
         x = radius * nodes[i]
         u = (middle + x - peak) / s
-        # (z - m)² - (peak - m)² over 2v, without the difference of large squares.
+        # ((z - m)² - (peak - m)²)/2v, without subtracting large squares.
         weight = weights[i] * math.exp(-0.5 * u * u - u * (peak - m) / s)
         mass += weight
         first += weight * x
@@ -217,9 +219,9 @@ def tilted_interval(m: float, v: float, low: float, high: float, rule: Rule) -> 
 
 @inner
 def _factorize(matrix: FloatArray) -> tuple[bool, float]:
-    """Write the Cholesky factor of a positive definite matrix over its lower triangle.
+    """Overwrite the lower triangle of a positive definite matrix with its Cholesky factor.
 
-    Return whether it is one, and the log determinant of the inverse.
+    Returns whether the matrix is positive definite, and the log determinant of its inverse.
     """
     log_volume = 0.0
     for i in range(len(matrix)):
@@ -241,13 +243,13 @@ def _factorize(matrix: FloatArray) -> tuple[bool, float]:
 def _invert(matrix: FloatArray, out: FloatArray) -> tuple[bool, float]:
     """Write the inverse of a positive definite matrix, by Cholesky.
 
-    Return whether it is one, and the log determinant of the inverse.
+    Returns whether the matrix is positive definite, and the log determinant of its inverse.
     """
     proper, log_volume = _factorize(matrix)
     if not proper:
         return False, 0.0
     n = len(matrix)
-    # The inverse of the factor, in the lower triangle, then its square.
+    # Invert the factor in the lower triangle, then form the product of its transpose with itself.
     for j in range(n):
         matrix[j, j] = 1.0 / matrix[j, j]
         for i in range(j + 1, n):
@@ -266,7 +268,7 @@ def _invert(matrix: FloatArray, out: FloatArray) -> tuple[bool, float]:
 
 @kernel
 def log_inverse_determinant(matrix: FloatArray) -> float:
-    """Return the log determinant of the inverse of a matrix, which is overwritten; 0 if it is not positive definite."""
+    """Return the log determinant of a matrix's inverse, or 0 if not positive definite; overwrites the matrix."""
     return _factorize(matrix)[1]
 
 
@@ -279,9 +281,9 @@ def _refresh(
     mean: FloatArray,
     covariance: FloatArray,
 ) -> tuple[bool, float]:
-    """Compute mean and covariance from all sites, which frees them of the rounding of rank-one updates.
+    """Compute mean and covariance from all sites, which clears the rounding errors of rank-one updates.
 
-    Return whether they exist, and the log determinant of the covariance.
+    Returns whether they exist, and the log determinant of the covariance.
     """
     slopes, offsets, _ = evidence
     _, _, centre, precision = prior
@@ -322,16 +324,17 @@ def _replace_site(
     mean: FloatArray,
     covariance: FloatArray,
 ) -> float:
-    """Give a site new parameters and update mean and covariance.
+    """Set the parameters of a site, and update mean and covariance.
 
-    The result is the change in deviations of z and shares of its variance; infinity where the step was shortened or
-    omitted. ``here`` is the present mean and variance of the site's z, ``column`` the covariance of w with z.
+    Returns the larger of the change of z in standard deviations and the relative change of its variance, or infinity if
+    the step was shortened or skipped. ``here`` is the current mean and variance of the site's z, ``column`` the
+    covariance of w with z.
     """
     z, v = here
     more, pull = tau - site[0], nu - site[1]
     scale = 1.0 + more * v
-    # A larger step would make the covariance indefinite: halve the step until it does not.
-    whole = scale > 0.05
+    # A larger step would make the covariance indefinite, so halve the step until it does not.
+    is_full_step = scale > 0.05
     for _ in range(40):
         if scale > 0.05:
             break
@@ -349,7 +352,7 @@ def _replace_site(
             covariance[h, i] = covariance[i, h]
     site[0] += more
     site[1] += pull
-    return max(abs(step) * math.sqrt(v), abs(more) * v) if whole else math.inf
+    return max(abs(step) * math.sqrt(v), abs(more) * v) if is_full_step else math.inf
 
 
 @inner
@@ -372,7 +375,7 @@ def _project(
 
 @inner
 def _log_site(site: FloatArray, cavity: FloatArray) -> float:
-    """Return the log of the constant of a site: of the mass of the factor less that of the site, under the cavity.
+    """Return the log constant of a site: the log mass of the factor minus the log mass of the site, under the cavity.
 
     ``cavity`` holds the precision and shift of exp(-precision z²/2 + shift z), and the log integral of the factor.
     """
@@ -393,10 +396,10 @@ def _log_evidence(
     mean: FloatArray,
     volume: float,
 ) -> float:
-    """Return log ∫ prior Π factors by EP, up to a constant of the dimension (Minka, UAI 2001).
+    """Return log ∫ prior Π factors by EP, up to a constant that depends only on the dimension (Minka, UAI 2001).
 
-    Every factor is replaced by its site times the constant that gives it the same mass under the cavity of its last
-    update. ``volume`` is the log determinant of the covariance.
+    Every factor is replaced by its site, scaled to have the factor's mass under the cavity of the last update.
+    ``volume`` is the log determinant of the covariance.
     """
     slopes, offsets, decided = evidence
     low, high, centre, precision = prior
@@ -412,7 +415,7 @@ def _log_evidence(
         if cavities[j, 0] > 0.0:
             total += (sites[j, 1] - 0.5 * sites[j, 0] * z) * z + _log_site(sites[j], cavities[j])
         else:
-            total += log_answer(z, decided[j], link, model)  # its logit is certain, and it has no site
+            total += log_answer(z, decided[j], link, model)  # the logit is known exactly, so there is no site
     for i in range(d):
         if low[i] > -math.inf or high[i] < math.inf:
             z = mean[i]
@@ -423,38 +426,38 @@ def _log_evidence(
 @kernel
 def propagate(  # noqa: C901
     evidence: Answers,
-    own: FloatArray,
+    private_variances: FloatArray,
     prior: PriorArrays,
     rule: Rule,
     link: int,
     model: LinkModel,
-    goal: tuple[float, float],
+    convergence: tuple[float, float],
     warm: bool,  # noqa: FBT001
     sites: FloatArray,
-    facts: FloatArray,
+    diagnostics: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Run sweeps of EP until no site changes the belief by more than a tolerance.
 
-    ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)); ``own`` (m,) variances of independent normal parts of
-    the logits, over which each answer's likelihood is averaged; ``prior`` (low, high, centre, precision) as elsewhere;
-    ``rule`` nodes and weights of Gauss and Legendre; ``model`` (floor, rest, width) as in `log_answer`; ``goal``
-    (tolerance, most sweeps); ``warm`` whether to start from the given sites. It returns mean and covariance, and writes
-    ``sites`` (m + d, 2), precision and shift of the answers and of the coordinates of the box, and ``facts``: whether
-    it converged, the sweeps made, the largest cavity deviation of a logit, and the log evidence.
-    O(sweeps m (d² + nodes)).
+    ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)); ``private_variances`` (m,) the variances of independent
+    normal terms of the logits, over which each answer's likelihood is averaged; ``prior`` (low, high, centre,
+    precision); ``rule`` Gauss-Legendre nodes and weights; ``model`` (floor, rest, width) as in `log_answer`;
+    ``convergence`` (tolerance, largest number of sweeps); ``warm`` whether to start from the given sites. Returns mean
+    and covariance, and writes ``sites`` (m + d, 2), the precision and shift of the answers and of the box's
+    coordinates, and ``diagnostics``: whether EP converged, the number of sweeps, the largest cavity standard deviation
+    of a logit, and the log evidence. O(sweeps m (d² + nodes)).
     """
     slopes, offsets, decided = evidence
     low, high, _, _ = prior
     m, d = slopes.shape
     mean, covariance = np.empty(d), np.empty((d, d))
     work, column, cavities = np.empty((d, d)), np.empty(d), np.zeros((m + d, 3))
-    facts[:] = 0.0
+    diagnostics[:] = 0.0
     proper, volume = _refresh(evidence, prior, sites, work, mean, covariance) if warm else (False, 0.0)
     if not proper:
         sites[:] = 0.0
         for i in range(d):
             width = high[i] - low[i]
-            # isfinite(width) is compiled to width - width == 0, which fast math simplifies to True.
+            # isfinite(width) compiles to width - width == 0, which fast math simplifies to True.
             if low[i] > -math.inf and high[i] < math.inf:
                 # Start from the moments of the uniform distribution, so that the first cavities are proper.
                 sites[m + i, 0] = 12.0 / (width * width)
@@ -462,38 +465,38 @@ def propagate(  # noqa: C901
         proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
         if not proper:
             return mean, covariance
-    tolerance, most = goal
-    for sweep in range(int(most)):
+    tolerance, max_sweeps = convergence
+    for sweep in range(int(max_sweeps)):
         change = 0.0
         widest = 0.0
-        # Only factors with lapses, which are not log-concave, need so many sweeps.
-        damped = model[0] > 0.0 and sweep >= _UNDAMPED
+        # Only factors with lapses, which are not log-concave, need damping.
+        damped = model[0] > 0.0 and sweep >= _UNDAMPED_SWEEPS
         for j in range(m):
             z, v = _project(slopes[j], offsets[j], mean, covariance, column)
             rest = 1.0 - sites[j, 0] * v
             if not v > 0.0:
                 continue  # the answer is uninformative
-            if not rest > _LEAST:
-                change = math.inf  # the site determines its logit alone: there is no proper cavity
+            if not rest > _MIN_VARIANCE_RATIO:
+                change = math.inf  # the site alone determines its logit: there is no proper cavity
                 continue
             cavity = v / rest
             middle = (z - sites[j, 1] * v) / rest
-            wide = cavity + own[j]
+            wide = cavity + private_variances[j]
             widest = max(widest, math.sqrt(wide))
             log_z, tilted, variance = tilted_answer(middle, wide, decided[j], link, model)
-            if own[j] > 0.0:
-                # From the moments of the logit to those of the part of it that the state explains.
+            if private_variances[j] > 0.0:
+                # Convert moments of the logit to moments of the part that the state explains.
                 share = cavity / wide
                 tilted = middle + share * (tilted - middle)
                 variance = cavity - share * share * (wide - variance)
             cavities[j, 0], cavities[j, 1] = 1.0 / cavity, middle / cavity
             cavities[j, 2] = log_z + 0.5 * (math.log(2.0 * math.pi * cavity) + middle * middle / cavity)
-            variance = max(variance, _LEAST * cavity)
+            variance = max(variance, _MIN_VARIANCE_RATIO * cavity)
             tau = 1.0 / variance - 1.0 / cavity
             nu = tilted / variance - middle / cavity
             if tau < 0.0 and model[0] > 0.0:
                 # A possible lapse can widen the density. Sites of negative precision make the sweeps diverge, so such
-                # a site matches the mean alone.
+                # a site matches only the mean.
                 tau = 0.0
                 nu = (tilted - middle) / cavity
             if damped:
@@ -505,10 +508,10 @@ def propagate(  # noqa: C901
                 continue
             v = covariance[i, i]
             rest = 1.0 - sites[m + i, 0] * v
-            cavity = v / rest if rest > _LEAST else math.inf
-            middle = (mean[i] - sites[m + i, 1] * v) / rest if rest > _LEAST else mean[i]
+            cavity = v / rest if rest > _MIN_VARIANCE_RATIO else math.inf
+            middle = (mean[i] - sites[m + i, 1] * v) / rest if rest > _MIN_VARIANCE_RATIO else mean[i]
             log_mass, tilted, variance = tilted_interval(middle, cavity, low[i], high[i], rule)
-            weight = 1.0 / cavity if rest > _LEAST else 0.0
+            weight = 1.0 / cavity if rest > _MIN_VARIANCE_RATIO else 0.0
             cavities[m + i, 0], cavities[m + i, 1] = weight, weight * middle
             cavities[m + i, 2] = log_mass + 0.5 * weight * middle * middle
             tau = 1.0 / variance - weight
@@ -516,22 +519,22 @@ def propagate(  # noqa: C901
             for h in range(d):
                 column[h] = covariance[h, i]
             change = max(change, _replace_site(sites[m + i], tau, nu, (mean[i], v), column, mean, covariance))
-        facts[1], facts[2] = sweep + 1.0, widest
+        diagnostics[1], diagnostics[2] = sweep + 1.0, widest
         proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
         if not proper:
             return mean, covariance
         if change < tolerance:
-            facts[0] = 1.0
+            diagnostics[0] = 1.0
             break
-    facts[3] = _log_evidence(evidence, prior, link, model, sites, cavities, mean, volume)
+    diagnostics[3] = _log_evidence(evidence, prior, link, model, sites, cavities, mean, volume)
     return mean, covariance
 
 
 @inner
 def _private_residuals(slopes: FloatArray, first: int, answers: IntArray, columns: IntArray) -> int:
-    """Write the answers with a coordinate from `first` on that no other has, in order, with the first such coordinate.
+    """Write, in order, the answers with a coordinate from `first` on that no other answer uses, and that coordinate.
 
-    Answers that say nothing of the coordinates before are left out. The result is their number.
+    Answers that do not depend on the coordinates before `first` are skipped. Returns the number written.
     """
     m, d = slopes.shape
     uses = np.zeros(d, dtype=np.int64)
@@ -555,27 +558,28 @@ def _private_residuals(slopes: FloatArray, first: int, answers: IntArray, column
 
 @kernel
 def reduced(slopes: FloatArray, unit: FloatArray, first: int, sites: FloatArray) -> Reduced:
-    """Integrate residual utilities that occur in one answer alone out of that answer's likelihood.
+    """Integrate each residual utility that occurs in only one answer out of that answer's likelihood.
 
-    ``first`` is the index of the first residual utility. The slopes are not in units of the prior, those returned are.
+    ``first`` is the index of the first residual utility. The given slopes are unscaled, the returned ones in units of
+    the prior.
     """
     m, d = slopes.shape
     answers, columns = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
     count = _private_residuals(slopes, first, answers, columns)
     answers, columns = answers[:count], columns[:count]
-    own, factors, alone = np.zeros(m), np.empty(count), np.zeros(d)
+    private_variances, factors, is_private = np.zeros(m), np.empty(count), np.zeros(d)
     for p in range(count):
         factors[p] = slopes[answers[p], columns[p]]
-        own[answers[p]] = factors[p] * factors[p]
-        alone[columns[p]] = 1.0
+        private_variances[answers[p]] = factors[p] * factors[p]
+        is_private[columns[p]] = 1.0
     kept = np.empty(d, dtype=np.int64)
     size = 0
     for i in range(d):
-        if alone[i] == 0.0:
+        if is_private[i] == 0.0:
             kept[size] = i
             size += 1
     kept = kept[:size]
-    # Loops, because an assignment of an array to an array takes longer to compile than the sweeps.
+    # Loops, because array assignments take longer to compile than the sweeps.
     inner_slopes, inner_sites = np.empty((m, size)), np.empty((m + size, 2))
     for j in range(m):
         inner_sites[j, 0], inner_sites[j, 1] = sites[j, 0], sites[j, 1]
@@ -583,7 +587,7 @@ def reduced(slopes: FloatArray, unit: FloatArray, first: int, sites: FloatArray)
             inner_slopes[j, i] = slopes[j, kept[i]] * unit[kept[i]]
     for i in range(size):
         inner_sites[m + i, 0], inner_sites[m + i, 1] = sites[m + kept[i], 0], sites[m + kept[i], 1]
-    return (answers, columns, factors), kept, inner_slopes, own, inner_sites
+    return (answers, columns, factors), kept, inner_slopes, private_variances, inner_sites
 
 
 @kernel
@@ -592,19 +596,19 @@ def join_private(
     kept: IntArray,
     evidence: Answers,
     inner_sites: FloatArray,
-    known: tuple[FloatArray, FloatArray],
+    inner_moments: tuple[FloatArray, FloatArray],
     sites: FloatArray,
     mean: FloatArray,
     covariance: FloatArray,
 ) -> None:
-    """Write sites, mean and covariance of the whole state, from those ``known`` of the coordinates that were kept.
+    """Write sites, mean and covariance of the full state, given ``inner_moments`` of the kept coordinates.
 
-    Let t = s·x + o be the part of a logit that the others explain, with the site exp(-τt²/2 + νt). Given t, the private
-    residual utility e, with the factor a, is normal with the mean a(ν - τt) and the variance 1 - τa².
+    Let t = s·x + o be the part of a logit explained by the kept coordinates, with the site exp(-τt²/2 + νt). Given t,
+    the private residual utility e, with factor a in the logit, is normal with mean a(ν - τt) and variance 1 - τa².
     """
     answers, columns, factors = private
     slopes, offsets, _ = evidence
-    centre, inner_covariance = known
+    centre, inner_covariance = inner_moments
     size, count, m = len(kept), len(answers), len(slopes)
     along = np.zeros((count, size))
     sites[:] = 0.0
@@ -646,11 +650,11 @@ def profile_moments(
     directions: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write mean and variance of the posterior along lines through the mean, in deviations of the approximation.
+    """Write mean and variance of the posterior along lines through the mean, in units of the approximation.
 
-    Row i of ``directions`` is the step of one deviation of the approximate posterior along line i. On the line, the
-    posterior is the approximation times the quotient of every likelihood and its site; 0 and 1 are written where the
-    two agree. ``rule`` holds nodes and weights of Gauss and Legendre. O(lines nodes m).
+    Row i of ``directions`` is a step of one standard deviation of the approximate posterior along line i. On the line,
+    the posterior is the approximation times the ratio of each likelihood to its site; mean 0 and variance 1 mean that
+    the two agree. ``rule`` holds Gauss-Legendre nodes and weights. O(lines nodes m).
     """
     slopes, offsets, decided = evidence
     nodes, weights = rule
@@ -658,7 +662,7 @@ def profile_moments(
     logs = np.empty(len(nodes))
     for i in range(len(directions)):
         for q in range(len(nodes)):
-            logs[q] = -0.5 * (_PROFILE * nodes[q]) ** 2
+            logs[q] = -0.5 * (_LINE_HALF_LENGTH * nodes[q]) ** 2
         for j in range(m):
             z0 = offsets[j]
             slope = 0.0
@@ -667,14 +671,14 @@ def profile_moments(
                 slope += slopes[j, h] * directions[i, h]
             tau, nu = sites[j, 0], sites[j, 1]
             for q in range(len(nodes)):
-                z = z0 + slope * _PROFILE * nodes[q]
+                z = z0 + slope * _LINE_HALF_LENGTH * nodes[q]
                 logs[q] += log_answer(z, decided[j], link, model) + 0.5 * tau * z * z - nu * z
         top = np.max(logs)
         mass = 0.0
         first = 0.0
         second = 0.0
         for q in range(len(nodes)):
-            t = _PROFILE * nodes[q]
+            t = _LINE_HALF_LENGTH * nodes[q]
             weight = weights[q] * math.exp(logs[q] - top)
             mass += weight
             first += weight * t
@@ -687,7 +691,7 @@ def profile_moments(
 def gaussian_points(
     start: int, stop: int, standard: FloatArray, root: FloatArray, mean: FloatArray, out: FloatArray
 ) -> None:
-    """Write mean + root z for the standard points z from start to stop."""
+    """Write mean + root z for the standard normal points z from start to stop."""
     d = standard.shape[1]
     for n in range(start, stop):
         for i in range(d):

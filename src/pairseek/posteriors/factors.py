@@ -1,4 +1,4 @@
-"""The likelihoods of all answers as compiled kernels take them: `Factors`."""
+"""The likelihoods of all answers, in the form the compiled kernels take."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Factors:
     Attributes
     ----------
     slopes, offsets
-        (m, d) and (m,): the logit of factor j is ``slopes[j] @ w + offsets[j]``. The offset of an answer contains the
-        width of a tie.
+        (m, d) and (m,): the logit of factor j is ``slopes[j] @ w + offsets[j]``. The offset of a decided answer
+        includes the tie width.
     decided
-        (m,), 1.0 for an answer, 0.0 for a tie. Without lapses, a tie of the logistic model is two answers:
-        f(z + t) - f(z - t) = f(t + z) f(t - z) (1 - e^(-2t)), so it needs no factor of its own kind.
+        (m,), 1.0 for a decided answer, 0.0 for a tie. Without lapses, a logistic tie factorizes into two answers,
+        f(z + t) - f(z - t) = f(t + z) f(t - z) (1 - e^(-2t)), so it is stored as two decided answers.
     link
-        Code of f.
+        Code of the link function f.
     model
         (floor, rest, width) as in `pairseek.numerics.jit.log_answer`.
     constant
-        Part of the log-likelihood that does not depend on the user point.
+        The part of the log-likelihood that does not depend on the user point.
     """
 
     slopes: FloatArray
@@ -40,14 +40,14 @@ class Factors:
 
     @classmethod
     def of(cls, evidence: Evidence, response: Response, *, factor: float = 1.0, lapse: float | None = None) -> Factors:
-        """Return the factors of answers whose logits are multiplied by `factor`, for this lapse or the response's."""
-        share = response.lapse_rate if lapse is None else lapse
+        """Return the factors of answers with logits multiplied by `factor`; `lapse` overrides the response's rate."""
+        lapse = response.lapse_rate if lapse is None else lapse
         width = response.tie_width
         slopes, offsets, decided = factor * evidence.slopes, factor * evidence.offsets, evidence.decided
         offsets = offsets - width * decided
-        floor = share / (3.0 if width > 0.0 else 2.0)
+        floor = lapse / (3.0 if width > 0.0 else 2.0)
         constant = 0.0
-        if share == 0.0 and response.link == LOGISTIC and not decided.all():
+        if lapse == 0.0 and response.link == LOGISTIC and not decided.all():
             tied = decided == 0.0
             constant = float(np.sum(tied)) * np.log(-np.expm1(-2.0 * width)) if width > 0.0 else 0.0
             offsets = np.where(tied, offsets + width, offsets)
@@ -59,16 +59,16 @@ class Factors:
             np.ascontiguousarray(offsets),
             np.ascontiguousarray(decided),
             response.link,
-            (float(floor), float(1.0 - share), float(width)),
+            (float(floor), float(1.0 - lapse), float(width)),
             constant,
         )
 
     @property
     def is_log_concave(self) -> bool:
-        """Whether there are no lapses, so that every factor is log-concave."""
+        """Whether every factor is log-concave, which holds without lapses."""
         return self.model[0] == 0.0
 
     @property
     def data(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Slopes, offsets and decided, as kernels take them."""
+        """Slopes, offsets and decided, in the order the kernels take them."""
         return self.slopes, self.offsets, self.decided

@@ -23,35 +23,35 @@ from pairseek.posteriors.gaussian import log_prior_mass
 MOST_DIMENSIONS = 3
 DEFAULT_POINTS = {1: 2001, 2: 201, 3: 41}
 # Half width of the grid for a prior without a box, in standard deviations.
-_REACH = 6.0
-# Mass that may be cut off on each side of a dimension when the grid shrinks, and mass in the outermost cells from which
-# the grid is enlarged again.
-_CUT = 1e-9
-_TOO_NEAR = 1e-6
+_HALF_WIDTH = 6.0
+# Mass that shrinking may cut off at each end of a dimension, and mass in an outermost slice of cells from which the
+# grid is enlarged again.
+_CUT_MASS = 1e-9
+_EDGE_MASS = 1e-6
 # Cells kept around the mass, and rounds of shrinking or enlarging the grid.
-_MARGIN = 2
-_ROUNDS = 12
-# Relative difference between variances on all cells and on every second one up to which the grid counts as fine enough.
-_RESOLVED = 0.02
-# Largest total number of cells when the number along each dimension is doubled.
-_MOST_CELLS = 200_000
-_MOST_POINTS = BySize(
-    lambda size: int(_MOST_CELLS ** (1 / size.dimensions) + 1e-9), f"{_MOST_CELLS:,} cells in all dimensions together"
+_MARGIN_CELLS = 2
+_MAX_ROUNDS = 12
+# The grid is fine enough if variances on every second cell differ by at most this fraction from those on all cells.
+_VARIANCE_TOLERANCE = 0.02
+# Largest total number of cells, up to which the number along each dimension is doubled.
+_MAX_CELLS = 200_000
+_MAX_POINTS = BySize(
+    lambda size: int(_MAX_CELLS ** (1 / size.dimensions) + 1e-9), f"{_MAX_CELLS:,} cells in all dimensions together"
 )
 
 
 @dataclass(frozen=True)
 class Grid(BasePosterior):
-    """An adaptive grid of equal cells, each with the posterior density at its centre (the midpoint rule).
+    """Inference on an adaptive grid of equal cells, each weighted by the density at its centre (the midpoint rule).
 
-    The grid first covers the prior, then only the part of it that has mass, so that a narrow posterior gets narrow
-    cells. Where the moments on every second cell differ from those on all of them, the cells are made smaller; if they
-    still differ, as on a narrow diagonal ridge, ``info.resolved`` is False and an `AccuracyWarning` says so.
+    The grid first covers the prior, then shrinks to the part that has mass, so a narrow posterior gets narrow cells. If
+    the variances on every second cell differ from those on all cells, the cells are halved. If they still differ, as on
+    a narrow diagonal ridge, ``info.resolved`` is False and an `AccuracyWarning` says so.
 
     Parameters
     ----------
     points
-        Cells along each dimension. None: 2001, 201 and 41 for 1, 2 and 3 dimensions, and more where they are needed.
+        Cells along each dimension. None means 2001, 201 and 41 in 1, 2 and 3 dimensions, and more where needed.
 
     Examples
     --------
@@ -63,14 +63,14 @@ class Grid(BasePosterior):
     (2,)
     """
 
-    points: Annotated[int | None, Limit(2, _MOST_POINTS)] = None
+    points: Annotated[int | None, Limit(2, _MAX_POINTS)] = None
     name: ClassVar[str] = "grid"
     takes_lapses: ClassVar[bool] = True
     most_dimensions: ClassVar[int] = MOST_DIMENSIONS
 
     def __post_init__(self) -> None:
         if self.points is not None and self.points < 2:
-            raise InvalidParameter(f"Grid(points={self.points}): give at least 2 along each dimension", field="points")
+            raise InvalidParameter(f"points={self.points} is too few for a Grid: give at least 2", field="points")
 
     def infer(self, evidence: Evidence, prior: AnyPrior, response: Response) -> Belief:
         """Return the belief after these answers."""
@@ -81,13 +81,13 @@ class Grid(BasePosterior):
         while True:
             bounds, logs = _refined(bounds, points, evidence, prior, response)
             resolved = _is_resolved(_weights(logs), bounds, points)
-            if resolved or self.points is not None or (2 * points) ** d > _MOST_CELLS:
+            if resolved or self.points is not None or (2 * points) ** d > _MAX_CELLS:
                 break
             points *= 2
         if not resolved:
             warnings.warn(
-                f"the posterior is narrower than the cells of a Grid of {points} along each of {d} dimensions, so its "
-                f"moments are not exact: use EP() or Particles()",
+                f"the posterior is narrower than the cells of a Grid with {points} points along each of {d} "
+                f"dimensions, so its moments are inaccurate: use EP() or Particles()",
                 AccuracyWarning,
                 stacklevel=2,
             )
@@ -95,7 +95,7 @@ class Grid(BasePosterior):
         log_cell = float(np.sum(np.log((bounds[1] - bounds[0]) / points)))
         log_evidence = float(logsumexp(logs)) + log_cell
         if not is_density(prior):
-            # The density of the others is taken without its constants.
+            # Other priors enter without the constants of their density.
             log_evidence -= log_prior_mass(cast("Prior", prior), d) + 0.5 * d * math.log(2.0 * math.pi)
         seconds = time.perf_counter() - began
         info = BeliefInfo("grid", resolved=resolved, log_evidence=log_evidence, seconds=seconds)
@@ -103,10 +103,10 @@ class Grid(BasePosterior):
 
 
 def _bounds(prior: AnyPrior, d: int) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of the prior's box, or of six deviations where it has none."""
+    """Return the corners of the prior's box, or six standard deviations from the mean where it has none."""
     low, high = box_of(prior, d)
     mean, covariance = moments_of(prior, d)
-    reach = _REACH * np.sqrt(np.diag(covariance))
+    reach = _HALF_WIDTH * np.sqrt(np.diag(covariance))
     return np.where(np.isfinite(low), low, mean - reach), np.where(np.isfinite(high), high, mean + reach)
 
 
@@ -125,9 +125,9 @@ def _refined(
 ) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
     """Return the part of the bounds that has mass, and the log densities of its cells."""
     d = len(bounds[0])
-    # Where the prior is unbounded the grid may grow beyond its first reach: answers can move the mass outside.
+    # Where the prior is unbounded, the grid may grow beyond its initial bounds: answers can move the mass outside.
     widest = box_of(prior, d)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         cells = _cells(bounds, points)
         logs = response.log_likelihood(evidence, cells) + log_density_of(prior, cells)
         new = _around_mass(_weights(logs).reshape((points,) * d), bounds, widest)
@@ -142,39 +142,39 @@ def _refined(
 def _around_mass(
     weights: FloatArray, bounds: tuple[FloatArray, FloatArray], widest: tuple[FloatArray, FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return bounds shrunk to the mass with a margin, or enlarged where mass lies at an edge inside the prior's."""
+    """Return bounds shrunk to the mass plus a margin, or enlarged where mass lies at an edge inside the prior's box."""
     d, points = weights.ndim, len(weights)
     low, high = bounds[0].copy(), bounds[1].copy()
     for axis in range(d):
         mass = weights.sum(axis=tuple(other for other in range(d) if other != axis))
         step = (bounds[1][axis] - bounds[0][axis]) / points
-        inside = np.flatnonzero((np.cumsum(mass) > _CUT) & (np.cumsum(mass[::-1])[::-1] > _CUT))
-        first, last = int(inside[0]) - _MARGIN, int(inside[-1]) + 1 + _MARGIN
-        if bounds[0][axis] > widest[0][axis] and mass[0] > _TOO_NEAR:
+        inside = np.flatnonzero((np.cumsum(mass) > _CUT_MASS) & (np.cumsum(mass[::-1])[::-1] > _CUT_MASS))
+        first, last = int(inside[0]) - _MARGIN_CELLS, int(inside[-1]) + 1 + _MARGIN_CELLS
+        if bounds[0][axis] > widest[0][axis] and mass[0] > _EDGE_MASS:
             first = -points // 2
-        if bounds[1][axis] < widest[1][axis] and mass[-1] > _TOO_NEAR:
+        if bounds[1][axis] < widest[1][axis] and mass[-1] > _EDGE_MASS:
             last = points + points // 2
         low[axis] = max(bounds[0][axis] + first * step, widest[0][axis])
         high[axis] = min(bounds[0][axis] + last * step, widest[1][axis])
-        if mass[0] <= _TOO_NEAR:
+        if mass[0] <= _EDGE_MASS:
             low[axis] = max(low[axis], bounds[0][axis])
-        if mass[-1] <= _TOO_NEAR:
+        if mass[-1] <= _EDGE_MASS:
             high[axis] = min(high[axis], bounds[1][axis])
     return low, high
 
 
 def _is_resolved(weights: FloatArray, bounds: tuple[FloatArray, FloatArray], points: int) -> bool:
-    """Return whether every second cell gives the same variances as all of them."""
+    """Return whether every second cell gives nearly the same variances as all cells."""
     d = len(bounds[0])
     cells, table = _cells(bounds, points).reshape((points,) * d + (d,)), weights.reshape((points,) * d)
     _, all_cells = sample_moments(cells.reshape(-1, d), weights)
     halves = []
     for offset in (0, 1):
-        some = (slice(offset, None, 2),) * d
-        part = np.ascontiguousarray(table[some]).ravel()
-        if not part.sum() > 0.0:
+        alternate = (slice(offset, None, 2),) * d
+        mass = np.ascontiguousarray(table[alternate]).ravel()
+        if not mass.sum() > 0.0:
             return False
-        halves.append(sample_moments(np.ascontiguousarray(cells[some]).reshape(-1, d), part / part.sum())[1])
-    # The mean of both halves: one omits the first cells of the box and the other the last.
+        halves.append(sample_moments(np.ascontiguousarray(cells[alternate]).reshape(-1, d), mass / mass.sum())[1])
+    # Average both halves: one omits the first cells of the box, the other the last.
     every_second = np.diag(halves[0] + halves[1]) / 2.0
-    return bool(np.all(np.abs(every_second - np.diag(all_cells)) <= _RESOLVED * np.diag(all_cells)))
+    return bool(np.all(np.abs(every_second - np.diag(all_cells)) <= _VARIANCE_TOLERANCE * np.diag(all_cells)))

@@ -1,9 +1,9 @@
-"""Inference of unknown parameters of the response: a mixture over the nodes of a grid, weighted by their evidence.
+"""Inference with unknown response parameters: a mixture over the nodes of a grid, weighted by their evidence.
 
-With θ = (noise kind, log r, lapse), p(w, θ | answers) ∝ p(θ) p(answers | θ) p(w | answers, θ). For each node θ_i, the
-posterior of the user point and the evidence p(answers | θ_i) are computed as for known parameters, by EP by default.
-The belief is the mixture of these posteriors, with the weights p(θ_i) p(answers | θ_i). `parameter_nodes` places the
-nodes, `mixture_samples` draws points, and `parameter_posterior` reports what is known of θ.
+With θ = (noise kind, log r, lapse), p(w, θ | answers) ∝ p(θ) p(answers | θ) p(w | answers, θ). At each node θ_i, the
+posterior of the user point and the evidence p(answers | θ_i) are computed as for known parameters, by default with EP.
+The belief is the mixture of these posteriors with weights p(θ_i) p(answers | θ_i). `parameter_nodes` places the nodes,
+`mixture_samples` draws points, and `parameter_posterior` reports the posterior of θ.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from pairseek.model.priors import Prior, WithResiduals, moments_of
 from pairseek.model.responses import Response
 from pairseek.posteriors.gaussian import log_prior_mass
 from pairseek.posteriors.mixture_samples import GaussianMixture, JointSamples
-from pairseek.posteriors.parameter_nodes import Kind, Node, NodeInference, evidence_of, nodes_of, normalized
+from pairseek.posteriors.parameter_nodes import Node, NodeInference, NoiseKind, evidence_of, nodes_of, normalized
 from pairseek.posteriors.parameter_posterior import reliability_of
 
-# Nodes of less weight are not checked. If those that fail the check have together more than _WRONG, joint importance
-# samples of all nodes replace them.
-_CHECKED = 0.02
-_WRONG = 0.1
-# Least effective size of joint importance samples: as a share, and for each dimension and one more. With fewer, the
-# nodes that failed are inferred by particles one by one.
-_COUNTED = 0.1
+# Nodes of less weight than _MIN_CHECKED_WEIGHT are not checked. If the nodes that fail the check have a total weight
+# above _MAX_FAILED_WEIGHT, joint importance samples of all nodes replace the mixture.
+_MIN_CHECKED_WEIGHT = 0.02
+_MAX_FAILED_WEIGHT = 0.1
+# Least effective size of joint importance samples: as a fraction of their number, and times d + 1. If it is smaller,
+# the nodes that failed are inferred by particles one by one.
+_MIN_EFFECTIVE_FRACTION = 0.1
 _SAMPLES_PER_DIMENSION = 50.0
-# Joint importance samples for each dimension and one more, at least: the error of a covariance grows with d.
+# Least number of joint importance samples, times d + 1: the error of a covariance grows with d.
 _POINTS_PER_DIMENSION = 384
 
 
@@ -39,12 +39,15 @@ def mixture_belief(
 ) -> Belief:
     """Return the belief with the unknown parameters of the response integrated out.
 
-    With lapses the posterior of the point can have several modes, of which EP finds one. Its Gaussians are then only
-    the proposal of joint importance samples, beside the prior itself, from which every mode can be reached.
+    Lapses can make the posterior of the point multimodal, and EP finds one of the modes. Its Gaussians then only serve
+    as a proposal for joint importance samples, together with the prior itself, which reaches every mode.
     """
     began = time.perf_counter()
-    kinds = [Kind(one, math.log(share), evidence_of(evidence, response, one)) for one, share in response.kinds]
-    # Importance samples of as many dimensions as there are residual utilities would be too uneven.
+    kinds = [
+        NoiseKind(single, math.log(probability), evidence_of(evidence, response, single))
+        for single, probability in response.kinds
+    ]
+    # With residual utilities there are too many dimensions for importance samples.
     sampled = not inference.exact and len(evidence.offsets) > 0 and not isinstance(prior, WithResiduals)
     lapsing = sampled and not (response.lapse_prior is None and response.lapse_rate == 0.0)
 
@@ -58,27 +61,27 @@ def mixture_belief(
     nodes = inferred(all_lapses=not lapsing)
     weights = normalized([node.log_weight for node in nodes])
 
-    def wrong() -> list[int]:
+    def failed() -> list[int]:
         return [
             i
-            for i in np.flatnonzero(weights > _CHECKED).tolist()
+            for i in np.flatnonzero(weights > _MIN_CHECKED_WEIGHT).tolist()
             if not inference.is_accurate(nodes[i].point, nodes[i].factors, prior)
         ]
 
     source: GaussianMixture | JointSamples = GaussianMixture(tuple(nodes), weights, points)
-    counted = None
-    if lapsing or (sampled and float(np.sum(weights[wrong()])) > _WRONG):
-        most = max(points, _POINTS_PER_DIMENSION * (evidence.slopes.shape[1] + 1))
-        joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, most, rough=lapsing)
-        counted = joint.counted
-        if counted >= max(_COUNTED * most, _SAMPLES_PER_DIMENSION * (evidence.slopes.shape[1] + 1.0)):
+    effective = None
+    if lapsing or (sampled and float(np.sum(weights[failed()])) > _MAX_FAILED_WEIGHT):
+        count = max(points, _POINTS_PER_DIMENSION * (evidence.slopes.shape[1] + 1))
+        joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, count, rough=lapsing)
+        effective = joint.effective_samples
+        if effective >= max(_MIN_EFFECTIVE_FRACTION * count, _SAMPLES_PER_DIMENSION * (evidence.slopes.shape[1] + 1.0)):
             source = joint
         else:
-            counted = None
+            effective = None
             if lapsing:
                 nodes = inferred(all_lapses=True)
                 weights = normalized([node.log_weight for node in nodes])
-            for i in np.flatnonzero(weights > _CHECKED).tolist() if lapsing else wrong():
+            for i in np.flatnonzero(weights > _MIN_CHECKED_WEIGHT).tolist() if lapsing else failed():
                 nodes[i] = replace(nodes[i], point=inference.refined(nodes[i].point, nodes[i].factors, prior))
             source = GaussianMixture(tuple(nodes), normalized([node.log_weight for node in nodes]), points)
     d, log_evidence = evidence.slopes.shape[1], 0.0
@@ -90,8 +93,8 @@ def mixture_belief(
     for array in (mean, covariance):
         array.flags.writeable = False
     info = BeliefInfo(
-        "mixture" if response.unknown else "weighted" if counted is not None else "particles",
-        effective_samples=counted,
+        "mixture" if response.unknown else "weighted" if effective is not None else "particles",
+        effective_samples=effective,
         logit_deviation=max(node.point.belief.info.logit_deviation for node in nodes),
         sweeps=max(node.point.belief.info.sweeps for node in nodes),
         nodes=len(nodes),

@@ -1,4 +1,4 @@
-"""Kernels of unknown parameters: likelihoods of all answers for a grid of factors and lapses, and mixture densities."""
+"""Kernels for unknown response parameters: likelihoods on a grid of factors and lapses, and mixture densities."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import LOGISTIC, Answers, exp_minus, kernel, log_tie
 
-# So many probabilities, of at least 1e-16, can be multiplied without underflow.
+# This many probabilities of at least 1e-16 can be multiplied without underflow.
 _BLOCK = 16
+_MIN_PROBABILITY = 1e-16
 # With lapses every probability is at least the floor, and longer products do not underflow.
 _LAPSING_BLOCK, _LAPSING_FLOOR = 96, 1e-3
-_LEAST = 1e-16
-# Points that are computed together, so that all loops over them use vector registers.
+# Points computed together, so that all loops over them use vector registers.
 _LANES = 64
 
 
@@ -33,10 +33,10 @@ def likelihood_grid(  # noqa: C901
 ) -> None:
     """Write the likelihood of all answers at each point, for each factor on the logits and each lapse.
 
-    ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)), ``factors`` (U,), ``lapses`` (L,), ``width`` that of a
-    tie. The likelihood is ``out`` (n, U, L), whose largest value in each row is 1, times the exponential of
-    ``log_scale`` (n,). O(m (d + U (1 + L))) a point. The probability of an answer without lapse counts as at least
-    1e-16, so that blocks of them are multiplied before the scale is taken out.
+    ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)), ``factors`` (U,), ``lapses`` (L,), ``width`` the tie
+    width. The likelihood is ``out`` (n, U, L), scaled so that the largest value in each row is 1, times
+    exp(``log_scale``) (n,). O(m (d + U (1 + L))) per point. The probability of an answer without lapse is clipped to at
+    least 1e-16, so that a block of probabilities can be multiplied before rescaling.
     """
     slopes, offsets, decided = evidence
     m, d = slopes.shape
@@ -66,15 +66,16 @@ def likelihood_grid(  # noqa: C901
                 for j in range(block, min(block + length, m)):
                     if decided[j] == 0.0:
                         for b in range(_LANES):
-                            p[b] = max(math.exp(log_tie(factors[u] * z[j, b], width, link)), _LEAST)
+                            p[b] = max(math.exp(log_tie(factors[u] * z[j, b], width, link)), _MIN_PROBABILITY)
                     elif link == LOGISTIC:
                         for b in range(_LANES):
                             y = factors[u] * z[j, b] - width
                             e = exp_minus(abs(y))
-                            p[b] = max((1.0 if y > 0.0 else e) / (1.0 + e), _LEAST)
+                            p[b] = max((1.0 if y > 0.0 else e) / (1.0 + e), _MIN_PROBABILITY)
                     else:
                         for b in range(_LANES):
-                            p[b] = max(0.5 * math.erfc(-(factors[u] * z[j, b] - width) * math.sqrt(0.5)), _LEAST)
+                            y = factors[u] * z[j, b] - width
+                            p[b] = max(0.5 * math.erfc(-y * math.sqrt(0.5)), _MIN_PROBABILITY)
                     offered = 0.0 if decided[j] == 0.0 and width == 0.0 else 1.0
                     for q in range(len(lapses)):
                         floor, rest = offered * lapses[q] / outcomes, 1.0 - lapses[q]
@@ -107,10 +108,10 @@ def mixture_densities(
     shares: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write the sums over components of share e^(-|W (x - mean)|²/2) at each point.
+    """Write Σ share · e^(-|W (x - mean)|²/2) over the components, at each point.
 
     ``means`` is (N, d), ``whitening`` (N, d, d) the inverse roots W of the covariances, ``shares`` (N,). A component
-    that is further than 8.5 deviations away counts as at that distance, 2e-16 of its peak.
+    more than 8.5 standard deviations away counts as 8.5 away, 2e-16 of its peak.
     """
     components, d = means.shape
     x, total, square, white = np.empty((d, _LANES)), np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)

@@ -1,4 +1,4 @@
-"""Samples of the user point with unknown parameters of the response: of a mixture, or jointly weighted."""
+"""Samples of the user point under unknown response parameters: from a Gaussian mixture, or jointly weighted."""
 
 from __future__ import annotations
 
@@ -17,25 +17,33 @@ from pairseek.numerics.covariances import square_root
 from pairseek.numerics.moments import CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples
-from pairseek.posteriors.gaussian import log_prior_mass, standard_points
+from pairseek.posteriors.gaussian import log_prior_mass
+from pairseek.posteriors.gaussian_samples import standard_points
 from pairseek.posteriors.mixture_kernels import likelihood_grid, mixture_densities
-from pairseek.posteriors.parameter_nodes import FARTHEST, GRID_STEP_TO_DEVIATION, Kind, Node, lapse_nodes, normalized
+from pairseek.posteriors.parameter_nodes import (
+    GRID_STEP_TO_DEVIATION,
+    MAX_DEVIATIONS,
+    Node,
+    NoiseKind,
+    lapse_nodes,
+    normalized,
+)
 
-# Factor on the covariances from which joint importance samples come.
+# Factor on the proposal covariances of joint importance samples.
 _WIDENING = 1.5
-# Least share of the points that come from the prior where there are lapses.
-_OF_PRIOR = 0.15
+# With lapses, least fraction of the points drawn from the prior.
+_PRIOR_FRACTION = 0.15
 # Nodes of less weight do not enter the mixture.
-_DROPPED = 1e-4
-# The number of samples of a node is a multiple of it.
-_MULTIPLE = 16
-# Where the end of a grid of log r has more than this share of its highest weight, it goes on by so many steps.
-_CUT, _FURTHER = 0.01, 4
+_MIN_WEIGHT = 1e-4
+# The number of samples of each node is rounded up to a multiple of this.
+_SAMPLE_MULTIPLE = 16
+# A log r grid whose end has more than this fraction of its highest weight is extended by this many steps.
+_MAX_END_WEIGHT, _EXTENSION_STEPS = 0.01, 4
 GOLDEN = 0.6180339887498949
-"""Multiples of the golden ratio, modulo 1, are spread evenly."""
+"""Golden ratio less 1, whose multiples modulo 1 are evenly spread."""
 
 
-Grid: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+ParameterGrid: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """(U,) log factors, (L,) lapses, and (U, L) log prior probabilities."""
 
 
@@ -61,8 +69,8 @@ class Parameters:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """Samples of the user point with (S,) weights and (S,) node of the parameters of each."""
+class ParameterSamples:
+    """Samples of the user point, with (S,) weights and the (S,) index of the parameter node of each."""
 
     samples: FloatArray
     weights: FloatArray
@@ -75,14 +83,14 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixture(BaseSampleSource):
-    """The mixture of the posteriors at the nodes, as the source of samples of a belief.
+    """The mixture of the posteriors at the nodes, as the sample source of a belief.
 
     Attributes
     ----------
     nodes, weights
         The nodes and their (N,) posterior probabilities.
     points
-        Number of samples by default.
+        Default number of samples.
     """
 
     nodes: tuple[Node, ...]
@@ -110,34 +118,34 @@ class GaussianMixture(BaseSampleSource):
         return mean, np.einsum("n,nde->de", self.weights, covariances) + between
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
-        """Return points and their weights: about `count` of them, divided among the nodes by their weights."""
+        """Return about `count` points and their weights, allocated to the nodes by weight."""
         drawn = self.drawn if count is None else self._drawn(whole(count, "the count of samples", 2))
         return drawn.samples, drawn.weights
 
     @cached_property
-    def drawn(self) -> Drawn:
+    def drawn(self) -> ParameterSamples:
         """The default number of samples."""
         return self._drawn(self.points)
 
-    def _drawn(self, n: int) -> Drawn:
+    def _drawn(self, n: int) -> ParameterSamples:
         parts: list[tuple[FloatArray, FloatArray, IntArray]] = []
-        for index in np.flatnonzero(self.weights > _DROPPED).tolist():
+        for index in np.flatnonzero(self.weights > _MIN_WEIGHT).tolist():
             weight = float(self.weights[index])
-            share = _MULTIPLE * math.ceil(n * weight / _MULTIPLE)
+            share = _SAMPLE_MULTIPLE * math.ceil(n * weight / _SAMPLE_MULTIPLE)
             samples, weights = self.nodes[index].point.belief.draw(share)
             if len(weights) > 2 * share:
-                # A sampler returns all its particles; some of them suffice.
+                # A sampler returns all its particles; thin them.
                 rows = np.arange(share) * len(weights) // share
                 samples, weights = samples[rows], weights[rows] / np.sum(weights[rows])
             parts.append((samples, weight * weights, np.full(len(weights), index)))
         samples, weights, node = (np.ascontiguousarray(np.concatenate(part)) for part in zip(*parts, strict=True))
-        return Drawn(samples, weights / np.sum(weights), node)
+        return ParameterSamples(samples, weights / np.sum(weights), node)
 
     def conditional(self, rows: IntArray) -> FloatArray:
-        """Return (rows, N) probabilities of the nodes given the user point of a sample: p(θ | w) ∝ p(θ) p(w | θ)."""
+        """Return the (rows, N) node probabilities given the user point of each sample: p(θ | w) ∝ p(θ) p(w | θ)."""
         points = self.drawn.samples[rows]
         logs = np.full((len(self.nodes), len(points)), -np.inf)
-        for i in np.flatnonzero(self.weights > _DROPPED).tolist():
+        for i in np.flatnonzero(self.weights > _MIN_WEIGHT).tolist():
             belief = self.nodes[i].point.belief
             root = square_root(belief.covariance)
             white = np.einsum("de,ne->nd", np.linalg.inv(root), points - belief.mean)
@@ -148,56 +156,56 @@ class GaussianMixture(BaseSampleSource):
 
 @dataclass(frozen=True, eq=False)
 class JointSamples(BaseSampleSource):
-    """Importance samples of the user point from the mixture of Gaussians, with the exact likelihood at every node.
+    """Importance samples of the user point, proposed by the Gaussian mixture and weighted by the exact likelihood.
 
     Attributes
     ----------
     nodes, weights
-        The nodes, whose Gaussians are the proposal, and their (N,) probabilities by EP.
+        The nodes, whose Gaussians form the proposal, and their (N,) probabilities by EP.
     kinds
         The noise kinds.
     prior
         Prior of the user point.
     points
-        Number of samples by default.
+        Default number of samples.
     """
 
     nodes: tuple[Node, ...]
     weights: FloatArray
-    kinds: tuple[Kind, ...]
+    kinds: tuple[NoiseKind, ...]
     prior: Prior
     points: int
     rough: bool = False
-    """Whether the nodes are a proposal alone, and farther apart than the grid must be."""
+    """Whether the nodes only serve as a proposal, so that the grid must be finer than they are."""
 
     @cached_property
     def _proposal(self) -> FloatArray:
-        # A part of the points for every node, because EP can be wrong about the weights of the nodes.
-        shares = np.where(self.weights > _DROPPED, self.weights + 0.5 / np.sum(self.weights > _DROPPED), 0.0)
+        # Every node gets some of the points, because EP can misjudge the weights of the nodes.
+        shares = np.where(self.weights > _MIN_WEIGHT, self.weights + 0.5 / np.sum(self.weights > _MIN_WEIGHT), 0.0)
         shares /= np.sum(shares)
         always = np.array([node.lapse == 1.0 for node in self.nodes])
         if np.any(always):
-            # The prior reaches every mode that lapses can leave.
-            shares[always] = np.maximum(shares[always], _OF_PRIOR / np.sum(always))
+            # The prior reaches every mode that lapses can create.
+            shares[always] = np.maximum(shares[always], _PRIOR_FRACTION / np.sum(always))
         return np.asarray(shares / np.sum(shares))
 
     @cached_property
-    def _grids(self) -> list[Grid]:
-        """For each kind, (U,) log factors, (L,) lapses, and (U, L) log prior probabilities."""
-        out: list[Grid] = []
+    def _grids(self) -> list[ParameterGrid]:
+        """The parameter grid of each noise kind."""
+        out: list[ParameterGrid] = []
         for index in range(len(self.kinds)):
             response = self.kinds[index].response
             mine = np.array([node.kind == index and node.lapse < 1.0 for node in self.nodes])
-            places = np.array([node.log_factor for node in self.nodes])[mine]
-            log_factors = np.unique(places)
+            proposed = np.array([node.log_factor for node in self.nodes])[mine]
+            log_factors = np.unique(proposed)
             nodes, shares = lapse_nodes(response, len(self.kinds[index].evidence.offsets))
             if response.factor_prior is not None and self.rough:
-                log_factors = _refined(log_factors, _deviation(places, self.weights[mine]))
+                log_factors = _refined(log_factors, _deviation(proposed, self.weights[mine]))
             out.append((log_factors, np.array(nodes), self._log_prior(index, log_factors, shares)))
         return out
 
     def _log_prior(self, index: int, log_factors: FloatArray, shares: list[float]) -> FloatArray:
-        """Return the (U, L) log prior probabilities of evenly spaced factors and of lapses with these shares."""
+        """Return the (U, L) log prior of evenly spaced log factors and of lapses with these probabilities."""
         factor_prior = self.kinds[index].response.factor_prior
         density = np.zeros(len(log_factors))
         if factor_prior is not None:
@@ -205,39 +213,42 @@ class JointSamples(BaseSampleSource):
             density = -0.5 * (log_factors / spread) ** 2 + math.log(step / (spread * math.sqrt(2.0 * math.pi)))
         return np.asarray(self.kinds[index].log_prior + density[:, None] + np.log(shares))
 
-    def _wider(self, grids: list[Grid], found: Parameters) -> list[Grid] | None:
-        """Return grids that go on where the posterior of log r does not end with them; None if there are none.
+    def _extended(self, grids: list[ParameterGrid], parameters: Parameters) -> list[ParameterGrid] | None:
+        """Return grids extended where they cut off the posterior of log r; None if they cut off nothing.
 
-        The range is that of the proposal, at one lapse. With a higher lapse a larger r explains the same answers.
+        The initial range comes from the proposal, at a single lapse. A larger r with more lapses explains the same
+        answers.
         """
-        out, more = list(grids), False
+        out, is_extended = list(grids), False
         for index, (log_factors, lapses, _) in enumerate(grids):
             response = self.kinds[index].response
             if response.factor_prior is None:
                 continue
-            mine = found.weight[(found.kind == index) & (found.lapse < 1.0)].reshape(len(log_factors), -1).sum(axis=1)
-            step, least = float(np.min(np.diff(log_factors))), _CUT * float(np.max(mine))
-            room = FARTHEST * response.factor_prior.spread
-            low = log_factors[0] - step * np.arange(_FURTHER, 0, -1) if mine[0] > least else np.empty(0)
-            high = log_factors[-1] + step * np.arange(1, _FURTHER + 1) if mine[-1] > least else np.empty(0)
-            added = np.concatenate([low[low >= -room], log_factors, high[high <= room]])
-            if len(added) > len(log_factors):
+            on_grid = parameters.weight[(parameters.kind == index) & (parameters.lapse < 1.0)]
+            marginal = on_grid.reshape(len(log_factors), -1).sum(axis=1)
+            step, threshold = float(np.min(np.diff(log_factors))), _MAX_END_WEIGHT * float(np.max(marginal))
+            limit = MAX_DEVIATIONS * response.factor_prior.spread
+            steps = step * np.arange(1, _EXTENSION_STEPS + 1)
+            low = log_factors[0] - steps[::-1] if marginal[0] > threshold else np.empty(0)
+            high = log_factors[-1] + steps if marginal[-1] > threshold else np.empty(0)
+            extended = np.concatenate([low[low >= -limit], log_factors, high[high <= limit]])
+            if len(extended) > len(log_factors):
                 _, shares = lapse_nodes(response, len(self.kinds[index].evidence.offsets))
-                out[index], more = (added, lapses, self._log_prior(index, added, shares)), True
-        return out if more else None
+                out[index], is_extended = (extended, lapses, self._log_prior(index, extended, shares)), True
+        return out if is_extended else None
 
     @cached_property
-    def _result(self) -> _Weighted:
+    def _result(self) -> _WeightedSamples:
         return self._weighted(self.points)
 
     @cached_property
-    def drawn(self) -> Drawn:
+    def drawn(self) -> ParameterSamples:
         """The default number of samples."""
-        return self._result.drawn()
+        return self._result.with_nodes()
 
     @property
-    def counted(self) -> float:
-        """Effective number of the samples."""
+    def effective_samples(self) -> float:
+        """Effective sample size."""
         return effective_samples(self._result.weights)
 
     @property
@@ -256,17 +267,17 @@ class JointSamples(BaseSampleSource):
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
         """Return about `count` points and their weights."""
-        found = self._result if count is None else self._weighted(whole(count, "the count of samples", 2))
-        return found.samples, found.weights
+        weighted = self._result if count is None else self._weighted(whole(count, "the count of samples", 2))
+        return weighted.samples, weighted.weights
 
     def conditional(self, rows: IntArray) -> FloatArray:
-        """Return (rows, N) probabilities of the nodes of the whole grid given the user point of a sample."""
+        """Return the (rows, N) probabilities of all grid nodes given the user point of each sample."""
         return self._result.chances(rows)
 
     def _proposed(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return about n points from the Gaussians of the nodes, and the log density of all of them together."""
-        # Multiples, so that few sets of standard points serve all shares.
-        counts = _MULTIPLE * np.ceil(n * self._proposal / _MULTIPLE).astype(np.int64)
+        """Return about n points from the Gaussians of the nodes, and their log densities under the mixture."""
+        # Counts are multiples, so that few sets of standard points serve all shares.
+        counts = _SAMPLE_MULTIPLE * np.ceil(n * self._proposal / _SAMPLE_MULTIPLE).astype(np.int64)
         used = np.flatnonzero(counts)
         beliefs = [self.nodes[index].point.belief for index in used.tolist()]
         means = np.array([belief.mean for belief in beliefs])
@@ -283,16 +294,16 @@ class JointSamples(BaseSampleSource):
         for_ranges(mixture_densities, len(points), CHUNK, points, means, whitening, np.exp(logs - top), densities)
         return points, top + np.log(densities)
 
-    def _weighted(self, n: int) -> _Weighted:
-        """Return about n importance samples, the probability of each node at each, and the parameters' posterior."""
+    def _weighted(self, n: int) -> _WeightedSamples:
+        """Return about n importance samples, with their node probabilities and the posterior of the parameters."""
         points, proposed = self._proposed(n)
-        grids: list[Grid] | None = self._grids
+        grids: list[ParameterGrid] | None = self._grids
         while grids is not None:
-            found = self._weighted_on(grids, points, proposed)
-            grids = self._wider(grids, found.parameters) if self.rough else None
-        return found
+            weighted = self._weighted_on(grids, points, proposed)
+            grids = self._extended(grids, weighted.parameters) if self.rough else None
+        return weighted
 
-    def _weighted_on(self, grids: list[Grid], points: FloatArray, proposed: FloatArray) -> _Weighted:
+    def _weighted_on(self, grids: list[ParameterGrid], points: FloatArray, proposed: FloatArray) -> _WeightedSamples:
         d = points.shape[1]
         low, high = self.prior.box(d)
         centre, precision = self.prior.quadratic(d)
@@ -328,7 +339,7 @@ class JointSamples(BaseSampleSource):
             parameters = Parameters(kinds, u, lapse, share, np.log(share) - log_shares)
         for array in (points, weights):
             array.flags.writeable = False
-        return _Weighted(points, weights, nodes, parameters, float(logsumexp(logs)) - math.log(len(logs)))
+        return _WeightedSamples(points, weights, nodes, parameters, float(logsumexp(logs)) - math.log(len(logs)))
 
 
 def _deviation(values: FloatArray, weights: FloatArray) -> float:
@@ -337,22 +348,22 @@ def _deviation(values: FloatArray, weights: FloatArray) -> float:
     return math.sqrt(float(np.sum(weights * (values - mean) ** 2)) / total)
 
 
-def _refined(places: FloatArray, deviation: float) -> FloatArray:
-    """Return evenly spaced places, or as many in their range as a density of this deviation needs, up to twice."""
-    steps, width = len(places) - 1, float(places[-1] - places[0])
+def _refined(nodes: FloatArray, deviation: float) -> FloatArray:
+    """Return evenly spaced nodes, refined up to twofold if a density of this standard deviation needs it."""
+    steps, width = len(nodes) - 1, float(nodes[-1] - nodes[0])
     needed = math.ceil(min(width / (GRID_STEP_TO_DEVIATION * max(deviation, 1e-9)), 2.0 * steps))
-    return places if needed <= steps else np.linspace(places[0], places[-1], needed + 1)
+    return nodes if needed <= steps else np.linspace(nodes[0], nodes[-1], needed + 1)
 
 
 @dataclass(frozen=True, eq=False)
-class _Weighted:
-    """Importance samples with weights, and what they say of the parameters.
+class _WeightedSamples:
+    """Weighted importance samples, with the posterior of the parameters.
 
     Attributes
     ----------
     nodes
-        For each group of nodes, (S, N) numbers in proportion to their probabilities given each sample, and (S,) factors
-        that make them probabilities.
+        For each group of nodes, (S, N) unnormalized probabilities given each sample, and the (S,) factors that
+        normalize them.
     """
 
     samples: FloatArray
@@ -362,12 +373,12 @@ class _Weighted:
     log_evidence: float
 
     def chances(self, rows: IntArray | slice) -> FloatArray:
-        """Return the (rows, N) probabilities of all nodes given the samples in these rows."""
+        """Return the (rows, N) probabilities of all nodes given each sample in these rows."""
         return np.concatenate([value[rows] * factor[rows, None] for value, factor in self.nodes], axis=1)
 
-    def drawn(self) -> Drawn:
-        """Return the samples with one node for each, by its probability, at evenly spread quantiles."""
+    def with_nodes(self) -> ParameterSamples:
+        """Return the samples with one node each, chosen by its conditional probability at evenly spread quantiles."""
         level = (GOLDEN * np.arange(1, len(self.samples) + 1)) % 1.0
         chances = self.chances(slice(None))
         node = np.minimum(np.sum(np.cumsum(chances, axis=1) < level[:, None], axis=1), chances.shape[1] - 1)
-        return Drawn(self.samples, self.weights, node)
+        return ParameterSamples(self.samples, self.weights, node)

@@ -1,4 +1,4 @@
-"""Posterior of unknown parameters of the response: what a belief says of k, of the lapse and of the noise kind."""
+"""Posterior of the unknown response parameters: k, the lapse rate and the noise kind."""
 
 from __future__ import annotations
 
@@ -9,98 +9,100 @@ import numpy as np
 from pairseek.core.types import FloatArray, Reliability, SampleReliability
 from pairseek.model.responses import Response
 from pairseek.posteriors.mixture_samples import GOLDEN, GaussianMixture, JointSamples, Parameters
-from pairseek.posteriors.parameter_nodes import Kind, normalized
+from pairseek.posteriors.parameter_nodes import NoiseKind, normalized
 
-# Samples with a conditional distribution of the parameters.
-_ROWS = 256
-# Points of the reported distribution between two nodes of log r, and of the lapse.
-_FINE = 6
-_FINE_LAPSES = 48
+# Number of samples with a conditional distribution of the parameters.
+_CONDITIONAL_ROWS = 256
+# Points of the reported distribution: steps between two nodes of log r, and values of the lapse.
+_STEPS_PER_NODE = 6
+_LAPSE_VALUES = 48
 
 
-def reliability_of(source: GaussianMixture | JointSamples, kinds: tuple[Kind, ...]) -> Reliability:
-    """Return the posterior of the parameters; k and lapse under the likeliest noise kind."""
-    found = source.parameters
-    share = np.bincount(found.kind, found.weight, minlength=len(kinds))
-    likeliest = int(np.argmax(share))
+def reliability_of(source: GaussianMixture | JointSamples, kinds: tuple[NoiseKind, ...]) -> Reliability:
+    """Return the posterior of the parameters; k and the lapse are those under the likeliest noise kind."""
+    parameters = source.parameters
+    probabilities = np.bincount(parameters.kind, parameters.weight, minlength=len(kinds))
+    likeliest = int(np.argmax(probabilities))
     response = kinds[likeliest].response
-    own = found.kind == likeliest
-    looks = own & (found.lapse < 1.0)
-    weights, logs = found.weight[looks] / max(float(np.sum(found.weight[looks])), 1e-300), found.log_factor[looks]
+    own = parameters.kind == likeliest
+    attentive = own & (parameters.lapse < 1.0)
+    weights = parameters.weight[attentive] / max(float(np.sum(parameters.weight[attentive])), 1e-300)
+    logs = parameters.log_factor[attentive]
     mean = float(np.sum(weights * logs))
     reference = response.typical_reliability * response.typical_k
     return Reliability(
         typical_k=reference * math.exp(mean),
         spread=math.sqrt(max(float(np.sum(weights * (logs - mean) ** 2)), 0.0)),
-        typical_lapse=float(np.sum(found.weight[own] * found.lapse[own]) / share[likeliest]),
-        noise={str(kind.response.noise): float(part) for kind, part in zip(kinds, share, strict=True)},
-        distribution=lambda: _distribution(found, own, response, reference),
-        of_samples=lambda: _of_samples(source, found, own, reference),
+        typical_lapse=float(np.sum(parameters.weight[own] * parameters.lapse[own]) / probabilities[likeliest]),
+        noise={str(kind.response.noise): float(p) for kind, p in zip(kinds, probabilities, strict=True)},
+        distribution=lambda: _distribution(parameters, own, response, reference),
+        of_samples=lambda: _sample_reliability(source, parameters, own, reference),
     )
 
 
-def _of_samples(
-    source: GaussianMixture | JointSamples, found: Parameters, own: np.ndarray, reference: float
+def _sample_reliability(
+    source: GaussianMixture | JointSamples, parameters: Parameters, own: np.ndarray, reference: float
 ) -> SampleReliability:
-    """Return the parameters of each sample, and their conditional distribution at some of the points."""
+    """Return the parameters of each sample, and their conditional distribution at a subset of the samples."""
     node = source.drawn.node
-    count = min(len(node), _ROWS)
-    # Evenly strided points of a Halton sequence are not evenly spread.
+    count = min(len(node), _CONDITIONAL_ROWS)
+    # Take rows at golden-ratio steps: evenly strided points of a Halton sequence are not evenly spread.
     rows = np.unique((GOLDEN * np.arange(1, count + 1) % 1.0 * len(node)).astype(np.int64))
     count = len(rows)
-    chance = source.conditional(rows)
-    values, group = np.unique(found.log_factor[own], return_inverse=True)
+    conditional = source.conditional(rows)
+    values, group = np.unique(parameters.log_factor[own], return_inverse=True)
     chances, lapses = np.zeros((count, len(values))), np.zeros((count, len(values)))
-    for place, column in zip(group.tolist(), np.flatnonzero(own).tolist(), strict=True):
-        chances[:, place] += chance[:, column]
-        lapses[:, place] += chance[:, column] * found.lapse[column]
+    for target, column in zip(group.tolist(), np.flatnonzero(own).tolist(), strict=True):
+        chances[:, target] += conditional[:, column]
+        lapses[:, target] += conditional[:, column] * parameters.lapse[column]
     lapses /= np.maximum(chances, 1e-300)
     chances /= np.maximum(np.sum(chances, axis=1, keepdims=True), 1e-300)
-    k = reference * np.exp(found.log_factor[node])
-    arrays = (k, found.lapse[node], rows, reference * np.exp(values), chances, lapses)
+    k = reference * np.exp(parameters.log_factor[node])
+    arrays = (k, parameters.lapse[node], rows, reference * np.exp(values), chances, lapses)
     for array in arrays:
         array.flags.writeable = False
     return SampleReliability(*arrays)
 
 
 def _distribution(
-    found: Parameters, own: np.ndarray, response: Response, reference: float
+    parameters: Parameters, own: np.ndarray, response: Response, reference: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return values of k, lapses and their probabilities: the log evidence is interpolated between the nodes."""
-    looks = own & (found.lapse < 1.0)
-    usable = looks & np.isfinite(found.log_evidence)
-    lapses, places = np.unique(found.lapse[usable]), np.unique(found.log_factor[usable])
-    fine, log_prior = places, np.zeros(1)
-    if len(places) > 1:
+    """Return values of k, lapses and their probabilities, interpolating the log evidence between the nodes."""
+    attentive = own & (parameters.lapse < 1.0)
+    usable = attentive & np.isfinite(parameters.log_evidence)
+    lapses, log_factors = np.unique(parameters.lapse[usable]), np.unique(parameters.log_factor[usable])
+    fine, log_prior = log_factors, np.zeros(1)
+    if len(log_factors) > 1:
         assert response.factor_prior is not None
-        fine = np.linspace(places[0], places[-1], _FINE * (len(places) - 1) + 1)
+        fine = np.linspace(log_factors[0], log_factors[-1], _STEPS_PER_NODE * (len(log_factors) - 1) + 1)
         log_prior = -0.5 * (fine / response.factor_prior.spread) ** 2
-    levels = np.stack([_interpolated(found, usable & (found.lapse == lapse), fine) for lapse in lapses])
+    levels = np.stack([_interpolated(parameters, usable & (parameters.lapse == lapse), fine) for lapse in lapses])
     shown, shares = lapses, np.ones(1)
     prior = response.lapse_prior
     if prior is not None:
-        # More places in the tails of the prior, where the posterior of somebody who answers at random is.
-        edges = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, _FINE_LAPSES + 1))
+        # Space values more densely in the tails of the prior, where people who answer at random end up.
+        edges = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, _LAPSE_VALUES + 1))
         shown, shares = prior.quantiles(0.5 * (edges[1:] + edges[:-1])), np.diff(edges)
         levels = np.where(
             (shown > lapses[-1])[:, None],
-            _between(lapses, levels, shown),
+            _linear(lapses, levels, shown),
             _polynomial(lapses, levels, shown),
         )
     logs = log_prior + levels + np.log(shares)[:, None]
     k, lapse = np.broadcast_arrays(reference * np.exp(fine), shown[:, None])
-    random = float(np.sum(found.weight[own & ~looks]) / np.sum(found.weight[own]))
+    random = float(np.sum(parameters.weight[own & ~attentive]) / np.sum(parameters.weight[own]))
     chance = np.append((1.0 - random) * normalized(logs.ravel()), random)
-    # Nothing is known of the k of somebody who answers at random; the typical one leaves the median as it is.
-    typical = math.exp(float(np.sum(found.weight[looks] * found.log_factor[looks]) / np.sum(found.weight[looks])))
+    # Answers at random say nothing about k; assigning them the typical k leaves the median unchanged.
+    weights = parameters.weight[attentive]
+    typical = math.exp(float(np.sum(weights * parameters.log_factor[attentive]) / np.sum(weights)))
     return np.append(k.ravel(), reference * typical), np.append(lapse.ravel(), 1.0), chance
 
 
-def _interpolated(found: Parameters, rows: np.ndarray, fine: FloatArray) -> FloatArray:
-    """Return the log evidence of one lapse at values of log r, by cubic interpolation; lines beyond the nodes."""
-    order = np.argsort(found.log_factor[rows])
-    x, y = found.log_factor[rows][order], found.log_evidence[rows][order]
-    beyond = _between(x, y[:, None], fine)[:, 0]
+def _interpolated(parameters: Parameters, rows: np.ndarray, fine: FloatArray) -> FloatArray:
+    """Return the log evidence at one lapse for values of log r: cubic between the nodes, linear beyond them."""
+    order = np.argsort(parameters.log_factor[rows])
+    x, y = parameters.log_factor[rows][order], parameters.log_evidence[rows][order]
+    beyond = _linear(x, y[:, None], fine)[:, 0]
     if len(x) < 4:
         return beyond
     step = (x[-1] - x[0]) / (len(x) - 1)
@@ -119,7 +121,7 @@ def _interpolated(found: Parameters, rows: np.ndarray, fine: FloatArray) -> Floa
 
 
 def _polynomial(x: FloatArray, y: FloatArray, fine: FloatArray) -> FloatArray:
-    """Return (len(fine), columns) values of the polynomial through (len(x), columns) values: Lagrange's formula."""
+    """Return (len(fine), columns) values of the Lagrange polynomial through (len(x), columns) values."""
     out = np.zeros((len(fine), y.shape[1]))
     for i in range(len(x)):
         others = np.delete(x, i)
@@ -127,8 +129,8 @@ def _polynomial(x: FloatArray, y: FloatArray, fine: FloatArray) -> FloatArray:
     return out
 
 
-def _between(x: FloatArray, y: FloatArray, fine: FloatArray) -> FloatArray:
-    """Return (len(fine), columns) linear interpolations of (len(x), columns), extended by the outermost lines."""
+def _linear(x: FloatArray, y: FloatArray, fine: FloatArray) -> FloatArray:
+    """Return (len(fine), columns) linear interpolations of (len(x), columns) values, extrapolated at both ends."""
     if len(x) == 1:
         return np.repeat(y, len(fine), axis=0)
     i = np.clip(np.searchsorted(x, fine) - 1, 0, len(x) - 2)

@@ -16,46 +16,47 @@ from pairseek.model.responses import Response
 from pairseek.posteriors.base import BasePosterior, generator_for
 from pairseek.posteriors.densities import density_belief
 from pairseek.posteriors.factors import Factors
-from pairseek.posteriors.gaussian import PointBelief, log_prior_mass
+from pairseek.posteriors.gaussian import log_prior_mass
 from pairseek.posteriors.mixture import mixture_belief
+from pairseek.posteriors.point_beliefs import PointBelief
 from pairseek.posteriors.tempering import tempered_belief
 
-# Where a parameter is unknown, every node of its grid gets this share of the particles, and at least so many.
-_NODE_SHARE = 4
-_LEAST_OF_NODE = 500
-# In studies of the service. Unknown parameters multiply the time by the number of their nodes.
-_BESIDE = "beside unknown parameters of the response"
-_MOST_PARTICLES = BySize(lambda size: 4000 if size.unknown else 20_000, f"20,000; {_BESIDE} 4,000")
-_MOST_SWEEPS = BySize(lambda size: 2 if size.unknown else 4, f"4; {_BESIDE} 2")
+# With unknown response parameters, every node of their grid gets a quarter of the particles, and at least 500.
+_NODE_DIVISOR = 4
+_MIN_NODE_PARTICLES = 500
+# Limits in studies of the service. Unknown parameters multiply the time by the number of their nodes.
+_WITH_UNKNOWNS = "with unknown response parameters"
+_MAX_PARTICLES = BySize(lambda size: 4000 if size.unknown else 20_000, f"20,000; {_WITH_UNKNOWNS} 4,000")
+_MAX_SWEEPS = BySize(lambda size: 2 if size.unknown else 4, f"4; {_WITH_UNKNOWNS} 2")
 
 
 @dataclass(frozen=True)
 class Particles(BasePosterior):
     """Samples of the posterior by sequential Monte Carlo with tempering.
 
-    All answers enter together, with a power that grows from 0 to 1 in stages; each stage keeps half of the effective
-    sample size. In a stage particles are resampled (systematically) and each is moved by slice steps along a random
-    orthonormal frame of the whitened space: for a Gaussian posterior one sweep over the frame would make it independent
-    of where it was. A quarter of the particles is tempered, and the others are resampled
-    from them at the end. Where k, the reliability, the lapse or the noise kind is unknown, the nodes of a grid of them
-    are inferred one by one, and weighted by their evidence: see `pairseek.posteriors.mixture`.
+    All answers enter together, raised to a power that grows from 0 to 1 in stages; each stage halves the effective
+    sample size. Within a stage, particles are resampled (systematically), and each is moved by slice steps along a
+    random orthonormal frame of the whitened space. Under a Gaussian posterior, one sweep over the frame would make a
+    particle independent of its previous position. Only a quarter of the particles is tempered; the others are resampled
+    from them at the end. If k, the reliability, the lapse rate or the noise kind is unknown, each node of a grid over
+    them is inferred separately and weighted by its evidence: see `pairseek.posteriors.mixture`.
 
     Control variates remove most of the sampling variance of the mean and covariance.
 
-    Any prior with ``sample`` and ``log_density`` will do, such as a mixture, and any response. Their own formulas are
-    then evaluated instead of compiled ones, which is several times slower, and without control variates.
+    Any prior with ``sample`` and ``log_density`` works, such as a mixture, and so does any response. Their own methods
+    then replace the compiled formulas, which is several times slower and rules out control variates.
 
-    Time grows linearly with n, with the number of answers, with d (directions in a sweep), and with the bits that the
-    answers tell (stages).
+    Time grows linearly with n, with the number of answers, with d (directions per sweep), and with the information in
+    the answers (stages).
 
     Parameters
     ----------
     n
         Number of particles.
     sweeps
-        Sweeps over a frame in each move.
+        Sweeps over a frame per move.
     seed
-        Key of its draws, beside the evidence: another seed shows how much the result varies by chance.
+        Seed of the draws, together with the evidence. Another seed shows how much the result varies by chance.
 
     Examples
     --------
@@ -67,17 +68,17 @@ class Particles(BasePosterior):
     (500, 3)
     """
 
-    n: Annotated[int, Limit(2, _MOST_PARTICLES)] = 4000
-    sweeps: Annotated[int, Limit(1, _MOST_SWEEPS)] = 2
+    n: Annotated[int, Limit(2, _MAX_PARTICLES)] = 4000
+    sweeps: Annotated[int, Limit(1, _MAX_SWEEPS)] = 2
     seed: Annotated[int, Limit(0, 2**63 - 1)] = 0
     name: ClassVar[str] = "particles"
     infers_reliability: ClassVar[bool] = True
     takes_residuals: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for setting, least in (("n", 2), ("sweeps", 1), ("seed", 0)):
-            value = whole(getattr(self, setting), f"{setting} of Particles", least, field=setting)
-            object.__setattr__(self, setting, value)
+        for field, minimum in (("n", 2), ("sweeps", 1), ("seed", 0)):
+            value = whole(getattr(self, field), f"{field} of Particles", minimum, field=field)
+            object.__setattr__(self, field, value)
 
     def infer(self, evidence: Evidence, prior: AnyPrior, response: Response) -> Belief:
         """Return the belief after these answers."""
@@ -86,9 +87,9 @@ class Particles(BasePosterior):
             log_answers = partial(response.log_likelihood, evidence)
             belief, gained = density_belief(log_answers, evidence.slopes.shape, prior, self.n, self.sweeps, rng)
             return replace(belief, info=replace(belief.info, log_evidence=gained))
-        prior = cast("Prior", prior)  # the functions below tell the two kinds apart themselves
+        prior = cast("Prior", prior)  # the functions below distinguish both kinds of prior
         if response.unknown:
-            n = max(self.n // _NODE_SHARE, min(self.n, _LEAST_OF_NODE))
+            n = max(self.n // _NODE_DIVISOR, min(self.n, _MIN_NODE_PARTICLES))
             return mixture_belief(evidence, prior, response, TemperedNodes(n, self.sweeps, rng), self.n)
         belief, log_evidence = tempered_belief(Factors.of(evidence, response), prior, self.n, self.sweeps, rng)
         log_mass = log_evidence + log_prior_mass(prior, evidence.slopes.shape[1])
@@ -97,7 +98,7 @@ class Particles(BasePosterior):
 
 @dataclass(frozen=True, eq=False)
 class TemperedNodes:
-    """Inference of a node of unknown parameters by n tempered particles."""
+    """Inference at one node of the unknown parameters by n tempered particles."""
 
     n: int
     sweeps: int
@@ -112,12 +113,12 @@ class TemperedNodes:
         *,
         rough: bool = False,  # noqa: ARG002
     ) -> PointBelief:
-        """Return the belief and its evidence."""
+        """Return the belief with its evidence."""
         belief, gained = tempered_belief(factors, prior, self.n, self.sweeps, self.rng)
         return PointBelief(belief, gained + log_prior_mass(prior, factors.slopes.shape[1]))
 
     def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:  # noqa: ARG002
-        """Return True: particles are right for any density."""
+        """Return True: particles converge to any density."""
         return True
 
     def refined(self, point: PointBelief, factors: Factors, prior: Prior) -> PointBelief:  # noqa: ARG002

@@ -1,10 +1,10 @@
 """Kernels of slice sampling along a frame of directions.
 
-For a point x and direction v the logits are straight lines z_j + t c_j, so once c_j = slopes_j·v is known, which
-is shared by all particles, an evaluation costs one exponential an answer and no products with x. Interval and
-shrinkage are Neal's (Slice sampling, 2003, section 4): an interval of fixed width placed at random over the
-point and cut to the box, shrunk towards the point until a draw is above the level. One interval suffices where the
-posterior is log-concave, and is right for any density.
+From a point x along a direction v, the logits are straight lines z_j + t c_j. The slopes c_j = slopes_j·v are shared by
+all particles, so an evaluation costs one exponential per answer and no products with x. Interval and shrinkage follow
+Neal (Slice sampling, 2003, section 4): an interval of fixed width is placed at random over the point, clipped to the
+box, and shrunk towards the point until a draw lies above the level. A single interval mixes well if the posterior is
+log-concave, and is valid for any density.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pairseek.numerics.jit import (
     primitive,
 )
 
-# A product of at most this many factors between 1 and 2 cannot overflow: one logarithm for all of them.
+# A product of this many factors between 1 and 2 cannot overflow, so they share one logarithm.
 _BLOCK = 512
 
 
@@ -37,7 +37,7 @@ def log_line(t: float, z: FloatArray, c: FloatArray, decided: FloatArray, link: 
     m = len(z)
     total = 0.0
     if link == LOGISTIC and model[0] == 0.0:
-        # Without lapses there are no ties, see `Factors`.
+        # Without lapses there are no ties: see `Factors`.
         for block in range(0, m, _BLOCK):
             # log f(z) = (z - |z|)/2 - log(1 + e^-|z|).
             linear = 0.0
@@ -65,10 +65,10 @@ def log_densities(
     model: LinkModel,
     out: FloatArray,
 ) -> None:
-    """Write the log posterior of each point less the log density of a Gaussian; -inf outside of the prior's box.
+    """Write the log posterior of each point minus the log density of a Gaussian; -inf outside the prior's box.
 
     ``evidence`` and ``prior`` as in `slice_sweep`; ``base`` is (centre (d,), precision (d, d)) of the Gaussian;
-    ``model`` as in `log_answer`. Constants are left out. O(m d) a point.
+    ``model`` as in `log_answer`. Constants are dropped. O(m d) per point.
     """
     slopes, offsets, decided = evidence
     low, high, centre, precision = prior
@@ -116,7 +116,7 @@ def slice_sweep(  # noqa: C901
 
     ``frame`` is (directions (D, d), lines (D, m)); ``evidence`` (slopes (m, d), offsets (m,), decided (m,));
     ``prior`` (low (d,), high (d,), centre (d,), precision (d, d)); ``model`` as in `log_answer`; the
-    likelihood counts with a power between 0 and 1.
+    likelihood is raised to ``power``, between 0 and 1.
     """
     directions, lines = frame
     slopes, offsets, decided = evidence

@@ -1,8 +1,8 @@
 """Sequential Monte Carlo with tempering, from the prior to the posterior.
 
-The intermediate distributions are prior likelihood^t with t from 0 to 1. Each stage takes the largest step in t
-that leaves half of the effective sample size, resamples, and moves every particle by slice sampling (Del Moral, Doucet
-and Jasra, JRSS-B 2006).
+The intermediate distributions are prior · likelihood^t, with t rising from 0 to 1. Each stage takes the largest step in
+t that keeps the effective sample size at half the particles, resamples, and moves every particle by slice sampling (Del
+Moral, Doucet and Jasra, JRSS-B 2006).
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from pairseek.numerics.moments import sample_moments
 from pairseek.posteriors.weights import resampled, reweighted, tempering_step
 
 WIDTH = 5.0
-"""Slice interval in standard deviations along the direction."""
-# A share of the particles is tempered; the others are resampled from them at the end, in a fraction of the time.
-_TEMPERED_SHARE = 4
-_LEAST_TEMPERED = 250
-# Largest number of stages, which bounds the time; the rest of the path is then one step. A stage gains about a bit.
-_MOST_STAGES = 200
+"""Width of the slice interval, in standard deviations along the direction."""
+# Only one particle in four is tempered, and at least 250; the others are resampled from them at the end, which costs
+# a fraction of the time.
+_PARTICLES_PER_TEMPERED = 4
+_MIN_TEMPERED = 250
+# Limit on the stages, which bounds the time; the rest of the path is then a single step. A stage gains about one bit.
+_MAX_STAGES = 200
 
 
 class Target(Protocol):
-    """A posterior that sequential Monte Carlo approaches from its prior."""
+    """A target of tempered sequential Monte Carlo: a prior, a likelihood, and a Markov move."""
 
     def start(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw (n, columns) states from the prior."""
@@ -38,20 +39,20 @@ class Target(Protocol):
     def move(
         self, states: FloatArray, covariance: FloatArray, power: float, sweeps: int, rng: np.random.Generator
     ) -> FloatArray:
-        """Return the states moved by a chain that leaves prior likelihood^power invariant."""
+        """Return the states after moves of a chain that leaves prior · likelihood^power invariant."""
         ...
 
 
 def tempered_samples(target: Target, n: int, sweeps: int, rng: np.random.Generator) -> tuple[FloatArray, int, float]:
     """Return n equally weighted states of the posterior, the number of stages, and the log evidence."""
-    tempered = min(n, max(n // _TEMPERED_SHARE, _LEAST_TEMPERED))
+    tempered = min(n, max(n // _PARTICLES_PER_TEMPERED, _MIN_TEMPERED))
     states = target.start(tempered, rng)
     even = np.full(tempered, 1.0 / tempered)
     power, stages, log_evidence = 0.0, 0, 0.0
     while True:
         log_likelihood = target.log_likelihood(states)
         rest = 1.0 - power
-        step = rest if stages >= _MOST_STAGES else tempering_step(even, log_likelihood, rest, tempered / 2)
+        step = rest if stages >= _MAX_STAGES else tempering_step(even, log_likelihood, rest, tempered / 2)
         weights = reweighted(even, log_likelihood, step)
         top = float(np.max(log_likelihood))
         with np.errstate(under="ignore"):

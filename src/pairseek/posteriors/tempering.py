@@ -1,4 +1,4 @@
-"""Tempered particles of the user point, for known parameters of the response."""
+"""Tempered particles for the user point, given known response parameters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tempered_belief(
 
 @dataclass(frozen=True, eq=False)
 class PointTarget:
-    """The posterior of the user point for known parameters of the response, as target of sequential Monte Carlo.
+    """The posterior of the user point given known response parameters, as a target of sequential Monte Carlo.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ def _log_answers(factors: Factors, points: FloatArray) -> FloatArray:
 def log_importance_ratios(
     points: FloatArray, factors: Factors, prior: Prior, base: tuple[FloatArray, FloatArray]
 ) -> FloatArray:
-    """Return (n,) log posteriors less the log densities of a Gaussian (centre, precision), up to a constant."""
+    """Return the (n,) log ratios of the posterior to a Gaussian (centre, precision), up to a constant."""
     n, d = points.shape
     out = np.empty(n)
     quadratic = (*prior.box(d), *prior.quadratic(d))

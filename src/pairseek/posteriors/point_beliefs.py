@@ -1,0 +1,136 @@
+"""Beliefs about the user point given known response parameters: by EP, importance samples, or particles.
+
+Importance samples and particles are imported where they are used: most searches never leave the Gaussian.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pairseek.core.types import Belief, BeliefInfo, FloatArray
+from pairseek.model.priors import Prior
+from pairseek.numerics.covariances import square_root
+from pairseek.posteriors.base import effective_samples, generator_for
+from pairseek.posteriors.factors import Factors
+from pairseek.posteriors.gaussian import GaussianFit, log_prior_mass
+from pairseek.posteriors.gaussian_samples import GaussianSamples
+
+# Importance samples replace the Gaussian's moments if their effective size is at least this fraction of their number,
+# and at least 10 for each control variate; otherwise a sampler runs. Without control variates the relative error of a
+# covariance is about sqrt((d + 1)/samples).
+_MIN_EFFECTIVE_FRACTION = 0.4
+_SAMPLES_PER_CONTROL = 10.0
+_SAMPLES_PER_DIMENSION = 100
+# Least number of importance samples per dimension, matched to the two limits above.
+_POINTS_PER_DIMENSION = 256
+# If too few samples are effective, the effective size to aim for, as a fraction of their number: the weights are uneven
+# then. The number of samples follows from an estimate, so 75 % of that size suffices.
+_TARGET_EFFECTIVE_FRACTION = 0.8
+_ACCEPTED_FRACTION_OF_TARGET = 0.75
+# Up to this many dimensions, moments come from all importance samples instead of points resampled from them: the time
+# of control variates grows with d⁴.
+_FULL_MOMENT_DIMENSIONS = 4
+# While the weighted moments differ from the Gaussian's by more than this, relative to its variances, importance
+# sampling is repeated from a Gaussian with the new moments, in at most three rounds.
+_MOMENT_TOLERANCE = 0.3
+_MAX_ROUNDS = 3
+# The sampler's number of particles is the larger of these, the second divided by d. In few dimensions, nearly noiseless
+# answers leave wedges in which chains mix slowly, and more particles cost little.
+_PARTICLES = 4000
+_PARTICLES_TIMES_DIMENSION = 24_000
+_SWEEPS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class PointBelief:
+    """Posterior of the user point given known response parameters, with its evidence.
+
+    Attributes
+    ----------
+    belief
+        The belief, without the evidence: see `with_evidence`.
+    log_evidence
+        log p(answers) under the unnormalized prior.
+    fit
+        The EP fit behind the belief, if any.
+    """
+
+    belief: Belief
+    log_evidence: float
+    fit: GaussianFit | None = None
+
+    def with_evidence(self, prior: Prior, answers: int) -> Belief:
+        """Return the belief with log p(answers), which is 0 without answers."""
+        log_evidence = self.log_evidence - log_prior_mass(prior, len(self.belief.mean)) if answers else 0.0
+        info = replace(self.belief.info, log_evidence=log_evidence, log_mass=self.log_evidence)
+        return replace(self.belief, info=info)
+
+
+def propagated(fit: GaussianFit, factors: Factors, prior: Prior, points: int, seconds: float = 0.0) -> PointBelief:
+    """Return the belief with the moments of an EP fit."""
+    for array in (fit.mean, fit.covariance):
+        array.flags.writeable = False
+    source = GaussianSamples(fit.mean, fit.covariance, factors, prior, points)
+    info = BeliefInfo(
+        "ep",
+        logit_deviation=fit.logit_deviation,
+        sweeps=fit.sweeps,
+        seconds=seconds,
+    )
+    return PointBelief(Belief(fit.mean, fit.covariance, info, source), fit.log_evidence, fit)
+
+
+def importance_sampled(fit: GaussianFit, factors: Factors, prior: Prior, points: int) -> PointBelief:
+    """Return the belief by importance samples from the Gaussian if enough of them are effective, else by particles."""
+    from pairseek.posteriors.control_variates import controlled_moments
+    from pairseek.posteriors.tempering import tempered_belief
+
+    began = time.perf_counter()
+    d = len(fit.mean)
+    diagnostics: dict[str, Any] = {"logit_deviation": fit.logit_deviation, "sweeps": fit.sweeps}
+    controls = _SAMPLES_PER_CONTROL * (d + d * (d + 1) // 2)
+    minimum = min(controls, _SAMPLES_PER_DIMENSION * (d + 1.0))
+    points = max(points, _POINTS_PER_DIMENSION * (d + 1))
+    # In few dimensions a wider proposal costs few effective samples.
+    source = GaussianSamples(fit.mean, fit.covariance, factors, prior, points, widening=1.0 + 4.0 / (d + 1.0))
+    # With lapses there may be modes that no point of this Gaussian reaches.
+    for _ in range(_MAX_ROUNDS if fit.converged and factors.is_log_concave else 0):
+        effective = effective_samples(source.importance_samples(points)[1])
+        if effective < max(_MIN_EFFECTIVE_FRACTION * points, minimum):
+            target = max(_TARGET_EFFECTIVE_FRACTION * points, minimum)
+            oversampled = source.oversampled(target, points)
+            if oversampled is None:
+                break
+            effective = effective_samples(oversampled.importance_samples(points)[1])
+            if effective < _ACCEPTED_FRACTION_OF_TARGET * target:
+                break
+            source = oversampled
+        samples, weights, log_evidence = source.importance_samples(points)
+        if d > _FULL_MOMENT_DIMENSIONS:
+            samples, weights = source.draw(points)
+        mean, covariance = controlled_moments(samples, weights, factors, prior)
+        if _moment_distance(source, mean, covariance) < _MOMENT_TOLERANCE:
+            seconds = time.perf_counter() - began
+            info = BeliefInfo("weighted", effective, **diagnostics, seconds=seconds)
+            for array in (mean, covariance):
+                array.flags.writeable = False
+            # A copy drops the cached importance samples, which are many.
+            kept = source if source.oversampling == 1 else replace(source)
+            return PointBelief(Belief(mean, covariance, info, kept), log_evidence)
+        source = replace(source, mean=mean, covariance=covariance)
+    n = max(_PARTICLES, _PARTICLES_TIMES_DIMENSION // d)
+    belief, gained = tempered_belief(factors, prior, n, _SWEEPS, generator_for(factors, n))
+    info = replace(belief.info, **diagnostics, seconds=time.perf_counter() - began)
+    return PointBelief(replace(belief, info=info), gained + log_prior_mass(prior, d))
+
+
+def _moment_distance(source: GaussianSamples, mean: FloatArray, covariance: FloatArray) -> float:
+    """Return the distance of moments from the source's Gaussian, relative to its variances, in the worst direction."""
+    root = square_root(source.covariance)
+    white = np.linalg.solve(root, np.linalg.solve(root, covariance).T)
+    shift = np.linalg.solve(root, mean - source.mean)
+    return float(max(np.max(np.abs(np.linalg.eigvalsh(0.5 * (white + white.T)) - 1.0)), np.sum(shift**2)))
