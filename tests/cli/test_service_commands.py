@@ -49,7 +49,7 @@ def filled(url, people=3):
     database = Database(url)
     sessions = Sessions(database, Catalogue(database))
     study = sessions.catalogue.named("wine")
-    simulating.fill(sessions, Gate(), study, people, np.random.default_rng(1))
+    simulating.simulate_sessions(sessions, Gate(), study, people, np.random.default_rng(1))
     database.close()
 
 
@@ -234,7 +234,7 @@ def test_a_study_file_that_is_wrong_is_refused_with_its_reason(folder, capsys, t
         (("study", "list"), "there is no database"),
         (("study", "create", "none.yaml"), "there is no file none.yaml"),
         (("study", "create", "wines.csv"), "write a YAML file with title: ... and items: wines.csv, and give that"),
-        (("study", "create", "."), "has items and is not a study's file"),
+        (("study", "create", "."), "contains items and is not a study's file"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_with_a_remedy(folder, capsys, arguments, words):
@@ -257,8 +257,8 @@ class TestWhereTheDatabaseIs:
         code, out, err = run(capsys, "study", "create", "wine.yaml")
         assert (code, f"Database: {folder / 'pairseek.db'}" in out) == (0, True)
         assert err == (
-            f"Note: there was no database {folder / 'pairseek.db'}: it was created. A server that was started in "
-            f"another folder has its own: name that with --database, or in PAIRSEEK_DATABASE.\n"
+            f"Note: created the database {folder / 'pairseek.db'}, which did not exist. A server that was started in "
+            f"another folder has a database of its own: to use that one, give --database or set PAIRSEEK_DATABASE.\n"
         )
         (folder / "other.yaml").write_text(YAML.replace("title: Wine", "title: Other"))
         code, out, err = run(capsys, "study", "create", "other.yaml")
@@ -266,7 +266,7 @@ class TestWhereTheDatabaseIs:
 
     def test_one_that_was_named_is_told_in_short(self, folder, capsys):
         _, _, err = run(capsys, "user", "add", "ann", "--database", "w.db")
-        assert err == f"Note: there was no database {folder / 'w.db'}: it was created.\n"
+        assert err == f"Note: created the database {folder / 'w.db'}, which did not exist.\n"
 
     @pytest.mark.parametrize(
         "arguments", [("user", "list"), ("db", "version"), ("study", "list"), ("study", "create", "bad.yaml")]
@@ -290,6 +290,12 @@ class TestColumns:
         code, out, _ = run(capsys, "study", "create", "priced.yaml", "--database", "w.db")
         said = "Columns: coordinates: sweet, dry, price; kept as data: country; choose with the setting coordinates."
         assert (code, said in out) == (0, True)
+
+    def test_a_study_says_so_whatever_the_columns_are_called(self, folder, capsys):
+        (folder / "prices.csv").write_text("id;price1;price2\n" + "".join(f"i{n};{n};1.{n}00,5\n" for n in range(4)))
+        (folder / "prices.yaml").write_text("title: Prices\nitems: prices.csv\n")
+        code, out, _ = run(capsys, "study", "create", "prices.yaml", "--database", "w.db")
+        assert (code, "Columns: coordinates: price1; kept as data: price2;" in out) == (0, True)
 
     @pytest.mark.parametrize(("chosen", "d"), [("[sweet, dry]", 2), ("[]", 0)])
     def test_the_setting_decides_and_the_rest_is_exported(self, priced, capsys, chosen, d):

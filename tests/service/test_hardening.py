@@ -149,7 +149,7 @@ def test_nobody_is_believed_who_says_for_whom_they_ask(tmp_path):
 
 
 def test_a_full_disk_and_a_database_that_takes_no_writes_are_not_ready(tmp_path, monkeypatch):
-    monkeypatch.setattr(readiness, "_SECONDS", 0.0)
+    monkeypatch.setattr(readiness, "_WRITE_INTERVAL", 0.0)
     usage = namedtuple("usage", "total used free")
     with served(tmp_path / "r.db", studies=[STUDY]) as visitors:
         browser = visitors.browser()
@@ -221,7 +221,7 @@ def test_the_demo_draws_its_own_password_anew_and_leaves_a_given_one(tmp_path, q
     auth.set_password(database, auth.FIRST_USER, "chosen by a person")
     database.close()
     server.prepare(settings, demo=True)
-    assert "the password that was given" in said(capsys)
+    assert "the password that was set" in said(capsys)
     assert signs_in(url, "chosen by a person")
 
 
@@ -266,7 +266,7 @@ def stored_without_limits(url, monkeypatch):
 def test_studies_are_warmed_up_in_a_limited_time(tmp_path, monkeypatch, caplog):
     database = stored_without_limits(str(tmp_path / "w.db"), monkeypatch)
     gone = []
-    monkeypatch.setattr(warmup, "_go_through", lambda search, until: gone.append(until))
+    monkeypatch.setattr(warmup, "_run_search", lambda search, until: gone.append(until))
     known = warmup.warm_studies(database)
     assert len(gone) == 1, "the endless study was tried"
     assert {study.row.slug for study in known.values()} == {"endless", "which"}

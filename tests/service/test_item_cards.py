@@ -82,9 +82,9 @@ def packed(names, size=10):
         (packed(["../../etc/passwd"]), "use plain names"),
         (packed(["/etc/passwd"]), "use plain names"),
         (packed(["a\\..\\b.png"]), "use plain names"),
-        (packed([f"{k}.png" for k in range(10_001)]), "holds 10,001 files: at most 10,000"),
-        (packed(["bomb.png"], 21_000_000), "has 21,000,000 bytes: at most 20,000,000"),
-        (io.BytesIO(b"PK\x03\x04 cut"), "not a zip"),
+        (packed([f"{k}.png" for k in range(10_001)]), "contains 10,001 files: send at most 10,000"),
+        (packed(["bomb.png"], 21_000_000), "has 21,000,000 bytes: send one of at most 20,000,000"),
+        (io.BytesIO(b"PK\x03\x04 cut"), "not a readable zip"),
     ],
     ids=["up", "root", "backslash", "many", "bomb", "cut"],
 )

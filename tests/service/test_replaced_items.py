@@ -175,17 +175,17 @@ def test_replacing_is_idempotent_and_refused_in_words(visitors):
     moved = [{**one, "coordinates": [2.0 * x for x in one["coordinates"]]} for one in items_of(TOMORROW)]
     for given, catalogue, status, code, words in (
         (items_of(TODAY), first, 409, "other_catalogue", second.catalogue),
-        (items_of(TODAY), "0" * 64, 409, "other_catalogue", "no items of the version"),
+        (items_of(TODAY), "0" * 64, 409, "other_catalogue", "does not have the version"),
         (
             [{**one, "coordinates": one["coordinates"][:1]} for one in items_of(TODAY)],
             None,
             422,
             "invalid_items",
-            "1 coordinates and those of the study",
+            "1 coordinates, but those of the study",
         ),
-        (items_of(TODAY, coordinates=[]), None, 422, "invalid_items", "0 coordinates and those of the study"),
+        (items_of(TODAY, coordinates=[]), None, 422, "invalid_items", "0 coordinates, but those of the study"),
         ([*items_of(TODAY), *items_of([3])], None, 422, "invalid_items", "i3"),
-        (moved, None, 422, "invalid_items", "place old and new items by the same map"),
+        (moved, None, 422, "invalid_items", "place old and new items with the same map"),
         (items_of([1]), None, 422, "invalid_request", "at least 2"),
         ([{**one, "weight": "1"} for one in items_of(TODAY)], None, 422, "invalid_request", "weight"),
         ([*items_of(TODAY), {"id": "bad", "coordinates": [1.0, float("nan")]}], None, 422, None, "bad|finite|JSON"),
@@ -227,7 +227,7 @@ def test_studies_whose_items_cannot_be_replaced_say_why(visitors, settings, item
 def test_catalogues_without_sessions_are_deleted_after_a_day(visitors, monkeypatch):
     from pairseek.web.studies import creation
 
-    monkeypatch.setattr(creation, "_UNUSED", -creation._UNUSED)
+    monkeypatch.setattr(creation, "_UNUSED_AGE", -creation._UNUSED_AGE)
     client = visitors.client
     client.replace_items("which", items_of(range(5, 35)))
     session = client.open_session("which", seed=1)

@@ -184,11 +184,11 @@ def test_a_part_that_cannot_be_is_said_at_its_field(ann, fields, place):
     ("fields", "items", "words"),
     [
         ({"title": "t", "more": "a: &a [1]\nb: [*a, *a]"}, CSV, "contains aliases (*name), line 2: write the settings"),
-        ({"title": "t", "more": "space: {low: 0, high: 1}"}, CSV, "a continuous space has none"),
+        ({"title": "t", "more": "space: {low: 0, high: 1}"}, CSV, "which a continuous space does not have"),
         ({"title": ""}, CSV, "setting &#39;title&#39; is missing"),
         ({"title": "t", "answers": "many"}, CSV, "give a number"),
         ({"title": "t", "strategy": "guess"}, CSV, "unknown strategy"),
-        ({"title": "t", "slug": "which"}, CSV, "there is a study"),
+        ({"title": "t", "slug": "which"}, CSV, "is taken by another study"),
         ({"title": "t", "attention": "a, b"}, CSV, "write left, right, answer"),
         ({"title": "t", "attention": "a, z, a"}, CSV, "names the item &#39;z&#39;"),
         ({"title": "t"}, "id,label\na,Apple\nb,Banana\n", "there are 2 items without coordinates"),
@@ -251,7 +251,7 @@ def test_a_study_without_items_and_pictures_says_what_to_choose(ann):
 def test_a_folder_of_pictures_is_enough_for_a_study_file(tmp_path):
     (tmp_path / "woods").mkdir()
     (tmp_path / "woods.yaml").write_text("title: Woods\nitems: woods\n")
-    with pytest.raises(InvalidItems, match="has no pictures: put them there, or name a CSV file"):
+    with pytest.raises(InvalidItems, match="has no pictures: put some there, or name a CSV file"):
         from_file(tmp_path / "woods.yaml")
     for name, content in WOODS.items():
         (tmp_path / "woods" / name).write_bytes(content)
@@ -295,7 +295,7 @@ def test_a_study_is_made_from_a_yaml_file_with_pictures_in_a_zip(visitors, ann):
     [
         ("cat.png", b"<svg onload='alert(1)'/>", "is not a readable image"),
         ("cat.png", png()[:200], "is damaged"),
-        ("p.zip", b"PK not a zip", "is not a zip that can be read"),
+        ("p.zip", b"PK not a zip", "is not a readable zip"),
     ],
 )
 def test_a_file_that_is_no_picture_is_refused(ann, name, content, words):
@@ -630,7 +630,7 @@ def test_a_program_sends_coordinates_and_no_columns(visitors):
     }
     reply = visitors.browser(headers={"authorization": f"Bearer {token}"}).post("/api/v1/studies", json=body)
     assert reply.status_code == 422
-    assert "names columns of a file, and these items have no columns" in reply.json()["error"]["message"]
+    assert "names columns of a file, but these items have no columns" in reply.json()["error"]["message"]
 
 
 def test_no_page_offers_parquet_where_it_cannot_be_written(ann, monkeypatch):
@@ -650,4 +650,4 @@ def test_no_page_offers_parquet_where_it_cannot_be_written(ann, monkeypatch):
     assert "pip install" in reply.text
     files = [("items", ("items.parquet", b"PAR1", "application/octet-stream"))]
     refused = ann.post("/studies/new", data={"csrf": csrf_of(ann.get("/studies/new")), "title": "M"}, files=files)
-    assert "this installation does not read Parquet: send CSV" in refused.text
+    assert "this installation cannot read Parquet: send CSV" in refused.text

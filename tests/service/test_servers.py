@@ -143,19 +143,19 @@ def test_housekeeping_is_done_once_an_hour_over_all_servers(pair_of_servers, mon
     while first.database.read(lambda c: meta.value(c, "housekeeping_at")) is None and time.monotonic() < until:
         time.sleep(0.02)
     for one in (first, second, first):
-        one.housekeeper._tidy()
+        one.housekeeper._expire()
     assert done == []
     for wrong in ("2020-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"):
         first.database.write(lambda c, wrong=wrong: meta.put(c, "housekeeping_at", wrong))
         for one in (second, first):
-            one.housekeeper._tidy()
+            one.housekeeper._expire()
     assert done == [1, 1]
 
 
 @contextlib.contextmanager
 def draining(tmp_path, monkeypatch, seconds):
     """A server of its own, and its address."""
-    monkeypatch.setattr(web_server, "_end_hard", lambda *_: None)
+    monkeypatch.setattr(web_server, "_force_exit", lambda *_: None)
     settings = Settings(database=str(tmp_path / "d.db"), prefetch="never", drain_seconds=seconds)
     server = web_server.Server(settings, create_app(settings))
     with socket.socket() as listening:

@@ -108,7 +108,7 @@ def test_a_list_of_things_is_enough(tmp_path):
         ({"strategy": "infogain"}, "a similarity study has no strategy: remove"),
         ({"scaled": True}, "a similarity study has no scaled"),
         ({"offer": {"tie": True}}, "offers no ties: offer skip"),
-        ({"kind": "preference"}, "dimensions is a setting of similarity studies"),
+        ({"kind": "preference"}, "dimensions is a setting for similarity studies"),
         ({"kind": "likeness"}, "'kind' is 'likeness'"),
     ],
 )
@@ -124,14 +124,14 @@ def test_items_and_pairs_that_do_not_fit_are_refused():
         InvalidItems, match=r"5,000 items need about 75,000 judgements .* at most 500 .* judge a sample"
     ):
         check(alike(), things(5000))
-    with pytest.raises(InvalidParameter, match="dimensions is 3 and there are 4 items"):
+    with pytest.raises(InvalidParameter, match="dimensions is 3, but the study has only 4 items"):
         check(alike(dimensions=3), things(4))
     pair = {"left": "i1", "right": "i2", "answer": "i1"}
-    with pytest.raises(InvalidParameter, match="of attention needs an anchor: write anchor: ID"):
+    with pytest.raises(InvalidParameter, match="of attention needs an anchor: add anchor: ID"):
         check(alike(attention={"pairs": [pair]}), things())
-    with pytest.raises(InvalidParameter, match="is one of the two items"):
+    with pytest.raises(InvalidParameter, match="is one of the pair's two items"):
         check(alike(attention={"pairs": [{**pair, "anchor": "i1"}]}), things())
-    with pytest.raises(InvalidParameter, match="practice names the item 'zz'"):
+    with pytest.raises(InvalidParameter, match="practice names 'zz', which is not an item"):
         check(alike(practice={"left": "i1", "right": "i2", "anchor": "zz"}), things())
     check(alike(attention={"pairs": [{**pair, "anchor": "i3"}]}), things())
 
@@ -213,7 +213,7 @@ def test_learning_comes_by_itself_and_predicts(database):
 def test_void_answers_and_simulated_people_teach_nothing(database):
     study = made(database)
     people = judged(database, study, 2)
-    simulated.one(Sessions(database, Catalogue(database)), Gate(), study, np.random.default_rng(0))
+    simulated.simulate_session(Sessions(database, Catalogue(database)), Gate(), study, np.random.default_rng(0))
     assert len(similarity.judgements(database, study).sessions) == 2
     database.write(lambda c: stored.mark(c, people[0], None, "void", "test", "me"))
     assert similarity.judgements(database, study).sessions == [people[1]]
@@ -257,7 +257,7 @@ def test_two_learners_at_once_are_one(database):
     with try_lock(database, similarity.lock_name(study)) as held:
         assert held
         similarity.learn_if_due(database, study)
-        with pytest.raises(Problem, match="is learning already"):
+        with pytest.raises(Problem, match="is already learning"):
             similarity.learn(database, study, "test")
     assert similarity.latest(database, study) is None
     threads = [threading.Thread(target=similarity.learn_if_due, args=(database, study)) for _ in range(3)]
@@ -272,7 +272,7 @@ def test_items_cannot_be_added_and_the_map_stays(database):
     study = made(database)
     judged(database, study, 2)
     similarity.learn(database, study, "test")
-    with pytest.raises(Unsupported, match=r"its maps have the items that it began with.*nothing was added"):
+    with pytest.raises(Unsupported, match=r"whose maps keep the items that it began with.*nothing was added"):
         add_items(database, study, Items(ids=["new", "newer"]), who="ann")
     again = Catalogue(database).named("alike")
     assert (again.items.ids, similarity.latest(database, again).version) == (study.items.ids, 1)
@@ -298,7 +298,7 @@ def test_a_bundle_replays_and_gives_its_triplets(database, tmp_path):
     assert triplets.ids == tuple(IDS)
     create_study(database, configuration(), Items(PLACES, IDS), is_open=True, who="test")
     other = Catalogue(database).named("which")
-    simulated.one(Sessions(database, Catalogue(database)), Gate(), other, np.random.default_rng(0))
+    simulated.simulate_session(Sessions(database, Catalogue(database)), Gate(), other, np.random.default_rng(0))
     file = io.BytesIO()
     bundle.write(database, other, file)
     path.write_bytes(file.getvalue())
@@ -349,7 +349,7 @@ def test_commands_make_a_search_and_replay(database, tmp_path, capsys):
     code, said = run(capsys, "rank", path)
     assert (code != 0, "say what is alike, and not what people like" in said) == (True, True)
     code, said = run(capsys, "replay", path)
-    assert (code, "Share of questions that would be others now: 0 " in said) == (0, True)
+    assert (code, "questions in a session that would be different now: 0." in said) == (0, True)
     code, said = run(capsys, "replay", path, "--strategy", "epmv")
     assert (code != 0, "no other strategy" in said) == (True, True)
 

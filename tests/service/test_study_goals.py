@@ -12,7 +12,7 @@ from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study
 from pairseek.web.studies.forms import record_of
-from pairseek.web.views.result import found
+from pairseek.web.views.result import session_result
 
 ITEMS = some_items(12)
 # A taste that only coordinates explain, so that few answers suffice.
@@ -87,7 +87,7 @@ def test_a_session_ends_when_the_goal_is_reached_and_shows_what_was_found(databa
     # The session is computed again with the goal that it began with.
     state = one.state(study, one.done)
     assert state.search.configuration.goal.name == one.parts.record["goal"] == goal
-    result = found(study, one)
+    result = session_result(study, one)
     assert result.map is None
     assert [near["card"]["id"] for near in result.nearest] == [str(r.id) for r in state.search.recommend(3)]
     assert not {"answers", "predicted"} & {sentence["key"] for sentence in result.learned}
@@ -100,7 +100,7 @@ def test_a_session_ends_when_the_goal_is_reached_and_shows_what_was_found(databa
 def test_the_result_page_and_stop_rules_have_one_probability(database, goal):
     study, one, *_ = finished(database, goal=goal, answers=6, stop=[])
     search = one.state(study, one.done).search
-    shown = {near["card"]["id"]: near["probability"] for near in found(study, one).nearest}
+    shown = {near["card"]["id"]: near["probability"] for near in session_result(study, one).nearest}
     stored = dict(one.row.final["nearest"])
     best = str(search.recommend(1)[0].id)
     assert shown[best] == stored[best] == search.best_probability()
@@ -109,7 +109,7 @@ def test_the_result_page_and_stop_rules_have_one_probability(database, goal):
 def test_a_taste_is_shown_on_the_map(database):
     study, one, first, last = finished(database, answers=6)
     assert first["progress"]["total"] == last["progress"]["answered"] == 6
-    result = found(study, one)
+    result = session_result(study, one)
     assert result.map is not None
     assert len(result.nearest) == 6
 

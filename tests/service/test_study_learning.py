@@ -38,7 +38,7 @@ from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.configuration import read_items
 from pairseek.web.studies.creation import add_items, create_study, from_file
 from pairseek.web.views.participant import result_page
-from pairseek.web.views.result import found
+from pairseek.web.views.result import session_result
 
 DOGS = ["beagle", "boxer", "collie", "corgi", "husky", "poodle", "pug", "spitz", "terrier", "whippet"]
 ITEMS = Items(ids=DOGS, labels=[name.title() for name in DOGS], data={"text": [f"A {name}." for name in DOGS]})
@@ -117,7 +117,7 @@ def impression(database, session_id):
     which = study(database)
     one = history.read_histories(database, which, [worker(database).by_id(session_id)])[0]
     crowd = appeal_before(database, which, one)
-    shown = [near["card"]["id"] for near in found(which, one, crowd).nearest]
+    shown = [near["card"]["id"] for near in session_result(which, one, crowd).nearest]
     return shown, 0 if crowd is None else crowd.people
 
 
@@ -129,7 +129,7 @@ class TestFirstImpression:
         own = history.read_histories(database, study(database), [worker(database).by_id(one)])[0]
         crowd = appeal_before(database, study(database), replace(own, row=replace(own.row, finished_at="9999")))
         assert crowd.people == len(earlier)
-        shown = [near["card"]["id"] for near in found(study(database), own, crowd).nearest]
+        shown = [near["card"]["id"] for near in session_result(study(database), own, crowd).nearest]
         assert set(DOGS[-2:]) <= set(shown[:4])
         assert not set(DOGS[:2]) & set(shown[:4])
 
@@ -140,7 +140,7 @@ class TestFirstImpression:
         shown = [near["card"]["id"] for near in page["nearest"]]
         alone = history.read_histories(database, study(database), [worker(database).by_id(one)])[0]
         assert (shown, page["before"], page["first"]) == (*impression(database, one), True)
-        assert shown != [near["card"]["id"] for near in found(study(database), alone).nearest]
+        assert shown != [near["card"]["id"] for near in session_result(study(database), alone).nearest]
 
     def test_the_persons_own_answers_count_more_than_each_of_the_others(self, database):
         answered(database, 6, seed=2)

@@ -117,7 +117,7 @@ def test_the_coordinate_that_few_people_leave_uncertain_is_not_shown(database):
     assert state.search.configuration.items.d == ITEMS.d + 1
     assert np.shape(state.final()["covariance"]) == (ITEMS.d, ITEMS.d)
     (one,) = (one for one in history.all_histories(database, study(database)) if one.row.id == session_id)
-    assert len(results.found(study(database), one).map["point"]) == 2
+    assert len(results.session_result(study(database), one).map["point"]) == 2
     (row,) = (row for row in tables.rows_of(database, study(database), "estimates") if row["session"] == session_id)
     assert [name for name in row if name in ITEMS.columns] == [f"x{i}" for i in range(ITEMS.d)]
 
@@ -265,7 +265,7 @@ def test_only_what_people_said_of_their_own_teaches(tmp_path):
         made, configuration(answers=12, attention={"pairs": [known], "every": 4}), ITEMS, is_open=True, who="test"
     )
     first, second, *_ = answered(made, 15)
-    simulating.one(worker(made), Gate(), study(made), np.random.default_rng(4))
+    simulating.simulate_session(worker(made), Gate(), study(made), np.random.default_rng(4))
     made.write(lambda connection: stored.mark(connection, first, None, "void", "left the room", "ann"))
     asked = next(row for row in tables.rows_of(made, study(made), "answers") if row["session"] == second)
     made.write(lambda connection: stored.mark(connection, second, asked["query"], "void", "a slip", "ann"))

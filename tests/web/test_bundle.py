@@ -33,7 +33,7 @@ def good(tmp_path_factory):
     create_study(database, configuration(answers=3), some_items(), is_open=True, who="test")
     sessions = Sessions(database, Catalogue(database))
     study = sessions.catalogue.named("which")
-    simulated.fill(sessions, Gate(), study, 2, np.random.default_rng(1))
+    simulated.simulate_sessions(sessions, Gate(), study, 2, np.random.default_rng(1))
     path = folder / "which.zip"
     with path.open("wb") as file:
         bundle.write(database, study, file)

@@ -38,9 +38,9 @@ def visitors(tmp_path_factory):
 @pytest.fixture
 def impatient(monkeypatch):
     """Deadlines of tenths of a second."""
-    for name in ("_HEAD", "_BODY", "_LINGER", "_UNSENT"):
+    for name in ("_HEAD_SECONDS", "_BODY_SECONDS", "_LINGER_SECONDS", "_UNSENT_SECONDS"):
         monkeypatch.setattr(connections, name, 0.4)
-    monkeypatch.setattr(connections, "_SWEEP", 0.05)
+    monkeypatch.setattr(connections, "_SWEEP_SECONDS", 0.05)
 
 
 def connect(visitors):
@@ -99,7 +99,7 @@ def test_a_header_of_just_too_many_bytes_is_refused_with_words_and_one_below_is_
 
 
 def test_an_endless_body_is_refused_and_then_ignored_for_a_while_only(visitors, monkeypatch):
-    monkeypatch.setattr(connections, "_MOST_IGNORED", 1_000_000)
+    monkeypatch.setattr(connections, "_MAX_IGNORED", 1_000_000)
     total, _ = sent_until_closed(visitors, CHUNKED, b"2000\r\n" + b"x" * 8192 + b"\r\n")
     assert total < 20_000_000
     assert healthy(visitors) < 2
@@ -153,7 +153,7 @@ def test_who_sends_too_slowly_is_cut_off(visitors, impatient, data):
 
 def test_a_body_that_keeps_coming_is_given_time(visitors, impatient, monkeypatch):
     # 60 bytes in 0.6 s are more than the rate below, though the deadline is 0.4 s.
-    monkeypatch.setattr(connections, "_RATE", 20)
+    monkeypatch.setattr(connections, "_BODY_RATE", 20)
     with connect(visitors) as wire:
         wire.sendall(POST + b"X-Pairseek: 1\r\nConnection: close\r\nContent-Length: 60\r\n\r\n")
         for _ in range(6):

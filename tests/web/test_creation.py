@@ -144,7 +144,7 @@ def test_a_name_that_is_taken_is_said_before_the_pictures_are_converted(database
     created(database)
     reads = []
     files = {name: lambda read=read: reads.append(1) or read() for name, read in files_of(range(6)).items()}
-    with pytest.raises(Problem, match="there is a study 'made' already"):
+    with pytest.raises(Problem, match="the slug 'made' is taken"):
         create_study(database, configuration(slug="made"), items_of_pictures(files), is_open=True, who="t", files=files)
     assert len(reads) == len(files)  # each was looked at once, and not read again to be converted
 

@@ -32,7 +32,7 @@ from pairseek.web.studies.catalogue import Catalogue, Study
 from pairseek.web.studies.configuration import pack_items, read_items, unpack_items
 from pairseek.web.studies.media import with_pictures
 from pairseek.web.views.findings import axis_names, report_page
-from pairseek.web.views.result import _how_sure
+from pairseek.web.views.result import _certainty
 
 PASSWORD = "a long password"
 
@@ -170,7 +170,7 @@ def test_downloads_wait_for_the_thread_that_computes_the_ranking(visitors, sessi
     service.findings.clear_cache()
     begun = threading.Event()
     monkeypatch.setattr(findings, "study_findings", lambda *given: begun.wait(60) and study_findings(*given))
-    monkeypatch.setattr(findings, "_PATIENCE", 0.01)
+    monkeypatch.setattr(findings, "_WAIT_SECONDS", 0.01)
     reply = browser.get("/studies/which/export/ranking.csv")
     begun.set()
     assert reply.status_code == 503
@@ -265,7 +265,7 @@ def test_a_report_stands_alone(visitors, sessions) -> None:
 @pytest.mark.parametrize(("probability", "key"), [(0.95, "sure.high"), (0.5, "sure.some"), (0.1, "sure.low")])
 def test_a_result_says_in_one_sentence_how_sure_it_is(probability, key) -> None:
     card = {"id": "a", "label": "Apple", "name": "Apple", "media": {}}
-    assert _how_sure({"card": card, "probability": probability}) == {"key": key, "values": {"label": "Apple"}}
+    assert _certainty({"card": card, "probability": probability}) == {"key": key, "values": {"label": "Apple"}}
 
 
 def test_a_result_shows_pictures_in_place_of_dots() -> None:

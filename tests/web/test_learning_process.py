@@ -208,7 +208,7 @@ def test_a_process_that_fails_is_told_to_the_owner(script, words):
 def test_a_process_that_cannot_be_started_and_one_that_takes_too_long(monkeypatch):
     with pytest.raises(LearningFailed, match="could not be used"):
         learning_process._answer_of(["/no/such/program"], {})
-    monkeypatch.setattr(learning_process, "_MOST_SECONDS", 0.2)
+    monkeypatch.setattr(learning_process, "_MAX_SECONDS", 0.2)
     with pytest.raises(LearningFailed, match="learning ended with code -9"):
         learning_process._answer_of([sys.executable, "-c", "import time; time.sleep(60)"], {})
 

@@ -87,7 +87,7 @@ def test_the_pairs_of_those_who_answer_alike_are_found_once(monkeypatch):
 
 
 def test_it_is_bounded(monkeypatch):
-    monkeypatch.setattr(memo, "_MOST", 10)
+    monkeypatch.setattr(memo, "_MAX_ENTRIES", 10)
     kept = Memo()
 
     def path(number):

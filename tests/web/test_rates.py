@@ -55,7 +55,7 @@ def test_buckets_that_have_refilled_are_forgotten_and_no_others(clock):
     for number in range(500):
         clock[0] += 0.1
         rate.check(str(number))
-    assert len(rate._known) == 501
+    assert len(rate._buckets) == 501
     clock[0] += 9.0
     # After 59 seconds hers holds 29 again, and no more.
     for _ in range(29):
@@ -64,10 +64,10 @@ def test_buckets_that_have_refilled_are_forgotten_and_no_others(clock):
         rate.check("ann")
     clock[0] += 58.0
     rate.check("bob")
-    assert set(rate._known) == {"ann", "bob"}
+    assert set(rate._buckets) == {"ann", "bob"}
     clock[0] += 60.0
     rate.check("bob")
-    assert set(rate._known) == {"bob"}
+    assert set(rate._buckets) == {"bob"}
 
 
 def test_a_network_of_ipv6_counts_as_one():

@@ -32,7 +32,7 @@ from pairseek.web.studies.creation import create_study
 
 ITEMS = some_items(60)
 OLD = MODEL_VERSION - 1
-BOTH = rf"version {OLD} of the model, and this pairseek computes with version {MODEL_VERSION}"
+BOTH = rf"model version {OLD}, but this pairseek computes with version {MODEL_VERSION}"
 
 
 @pytest.fixture
@@ -312,12 +312,12 @@ def test_a_bundle_of_another_model_or_format_is_refused(database, tmp_path, caps
     bundled(database, tmp_path)
     older = edited(path, "study.json", lambda record: {**record, "format_version": 1})
     with pytest.raises(
-        InvalidFile, match="of format version 1, and this pairseek reads versions 2 and 3: replay it with the"
+        InvalidFile, match="of format version 1, but this pairseek reads versions 2 and 3: replay it with the"
     ):
         bundle.read(older)
     of_another_model(database, *sessions)
     words = (
-        rf"was computed by version {OLD} of the model, and this pairseek has version {MODEL_VERSION}: replay it with"
+        rf"was computed with model version {OLD}, but this pairseek has version {MODEL_VERSION}: replay it with"
     )
     with pytest.raises(InvalidFile, match=words):
         bundled(database, tmp_path)

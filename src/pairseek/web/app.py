@@ -23,12 +23,12 @@ from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
 
 
-def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> FastAPI:
-    """Create the application, which opens its database at startup. ``known`` holds studies that were read before."""
+def create_app(settings: Settings, preloaded: Mapping[int, Study] | None = None) -> FastAPI:
+    """Create the application, which opens its database at startup; ``preloaded`` maps ids to studies in memory."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = app.state.service = Service.opened(settings, known)
+        service = app.state.service = Service.opened(settings, preloaded)
         try:
             yield
         finally:
@@ -41,7 +41,7 @@ def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> 
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # The framework's telemetry would send bodies, ids and messages to any exporter in the environment.
+        # Off, because telemetry would send bodies, ids and messages to any exporter in the environment.
         telemetry={
             "tracing": False,
             "metrics": False,
@@ -52,7 +52,7 @@ def create_app(settings: Settings, known: Mapping[int, Study] | None = None) -> 
     )
     app.add_middleware(SecurityMiddleware, settings=settings)
     if settings.origins:
-        # Around the limits, so that a page of another origin can read why it was refused.
+        # Outside the limits, so that a page of another origin can read why it was refused.
         app.add_middleware(CrossOriginMiddleware, settings=settings)
     app.add_middleware(LoggingMiddleware)
     app.router.routes.extend(participant.plain_routes)

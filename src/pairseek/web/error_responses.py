@@ -23,7 +23,7 @@ def reply_to(request: Request, problem: Problem) -> Response:
     if _wants_page(request):
         service = request.app.state.service
         data = {"status": problem.status, "error": problem.record()["error"], "back": _back(request)}
-        # The language of the study, if the page is one of a study.
+        # The study's language, on pages that belong to a study.
         language = getattr(request.state, "language", None)
         response: Response = service.page(request, "error", data, status=problem.status, language=language)
     else:
@@ -39,14 +39,14 @@ def local(address: str) -> str | None:
 
 
 def _back(request: Request) -> str | None:
-    """Return the path of the page of this server that led here, including its query string."""
+    """Return path and query string of the referring page, if it is on this server."""
     try:
-        came = urlsplit(request.headers.get("referer", ""))
+        referer = urlsplit(request.headers.get("referer", ""))
     except ValueError:
         return None
-    if not came.netloc or came.netloc != request.headers.get("host"):
+    if not referer.netloc or referer.netloc != request.headers.get("host"):
         return None
-    return local(came._replace(scheme="", netloc="", fragment="").geturl())
+    return local(referer._replace(scheme="", netloc="", fragment="").geturl())
 
 
 def _wants_page(request: Request) -> bool:
@@ -76,14 +76,14 @@ async def http_error(request: Request, error: Exception) -> Response:
     """Handle an HTTP error of the framework, such as an unknown path or method."""
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, PairseekError):
-        # The framework wraps errors that occur while it reads a body.
+        # The framework wraps errors raised while it reads a body.
         return reply_to(request, problem_of(error.__cause__))
-    known = {
+    errors = {
         400: ("invalid_body", "the body cannot be read", "Send the request as described at /docs."),
         404: ("not_found", "there is no resource at this address", "Check the address."),
         405: ("method_not_allowed", "the method is not allowed at this address", "See /docs for the allowed methods."),
     }
-    code, message, hint = known.get(error.status_code, ("http_error", str(error.detail), "Check the request."))
+    code, message, hint = errors.get(error.status_code, ("http_error", str(error.detail), "Check the request."))
     problem = Problem(
         error.status_code, code, message, received=f"{request.method} {request.url.path}"[:200], hint=hint
     )

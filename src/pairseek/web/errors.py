@@ -29,17 +29,17 @@ class Problem(PairseekError):
     status
         HTTP status.
     code
-        Identifier for programs, in snake_case.
+        Machine-readable identifier in snake_case.
     message
         Description of the error.
     hint
-        Advice on what to do.
+        What to do.
     received
         Value that was received; never a secret.
     wait
         Seconds after which the request can be repeated.
     field
-        Form field that the error concerns.
+        Form field that caused the error.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Problem(PairseekError):
 
 
 def _encodable(value: object) -> object:
-    """Return a value that a reply can hold: lone surrogates escaped, and NaN and infinity as text."""
+    """Return a value that JSON can encode, with lone surrogates escaped and NaN and infinity as text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
@@ -82,7 +82,7 @@ class InvalidPictures(InvalidItems):
     field = "images"
 
 
-_KNOWN: dict[type[PairseekError], tuple[int, str, str]] = {
+_PROBLEMS: dict[type[PairseekError], tuple[int, str, str]] = {
     AnswerConflict: (409, "answer_conflict", "Keep the first answer, or undo it first."),
     UnknownQuery: (404, "unknown_query", "Ask for the current query and answer that one."),
     UnknownItem: (404, "unknown_item", "Use an id from the study's items."),
@@ -101,16 +101,16 @@ def problem_of(error: PairseekError) -> Problem:
     """Convert a library error to a `Problem`."""
     if isinstance(error, Problem):
         return error
-    for kind, (status, code, hint) in _KNOWN.items():
+    for kind, (status, code, hint) in _PROBLEMS.items():
         if isinstance(error, kind):
-            # The message of the driver may contain addresses and belongs in the log only.
+            # The driver's message may contain addresses and belongs only in the log.
             message = error.summary if isinstance(error, StoreUnavailable) else str(error)
             return Problem(status, code, message, hint=hint, field=error.field)
     return Problem(400, "not_possible", str(error), hint="Read the message, fix what it names and try again.")
 
 
 def not_found(what: str, received: object) -> Problem:
-    """Return the problem for something that does not exist or that the caller may not see."""
+    """Return the problem for something that does not exist, or that the caller may not see."""
     return Problem(404, "not_found", f"there is no {what} with this name", received=received, hint="Check the address.")
 
 

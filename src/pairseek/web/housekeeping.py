@@ -1,4 +1,4 @@
-"""Housekeeping of a worker: retention periods, and traces of what was deleted."""
+"""Housekeeping of a worker: retention periods, and removal of the traces of deleted data."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from pairseek.store import deletion, locks, meta, people, rates, sessions
 from pairseek.store.database import Database, stamp
 from pairseek.web import forgetting
 from pairseek.web.access import auth
+from pairseek.web.metrics import BACKGROUND_FAILURES
 from pairseek.web.rounds import Rounds, attempt_all
 from pairseek.web.studies.catalogue import Catalogue
 
-# Seconds between two looks for deletions by other workers and commands, between two looks whether it is time to delete
-# what has expired, and until it is.
-_ROUND = 5.0
-_LOOK = 300.0
-_SELDOM = 3600.0
+# Seconds between two checks for deletions by other workers and commands, between two checks whether expired data is due
+# for deletion, and between two such deletions.
+_ROUND_SECONDS = 5.0
+_CHECK_SECONDS = 300.0
+_EXPIRY_SECONDS = 3600.0
 _DAY = 86_400.0
-# Key of the time at which a worker of any server last deleted what has expired.
-_DONE_AT = "housekeeping_at"
-# Seconds after which a worker scrubs the database after a deletion by others, and the first pause after a failure.
-_OTHERS = 60.0
-_PAUSE = 5.0
-# Attempts to scrub that failed in a row after which operators are told.
-_OFTEN = 3
+# Key of the time at which a worker of any server last deleted expired data.
+_DONE_AT_KEY = "housekeeping_at"
+# Seconds that a worker waits before it scrubs after a deletion by another process, and first pause after a failure.
+_SCRUB_DELAY = 60.0
+_SCRUB_PAUSE = 5.0
+# Consecutive failures to scrub after which operators are told.
+_FAILURES_REPORTED = 3
 _PREVIEW_HOURS = 2
 
 
@@ -39,16 +40,16 @@ class Housekeeper:
     database, catalogue
         Database and its studies.
     clear
-        Removes everything that the worker has cached of sessions.
+        Function that clears the worker's caches of sessions.
     """
 
     def __init__(self, database: Database, catalogue: Catalogue, clear: Callable[[], None]) -> None:
         self._database, self._catalogue, self._clear = database, catalogue, clear
         self._seen: str | None = None
-        self._next = 0.0
-        self._own = False
-        self._scrub_at, self._pause, self._unscrubbed = 0.0, _PAUSE, 0
-        self.rounds = Rounds("housekeeping", _ROUND, self.round)
+        self._check_at = 0.0
+        self._deleted_here = False
+        self._scrub_at, self._pause, self._unscrubbed = 0.0, _SCRUB_PAUSE, 0
+        self.rounds = Rounds("housekeeping", _ROUND_SECONDS, self.round)
 
     def start(self) -> None:
         """Start the thread."""
@@ -60,75 +61,78 @@ class Housekeeper:
         self.rounds.stop(10.0)
 
     def soon(self) -> None:
-        """Remove the traces of a deletion by this worker at once."""
-        self._own = True
+        """Remove the traces of a deletion by this worker in a round that begins now."""
+        self._deleted_here = True
         self.rounds.wake()
 
     @property
     def has_died(self) -> bool:
-        """Whether the thread ended although nobody stopped it."""
+        """Whether the thread has ended without being stopped."""
         return self.rounds.has_died
 
     @property
     def problem(self) -> str | None:
         """Description of an error that persists."""
-        if self._unscrubbed >= _OFTEN:
+        if self._unscrubbed >= _FAILURES_REPORTED:
             return f"traces of deleted data could not be removed {self._unscrubbed} times in a row"
         return self.rounds.problem
 
     def round(self) -> None:
-        """Apply retention periods once an hour, and remove traces of what was deleted since the last round."""
-        attempt_all((self._look, self._clear_after_deletion, self._scrub))
+        """Apply retention periods once an hour, and remove the traces of deletions since the last round."""
+        attempt_all((self._expire_if_time, self._clear_after_deletion, self._scrub))
 
-    def _look(self) -> None:
-        """Apply retention periods and delete what is over, if it is time to look whether that is due."""
-        if monotonic() >= self._next:
-            self._tidy()
-            self._next = monotonic() + _LOOK
+    def _expire_if_time(self) -> None:
+        """Delete expired data if it is time to check whether that is due."""
+        if monotonic() >= self._check_at:
+            self._expire()
+            self._check_at = monotonic() + _CHECK_SECONDS
 
     def _clear_after_deletion(self) -> None:
-        """Clear the memory of this worker if anyone has deleted something since the last round."""
+        """Clear the caches of this worker if anything was deleted since the last round."""
         last = self._database.read(deletion.last_deletion)
         if last != self._seen:
             self._clear()
             self._seen = last
 
-    def _tidy(self) -> None:
-        """Apply retention periods and delete what is over, unless another worker or server did within the hour."""
+    def _expire(self) -> None:
+        """Delete expired data, unless another worker or server has done so within the hour."""
         with locks.try_lock(self._database, "housekeeping") as held:
-            if held and _is_due(self._database.read(lambda connection: meta.value(connection, _DONE_AT))):
-                self._own = bool(forgetting.expire(self._database, self._catalogue)) or self._own
-                self._database.write(_delete_old)
+            if held and _is_due(self._database.read(lambda connection: meta.value(connection, _DONE_AT_KEY))):
+                self._deleted_here = bool(forgetting.expire(self._database, self._catalogue)) or self._deleted_here
+                self._database.write(_delete_outdated)
 
     def _scrub(self) -> None:
-        """Scrub the database after a deletion; wait longer after each failure, as it rewrites the whole file."""
+        """Scrub the database after a deletion; wait longer after each failure, because it rewrites the whole file."""
         if monotonic() < self._scrub_at:
             return
         time = self._database.read(deletion.unscrubbed)
-        if time is None or not (self._own or time < stamp(datetime.now(UTC) - timedelta(seconds=_OTHERS))):
+        if time is None or not (
+            self._deleted_here or time < stamp(datetime.now(UTC) - timedelta(seconds=_SCRUB_DELAY))
+        ):
             return
         with locks.try_lock(self._database, "scrub") as held:
             if not held:
                 return
             done = forgetting.scrub(self._database)
         if done:
-            self._own, self._pause, self._unscrubbed = False, _PAUSE, 0
+            self._deleted_here, self._pause, self._unscrubbed = False, _SCRUB_PAUSE, 0
         else:
+            BACKGROUND_FAILURES.labels("housekeeping").inc()
             self._unscrubbed += 1
-            self._scrub_at, self._pause = monotonic() + self._pause, min(2 * self._pause, _SELDOM)
+            self._scrub_at, self._pause = monotonic() + self._pause, min(2 * self._pause, _EXPIRY_SECONDS)
 
 
 def _is_due(done_at: str | None) -> bool:
-    """Return whether an hour has passed since a time; also if it lies ahead, because a clock was wrong."""
+    """Return whether an hour has passed since a time, or the time lies in the future because a clock was wrong."""
     now = datetime.now(UTC)
-    recent = stamp(now - timedelta(seconds=_SELDOM)), stamp(now + timedelta(seconds=_LOOK))
+    recent = stamp(now - timedelta(seconds=_EXPIRY_SECONDS)), stamp(now + timedelta(seconds=_CHECK_SECONDS))
     return done_at is None or not recent[0] < done_at <= recent[1]
 
 
-def _delete_old(connection: sa.Connection) -> None:
-    """Delete previews, logins, attempts to sign in and counts of starts that are over."""
+def _delete_outdated(connection: sa.Connection) -> None:
+    """Delete outdated previews, logins, sign-in attempts and rate limits of session starts."""
     now = datetime.now(UTC)
-    meta.put(connection, _DONE_AT, stamp(now))
+    meta.put(connection, _DONE_AT_KEY, stamp(now))
     rates.forget(connection, _DAY)
     sessions.forget_preview(connection, stamp(now - timedelta(hours=_PREVIEW_HOURS)))
     people.tidy(connection, attempts_before=stamp(now - timedelta(minutes=auth.MINUTES)))

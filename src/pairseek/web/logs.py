@@ -1,7 +1,7 @@
 """Structured logging: one JSON object per line, without personal data.
 
-Requests are logged by the pattern of their route (``/s/{slug}/answer``), never by URL, query string or client address,
-which may contain ids and tokens.
+A request is logged with the pattern of its route (``/s/{slug}/answer``), never with its URL, query string or client
+address, which may contain ids and tokens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class JsonLines(logging.Formatter):
             **getattr(record, "facts", {}),
         }
         if record.exc_info and record.exc_info[0] is not None:
-            # Only the location is logged: the message may quote personal data.
+            # Only the location is logged, because the message may quote personal data.
             frames = traceback.extract_tb(record.exc_info[2])
             facts["error"] = record.exc_info[0].__name__
             facts["where"] = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames[-6:]]
@@ -41,14 +41,14 @@ class JsonLines(logging.Formatter):
 
 
 def set_up(level: str = "info") -> None:
-    """Send the logs of the service and of its server to standard error."""
+    """Send the logs of the service and of uvicorn to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     for name in ("pairseek", "uvicorn", "uvicorn.error"):
-        known = logging.getLogger(name)
-        known.handlers, known.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"
-        known.setLevel(level.upper())
-    # The access log of uvicorn contains addresses.
+        target = logging.getLogger(name)
+        target.handlers, target.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"
+        target.setLevel(level.upper())
+    # uvicorn's access log contains addresses.
     logging.getLogger("uvicorn.access").handlers = []
     logging.getLogger("uvicorn.access").propagate = False
 
@@ -66,14 +66,14 @@ class LoggingMiddleware:
             return
         began, status = time.perf_counter(), 500
 
-        async def noted(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self.app(scope, receive, noted)
+            await self.app(scope, receive, send_and_note)
         finally:
             seconds = time.perf_counter() - began
             route = (

@@ -1,4 +1,4 @@
-"""Metrics: Prometheus counters over all workers, and the recent latency of this worker."""
+"""Metrics: Prometheus counters of all workers, and the recent latency of this worker."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections import deque
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
 
-_KEPT = 500
-_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+_LATENCIES_KEPT = 500
+_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Environment variable of the directory in which workers share their metrics."""
+"""Environment variable with the directory through which workers share their metrics."""
 
 REQUESTS = Counter("pairseek_requests", "Requests.", ["method", "route", "status"])
-SECONDS = Histogram("pairseek_request_seconds", "Response time.", ["route"], buckets=_SECONDS)
+SECONDS = Histogram("pairseek_request_seconds", "Response time.", ["route"], buckets=_BUCKETS)
 ANSWERS = Counter("pairseek_answers", "Stored answers.", ["outcome"])
 NEXT_PAIRS = Counter("pairseek_next_pairs", "Next pairs, by whether they were prefetched.", ["prefetched"])
 UNAVAILABLE = Counter("pairseek_store_unavailable", "Requests that failed because the database was unavailable.")
@@ -34,11 +34,11 @@ def exposition() -> tuple[bytes, str]:
 
 
 class Latency:
-    """Most recent response times of this worker, from the arrival of an answer to the next pair."""
+    """Recent response times of this worker, from the arrival of an answer to the next pair."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seconds: deque[float] = deque(maxlen=_KEPT)
+        self._seconds: deque[float] = deque(maxlen=_LATENCIES_KEPT)
 
     def add(self, seconds: float) -> None:
         """Add one response time in seconds."""

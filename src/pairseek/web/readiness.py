@@ -1,7 +1,7 @@
 """Readiness of a worker.
 
-A worker is ready if it goes on serving, its background threads live, and its database has the current schema and takes
-writes.
+A worker is ready while it is not shutting down, its background threads are alive, and its database has the current
+schema and accepts writes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pairseek.store.database import Database, now
 from pairseek.web.errors import Problem
 from pairseek.web.rounds import Background
 
-# Anyone may ask, so a write is tried at most once in so many seconds.
-_SECONDS = 2.0
-# Bytes on the disk of a SQLite file below which it counts as full.
-_LEAST_FREE = 20_000_000
+# Seconds between two trial writes: anyone may ask, so not every request causes one.
+_WRITE_INTERVAL = 2.0
+# Free bytes below which the disk of a SQLite file counts as full.
+_MIN_FREE_BYTES = 20_000_000
 
 
 class Readiness:
-    """Whether a database can be used, with the result of the last write that was tried.
+    """Readiness of a worker, including the result of its last trial write.
 
     Parameters
     ----------
@@ -39,43 +39,43 @@ class Readiness:
     def __init__(self, database: Database, background: Sequence[Background] = ()) -> None:
         self._database, self._lock = database, threading.Lock()
         self._background = background
-        self._tried = float("-inf")
+        self._tried_at = float("-inf")
         self._error: PairseekError | None = None
         self._draining = False
 
     def drain(self) -> None:
-        """Report from now on that the worker is about to end, so that proxies send requests elsewhere."""
+        """Report from now on that the worker is shutting down, so that proxies send requests elsewhere."""
         self._draining = True
 
     def problems(self) -> list[str]:
-        """Return what keeps failing in the background: answers are served all the same."""
+        """Return persistent errors of background work, which do not keep the worker from serving."""
         return [work.problem for work in self._background if work.problem is not None]
 
     def check(self) -> None:
-        """Raise an error unless the database can be used, the background threads live and the worker goes on."""
+        """Raise an error unless the worker is ready."""
         if self._draining:
-            raise Problem(503, "draining", "this server is about to end", hint="Send requests to another server.")
+            raise Problem(503, "draining", "this server is shutting down", hint="Send requests to another server.")
         if any(work.has_died for work in self._background):
             raise Problem(
                 503,
                 "background_ended",
-                f"a background thread of this server is missing: {'; '.join(self.problems())}",
-                hint="Start this server again; its log has the reason.",
+                f"a background thread of this server has ended: {'; '.join(self.problems())}",
+                hint="Restart this server; its log has the reason.",
             )
         version = migrate.current(self._database)
         if version != migrate.newest():
             raise StoreOutdated(f"the database has tables of version {version}")
-        # Those who ask while a write is being tried get the last result.
-        if monotonic() - self._tried >= _SECONDS and self._lock.acquire(blocking=False):
+        # Requests that arrive during a trial write get the result of the last one.
+        if monotonic() - self._tried_at >= _WRITE_INTERVAL and self._lock.acquire(blocking=False):
             try:
-                self._error = self._trial()
-                self._tried = monotonic()
+                self._error = self._try_write()
+                self._tried_at = monotonic()
             finally:
                 self._lock.release()
         if self._error is not None:
             raise self._error
 
-    def _trial(self) -> PairseekError | None:
+    def _try_write(self) -> PairseekError | None:
         try:
             self._check_space()
             self._database.write(_write)
@@ -87,7 +87,7 @@ class Readiness:
         path = self._database.path
         if path is not None:
             free = shutil.disk_usage(path.resolve().parent).free
-            if free < _LEAST_FREE:
+            if free < _MIN_FREE_BYTES:
                 raise StoreUnavailable("the disk of the database is full", f"{free:,} bytes are free")
 
 

@@ -1,4 +1,4 @@
-"""Server: one or several worker processes, warmed up before the port opens, with graceful shutdown."""
+"""Server: one or more worker processes, warmed up before the port opens, with graceful shutdown."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from pairseek.web.sessions.warmup import warm_studies, warm_up
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
 
-# Seconds for requests in progress at shutdown, and then for the process to exit.
+# Seconds that requests in progress get at shutdown, and then that the process gets to exit.
 GRACE = 10
-_LAST = 5.0
-# Workers that exit within _SOON seconds of their start, _OFTEN times in a row, are not restarted.
-_SOON, _OFTEN = 1.0, 10
+_EXIT_SECONDS = 5.0
+# Workers are no longer restarted after _MAX_EARLY_EXITS exits in a row, each within _EARLY_EXIT_SECONDS of the start.
+_EARLY_EXIT_SECONDS, _MAX_EARLY_EXITS = 1.0, 10
 
-# Key of the hash of a password that the demo drew.
-_DRAWN = "demo_password"
+# Key of the hash of the password that the demo generated.
+_DEMO_PASSWORD_KEY = "demo_password"
 
 logger = logging.getLogger("pairseek.web")
 
@@ -66,9 +66,9 @@ def serve(
     workers
         Number of processes.
     announced
-        Called with the address once it is announced.
+        Called with the address once it has been printed.
     demo
-        Whether the database is the demo's own, whose password is drawn anew and printed at every start.
+        Whether the database is the demo's own, whose password is regenerated and printed at every start.
     """
     if not 1 <= workers <= 64:
         raise InvalidParameter(f"--workers is {workers}: give 1 to 64")
@@ -78,8 +78,8 @@ def serve(
         if workers > 1:
             # Only a single-threaded process can be forked safely; each worker uses one core.
             set_thread_count(1)
-        known = prepare(settings, demo=demo)
-        # What lives as long as the server is not looked at again by the garbage collector, in any worker.
+        preloaded = prepare(settings, demo=demo)
+        # Objects that live as long as the server are exempt from garbage collection, in every worker.
         gc.collect()
         gc.freeze()
         address = announce(host, listening.getsockname()[1])
@@ -87,19 +87,19 @@ def serve(
             announced(settings.address.rstrip("/") or address)
         settings = settings if settings.address else replace(settings, address=address)
         if workers == 1:
-            run(settings, listening, known)
+            run(settings, listening, preloaded)
         else:
-            Workers(settings, listening, workers, known).run()
+            Workers(settings, listening, workers, preloaded).run()
 
 
 def prepare(settings: Settings, *, demo: bool = False) -> dict[int, Study]:
-    """Create tables and first user, print its password once, compile the kernels, and load the studies."""
+    """Create the tables and the first user, print the password once, compile the kernels, and load the studies."""
     database = Database(settings.database)
     try:
         migrate.ready(database)
         password = _demo_password(database, settings) if demo else auth.first_user(database, settings.password)
         if demo and password is None:
-            _say(f"Sign in as {auth.FIRST_USER} with the password that was given; pairseek user add sets another")
+            _say(f"Sign in as {auth.FIRST_USER} with the password that was set; pairseek user add changes it")
         if password is not None:
             _say(f"Sign in as {auth.FIRST_USER} with the password {password}  (shown once, stored as a hash)")
         warm_up()
@@ -109,22 +109,22 @@ def prepare(settings: Settings, *, demo: bool = False) -> dict[int, Study]:
 
 
 def _demo_password(database: Database, settings: Settings) -> str | None:
-    """Return a new password of the first user; None, and change nothing, if a person has given the present one."""
-    drawn = auth.first_user(database, settings.password)
+    """Set and return a new password of the first user; return None and change nothing if a person has set one."""
+    generated = auth.first_user(database, settings.password)
 
     def stored(connection: sa.Connection) -> tuple[str | None, str | None]:
         user = people.user(connection, auth.FIRST_USER)
-        return None if user is None else str(user["password"]), meta.value(connection, _DRAWN)
+        return None if user is None else str(user["password"]), meta.value(connection, _DEMO_PASSWORD_KEY)
 
-    if drawn is None:
-        present, known = database.read(stored)
-        if settings.password or present is None or present != known:
+    if generated is None:
+        current, last_generated = database.read(stored)
+        if settings.password or current is None or current != last_generated:
             return None
-        drawn = secrets.token_urlsafe(12)
-        auth.set_password(database, auth.FIRST_USER, drawn)
-    present, _ = database.read(stored)
-    database.write(lambda connection: meta.put(connection, _DRAWN, str(present)))
-    return drawn
+        generated = secrets.token_urlsafe(12)
+        auth.set_password(database, auth.FIRST_USER, generated)
+    current, _ = database.read(stored)
+    database.write(lambda connection: meta.put(connection, _DEMO_PASSWORD_KEY, str(current)))
+    return generated
 
 
 @contextlib.contextmanager
@@ -161,14 +161,14 @@ def own_address() -> str:
             return socket.gethostname()
 
 
-def run(settings: Settings, listening: socket.socket, known: Mapping[int, Study]) -> None:
+def run(settings: Settings, listening: socket.socket, preloaded: Mapping[int, Study]) -> None:
     """Serve in this process."""
     logs.set_up()
-    _served(Server(settings, create_app(settings, known)), listening)
+    _run_server(Server(settings, create_app(settings, preloaded)), listening)
 
 
 class Server(uvicorn.Server):
-    """HTTP server that drains, and then ends within the grace, also while threads still compute.
+    """HTTP server that drains, and then exits within the grace period even if threads are still computing.
 
     Parameters
     ----------
@@ -181,36 +181,36 @@ class Server(uvicorn.Server):
     def __init__(self, settings: Settings, app: FastAPI) -> None:
         super().__init__(configuration_of(settings, app))
         self._app, self._drain = app, settings.drain_seconds
-        self._leave_at: float | None = None
+        self._exit_at: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to drain, or to shut down at an interrupt or a second signal."""
-        first = self._leave_at is None
-        self._leave_at = time.monotonic() + self._drain
+        """Begin to drain; shut down at an interrupt or a second signal."""
+        first = self._exit_at is None
+        self._exit_at = time.monotonic() + self._drain
         service = getattr(self._app.state, "service", None)
         if service is not None:
             service.readiness.drain()
         if first and self._drain and sig == signal.SIGTERM:
-            _end_hard(self._drain)
+            _force_exit(self._drain)
         else:
-            _end_hard()
+            _force_exit()
             super().handle_exit(sig, frame)
 
     async def on_tick(self, counter: int) -> bool:
         """Shut down once the server has drained."""
-        if self._leave_at is not None and time.monotonic() >= self._leave_at:
+        if self._exit_at is not None and time.monotonic() >= self._exit_at:
             self.should_exit = True
         return await super().on_tick(counter)
 
 
-def _end_hard(later: float = 0.0) -> None:
-    """End this process after the grace, whatever it does then; write to standard error where its threads are."""
-    # A thread in C, which needs no lock of Python, and also ends process 1 of a container.
-    faulthandler.dump_traceback_later(later + GRACE + _LAST, exit=True, file=2)
+def _force_exit(delay: float = 0.0) -> None:
+    """Exit after the delay and the grace period whatever happens, and write the threads' tracebacks to stderr."""
+    # Runs in a C thread, which does not need the interpreter lock and can also end process 1 of a container.
+    faulthandler.dump_traceback_later(delay + GRACE + _EXIT_SECONDS, exit=True, file=2)
 
 
-def _served(server: uvicorn.Server, listening: socket.socket) -> None:
-    # uvicorn raises the signal again after a graceful shutdown, which must not count as a failure.
+def _run_server(server: uvicorn.Server, listening: socket.socket) -> None:
+    # uvicorn raises the signal again after a graceful shutdown, and that must not count as a failure.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     server.run(sockets=[listening])
@@ -226,13 +226,13 @@ def configuration_of(settings: Settings, app: FastAPI) -> uvicorn.Config:
         http=protocol(settings),
         ws="none",
         proxy_headers=bool(settings.proxies),
-        forwarded_allow_ips=[text for network in settings.proxies for text in _written(network)],
+        forwarded_allow_ips=[text for network in settings.proxies for text in _network_texts(network)],
         timeout_graceful_shutdown=GRACE,
     )
 
 
-def _written(network: IPv4Network | IPv6Network) -> list[str]:
-    """Return a network as text, and an IPv4 network also in the form that a socket of both kinds reports."""
+def _network_texts(network: IPv4Network | IPv6Network) -> list[str]:
+    """Return a network as text, and an IPv4 network also in the form that a dual-stack socket reports."""
     mapped = [f"::ffff:{network.network_address}/{96 + network.prefixlen}"] if network.version == 4 else []
     return [str(network), *mapped]
 
@@ -246,16 +246,18 @@ class Workers:
         Settings of the server, and its socket.
     count
         Number of processes.
-    known
-        Studies that have been read; all workers share this copy.
+    preloaded
+        Studies in memory, by id; all workers share this copy.
     """
 
-    def __init__(self, settings: Settings, listening: socket.socket, count: int, known: Mapping[int, Study]) -> None:
-        self._settings, self._listening, self._count, self._known = settings, listening, count, known
+    def __init__(
+        self, settings: Settings, listening: socket.socket, count: int, preloaded: Mapping[int, Study]
+    ) -> None:
+        self._settings, self._listening, self._count, self._preloaded = settings, listening, count, preloaded
         self._stop = threading.Event()
-        self._began: dict[int, float] = {}
-        self._deaths = 0
-        # The write end is closed when this process exits, which makes the workers exit.
+        self._started: dict[int, float] = {}
+        self._early_exits = 0
+        # The write end closes when this process exits, which makes the workers exit.
         self._reading, self._writing = os.pipe()
 
     def run(self) -> None:
@@ -276,7 +278,7 @@ class Workers:
     def _start(self) -> None:
         pid = os.fork()
         if pid:
-            self._began[pid] = time.monotonic()
+            self._started[pid] = time.monotonic()
             return
         code = 1
         try:
@@ -288,42 +290,42 @@ class Workers:
             os._exit(code)
 
     def _work(self) -> None:
-        server = Server(self._settings, create_app(self._settings, self._known))
+        server = Server(self._settings, create_app(self._settings, self._preloaded))
 
         def watch() -> None:
             os.read(self._reading, 1)
-            _end_hard()
+            _force_exit()
             server.should_exit = True
 
         threading.Thread(target=watch, name="pairseek-parent", daemon=True).start()
-        _served(server, self._listening)
+        _run_server(server, self._listening)
 
     def _replace(self) -> None:
-        for pid, began in list(self._began.items()):
+        for pid, began in list(self._started.items()):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if not ended:
                 continue
-            del self._began[pid]
+            del self._started[pid]
             logger.warning("worker exited", extra={"facts": {"code": os.waitstatus_to_exitcode(status)}})
-            self._deaths = self._deaths + 1 if time.monotonic() - began < _SOON else 0
-            if self._deaths >= _OFTEN:
-                logger.error("workers end as soon as they start")
+            self._early_exits = self._early_exits + 1 if time.monotonic() - began < _EARLY_EXIT_SECONDS else 0
+            if self._early_exits >= _MAX_EARLY_EXITS:
+                logger.error("workers exit as soon as they start")
                 self._stop.set()
                 return
             self._start()
 
     def _end(self) -> None:
-        for pid in self._began:
+        for pid in self._started:
             os.kill(pid, signal.SIGTERM)
-        until = time.monotonic() + self._settings.drain_seconds + GRACE + _LAST
-        while self._began:
+        until = time.monotonic() + self._settings.drain_seconds + GRACE + _EXIT_SECONDS
+        while self._started:
             late = time.monotonic() > until
-            for pid in list(self._began):
+            for pid in list(self._started):
                 if late:
                     os.kill(pid, signal.SIGKILL)
                 ended, _ = os.waitpid(pid, 0 if late else os.WNOHANG)
                 if ended:
-                    del self._began[pid]
+                    del self._started[pid]
             time.sleep(0.02)
 
 

@@ -38,15 +38,15 @@ from pairseek.web.views.overview import Overview
 
 T = TypeVar("T")
 
-# Requests of participants that a worker serves at a time: one computes while others wait for the disk.
-_AT_ONCE = 2
-# Answers of a session of a similarity study after which the learner looks whether the study should learn.
-_LOOK_EVERY = 5
+# Participants' requests that a worker serves at a time: one computes while the other waits for the disk.
+_REQUEST_THREADS = 2
+# In a similarity study, the learner checks whether learning is due after every this many answers of a session.
+_ANSWERS_PER_CHECK = 5
 
 
 @dataclass(eq=False)
 class Service:
-    """Service of one worker, used by all routes."""
+    """State of one worker, shared by all routes."""
 
     settings: Settings
     database: Database
@@ -68,15 +68,15 @@ class Service:
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="pairseek-later")
     )
     _turns: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pairseek-answer")
+        default_factory=lambda: ThreadPoolExecutor(_REQUEST_THREADS, thread_name_prefix="pairseek-answer")
     )
 
     @classmethod
-    def opened(cls, settings: Settings, known: Mapping[int, Study] | None = None) -> Service:
-        """Open the database, check its schema, and start the background threads."""
+    def opened(cls, settings: Settings, preloaded: Mapping[int, Study] | None = None) -> Service:
+        """Open the database, check its schema, and start the background threads; ``preloaded`` maps ids to studies."""
         database = Database(settings.database)
         migrate.ready(database)
-        catalogue = Catalogue(database, known)
+        catalogue = Catalogue(database, preloaded)
         fresh = secrets.token_urlsafe(32)
         secret = settings.secret or database.write(lambda connection: people.secret(connection, fresh))
         sessions, gate = Sessions(database, catalogue, settings.kept_sessions, settings.most_sessions), Gate()
@@ -128,13 +128,13 @@ class Service:
         self.database.close()
 
     def later(self, task: Callable[[], None]) -> None:
-        """Run a task in the background thread."""
+        """Run a task in a background thread."""
         self._workers.submit(logged("task", task))
 
     async def in_turn(self, task: Callable[[], T]) -> T:
-        """Run the task of a participant's request in one of a few threads, in the order of arrival.
+        """Run the task of a participant's request in one of a few threads, first come, first served.
 
-        With more threads, those that wait for the lock of the interpreter would slow the others down.
+        More threads would slow each other down by waiting for the interpreter lock.
         """
         with self.gate.working():
             return await asyncio.get_running_loop().run_in_executor(self._turns, task)
@@ -148,12 +148,14 @@ class Service:
         prefetcher = self.prefetcher_of(row)
         if prefetcher is not None and state["query"] is not None:
             prefetcher.prefetch(row, state["query"]["query"])
-        if state["query"] is None or (self._is_similarity(row) and state["progress"]["answered"] % _LOOK_EVERY == 0):
+        if state["query"] is None or (
+            self._is_similarity(row) and state["progress"]["answered"] % _ANSWERS_PER_CHECK == 0
+        ):
             self.learner.soon()
         return state
 
     def prefetcher_of(self, row: SessionRow) -> Prefetcher | None:
-        """Return the prefetcher, if it prefetches for this session's study: its items take time to load."""
+        """Return the prefetcher if the session's study uses it, by default because its items take time to load."""
         if self.settings.prefetch == "always" or self.catalogue.numbered(row.study_id).has_media:
             return self.prefetcher
         return None
@@ -169,7 +171,7 @@ class Service:
     def page(
         self, request: Request, name: str, data: Mapping[str, Any], *, status: int = 200, language: str | None = None
     ) -> HTMLResponse:
-        """Render a page with the CSRF token of its forms."""
+        """Render a page with the CSRF token for its forms."""
         nonce = form_nonce(request)
         chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
         text = render(
@@ -182,7 +184,7 @@ class Service:
 
 
 async def service_of(request: Request) -> Service:
-    """Return the service of a request. Asynchronous, because a thread would cost more than the call."""
+    """Return the service of a request. Asynchronous, because starting a thread would cost more than the call."""
     service = request.app.state.service
     assert isinstance(service, Service)
     return service

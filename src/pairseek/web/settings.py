@@ -18,31 +18,31 @@ PREFETCH = ("media", "always", "never")
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the server; each has an environment variable (``PAIRSEEK_`` and the name in capitals).
+    """Settings of the server; each can be set by an environment variable, ``PAIRSEEK_`` and its name in capitals.
 
     Attributes
     ----------
     database
-        A path, ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``.
+        File path, ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``.
     secret
         Key that signs cookies and forms; empty: generated once and stored in the database.
     password
         Password of the first user, ``admin``; empty: generated and printed once.
     address
-        Address of the service as participants reach it, such as ``https://studies.example.org``, for links shown to a
-        researcher who works on the server itself; empty: the one of the machine in its network.
+        Address at which participants reach the service, such as ``https://studies.example.org``, for links shown to a
+        researcher who works on the server itself; empty: the machine's address in its network.
     https
         Send cookies over TLS only, and enable HSTS.
     trusted_proxies
-        Comma-separated addresses or networks of proxies whose forwarding headers are trusted; empty: none.
+        Comma-separated addresses or networks of proxies whose forwarding headers are trusted; empty: no proxies.
     cors_origins
         Comma-separated origins, such as ``https://shop.example``, whose pages may call the HTTP API from the browser;
-        ``*``: any; empty: none.
+        ``*``: any origin; empty: no other origin.
     kept_sessions
-        Number of sessions that a worker caches, about 12 kB each.
+        Number of sessions cached by a worker, about 12 kB each.
     prefetch
-        When the next pair is prefetched for each possible answer: ``"media"``, for items with pictures, sounds or
-        videos, which the page loads meanwhile; ``"always"``; ``"never"``.
+        When to prefetch the next pair for each possible answer: ``"media"``, for items with pictures, sounds or videos,
+        which the page then loads ahead; ``"always"``; ``"never"``.
     most_sessions
         Maximum number of people's sessions in a study.
     most_body
@@ -50,9 +50,9 @@ class Settings:
     most_upload
         Maximum size of an upload in bytes.
     starts_per_minute
-        Rate limit of new sessions per address, over all workers and servers.
+        Rate limit of new sessions per address, across all workers and servers.
     starts_per_day
-        The same over a day.
+        Daily limit of new sessions per address, across all workers and servers.
     answers_per_minute
         Rate limit of answers, undos and losses of focus per session and worker.
     calls_per_minute
@@ -60,11 +60,11 @@ class Settings:
     requests_per_minute
         Rate limit of requests per address and worker, except for static files and pictures.
     most_connections
-        Maximum of open connections per worker; fewer where the system allows few file descriptors.
+        Maximum number of open connections per worker; lower if the system allows few file descriptors.
     most_connections_of_address
-        Maximum of open connections per address and worker, except for trusted proxies.
+        Maximum number of open connections per address and worker, except for trusted proxies.
     drain_seconds
-        Time for which a server that was told to end goes on serving, while ``/readyz`` says that it will end.
+        Time in seconds for which a server that was told to end keeps serving, while ``/readyz`` reports the shutdown.
     """
 
     database: str = "pairseek.db"
@@ -107,10 +107,10 @@ class Settings:
         """Read the settings from the environment; arguments that are not None take precedence."""
         source = os.environ if environment is None else environment
         values: dict[str, Any] = {}
-        for one in fields(cls):
-            name = PREFIX + one.name.upper()
+        for setting in fields(cls):
+            name = PREFIX + setting.name.upper()
             if name in source:
-                values[one.name] = _read(name, source[name], type(one.default))
+                values[setting.name] = _read(name, source[name], type(setting.default))
         return cls(**values | {key: value for key, value in given.items() if value is not None})
 
 

@@ -1,1 +1,1 @@
-"""Access to the service: accounts, tokens, limits on requests, and cross-origin rules."""
+"""Access to the service: accounts, tokens, request limits and cross-origin rules."""

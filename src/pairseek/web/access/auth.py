@@ -23,20 +23,20 @@ from pairseek.web.errors import Problem, not_found
 COOKIE = "pairseek_login"
 FIRST_USER = "admin"
 SCOPES = ("read", "write", "answer", "delete")
-"""read: studies and their data. write: create, open and close studies, and make links of participants. answer: open
+"""read: read studies and their data. write: create, open and close studies, and make participants' links. answer: open
 sessions and answer in them. delete: forget participants, and delete sessions and studies."""
 DAYS = 90
 """Default lifetime of a token."""
 MOST_DAYS = 366
 HOURS = 12
 LEAST_PASSWORD = 10
-# Maximum of failed attempts within MINUTES: for a name from one address, from one address, and for a name from any
-# address. The last is high, so that an attacker cannot lock a user out.
+# Maximum number of failed attempts within MINUTES: for a name from one address, from one address, and for a name from
+# any address. The last limit is high, so that an attacker cannot lock a user out.
 MINUTES = 15
 _TRIES = (10, 50, 300)
 _PREFIX = "psk_"
 HASHES = 2
-"""Password hashes that a process computes at a time; each takes 64 MiB."""
+"""Password hashes that a process computes at a time; each needs 64 MiB."""
 _hashing = threading.BoundedSemaphore(HASHES)
 
 
@@ -47,8 +47,8 @@ def _hasher() -> PasswordHasher:
 
 @cache
 def _dummy_hash() -> str:
-    # Verified for unknown users, so that the response time does not reveal which users exist. It has the cost of a real
-    # hash and is put together from random bytes, because computing one would make the first response slower.
+    # Verified for unknown users, so that the response time does not reveal which users exist. It costs as much as a
+    # real hash, but is assembled from random bytes, because computing one would slow down the first response.
     hasher = _hasher()
     salt, digest = (
         base64.b64encode(secrets.token_bytes(size)).decode().rstrip("=") for size in (hasher.salt_len, hasher.hash_len)
@@ -62,8 +62,8 @@ def set_password(
 ) -> None:
     """Create a user, or set a new password for an existing one, which ends their logins and tokens.
 
-    ``is_admin`` None makes the first user an administrator, and leaves an existing one as they are. With ``new``, an
-    existing user raises `IntegrityError`.
+    With ``is_admin`` None, the first user becomes an administrator and an existing user's role stays as it is. With
+    ``new``, an existing user raises `IntegrityError`.
     """
     if not 1 <= len(name) <= 200 or not name.isprintable():
         raise InvalidParameter(f"the name {name[:50]!r} cannot be used: give 1 to 200 printable characters")
@@ -85,18 +85,18 @@ def first_user(database: Database, password: str) -> str | None:
     """Create the first user if the database has none; return the password if it was generated."""
     if database.read(people.user_names):
         return None
-    drawn = None if password else secrets.token_urlsafe(12)
+    generated = None if password else secrets.token_urlsafe(12)
     try:
-        set_password(database, FIRST_USER, password or str(drawn), new=True)
+        set_password(database, FIRST_USER, password or str(generated), new=True)
     except sa.exc.IntegrityError:
-        # Another server has created the user at the same time, and has printed the password.
+        # Another server has created the user at the same time and printed the password.
         return None
-    return drawn
+    return generated
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Attempt to sign in that was counted and whose password is not verified yet."""
+    """Sign-in attempt that has been counted, but whose password has not been verified."""
 
     name: str
     user_id: int | None
@@ -113,9 +113,9 @@ def sign_in(database: Database, name: str, password: str, address: str) -> str:
 
 
 def admit(database: Database, name: str, address: str) -> Attempt:
-    """Count an attempt to sign in as a failed one; raise a `Problem` if there were too many.
+    """Count a sign-in attempt as failed; raise a `Problem` if there were too many.
 
-    It is counted before the password is verified, and in the transaction that counts the earlier ones, so that
+    The attempt is counted before its password is verified, in the transaction that counts earlier attempts, so that
     concurrent attempts cannot exceed the limits.
     """
     keys = [_key("name at address", f"{name}\n{address}"), _key("address", address), _key("name", name)]
@@ -123,13 +123,13 @@ def admit(database: Database, name: str, address: str) -> Attempt:
 
     def too_many(connection: sa.Connection) -> bool:
         failed = [people.count_attempts(connection, key, since) for key in keys]
-        return any(count >= most for count, most in zip(failed, _TRIES, strict=True))
+        return any(count >= limit for count, limit in zip(failed, _TRIES, strict=True))
 
     def count(connection: sa.Connection) -> tuple[int, ...] | None:
         people.lock_attempts(connection, forget_before=since)
         return None if too_many(connection) else tuple(people.add_attempt(connection, key) for key in keys)
 
-    # Read first, so that a flood of refused attempts does not keep those waiting who write answers.
+    # Read first, so that a flood of refused attempts does not hold up the writing of answers.
     counted = None if database.read(too_many) else database.write(count)
     if counted is None:
         words, wait = f"Wait {MINUTES} minutes.", 60 * MINUTES
@@ -149,7 +149,7 @@ def verify(database: Database, attempt: Attempt, password: str) -> str:
     def enter(connection: sa.Connection) -> bool:
         user = people.user(connection, attempt.name, lock=True)
         if user is None or user["password"] != attempt.secret:
-            # The user was removed, or has a new password, since the attempt was admitted.
+            # The user was removed or got a new password after the attempt was admitted.
             return False
         people.drop_attempts(connection, attempt.counted)
         people.add_login(connection, hashed(token), int(user["id"]), expires)
@@ -171,11 +171,11 @@ class Account:
 
 
 def signed_in(database: Database, token: str | None) -> Account | None:
-    """Return the user to whom this login token belongs; None if it is not valid."""
+    """Return the user of a login token; None if the token is not valid."""
     if not token:
         return None
-    found = database.read(lambda connection: people.signed_in(connection, hashed(token)))
-    return None if found is None else Account(*found)
+    user = database.read(lambda connection: people.signed_in(connection, hashed(token)))
+    return None if user is None else Account(*user)
 
 
 def sign_out(database: Database, token: str | None) -> None:
@@ -187,7 +187,7 @@ def sign_out(database: Database, token: str | None) -> None:
 def remove_user(database: Database, name: str, who: str) -> int:
     """Delete a user with all logins and tokens, and return the number of tokens.
 
-    The last administrator stays, because nobody could sign in to administer the service.
+    The last administrator cannot be removed, because nobody could administer the service then.
     """
 
     def remove(connection: sa.Connection) -> int | None:
@@ -217,7 +217,7 @@ def _last_admin(name: str) -> Problem:
 def make_token(
     database: Database, name: str, scopes: list[str], who: str, study_id: int | None = None, *, days: int = DAYS
 ) -> str:
-    """Create an API token of a user and return it; only its hash is stored. It expires after ``days``."""
+    """Create an API token that expires after ``days``, and return it; only its hash is stored."""
     if not 1 <= len(name.strip()) <= 100:
         raise InvalidParameter(f"the name of the token is {name[:50]!r}: give 1 to 100 characters")
     unknown = [scope for scope in scopes if scope not in SCOPES]
@@ -242,7 +242,7 @@ def make_token(
 
 
 def revoke_token(database: Database, number: int, who: str, owner: str | None = None) -> None:
-    """Revoke an API token, of this owner if given; raise a `Problem` if there is no such valid token."""
+    """Revoke an API token, only one of ``owner`` if given; raise a `Problem` if there is no such active token."""
 
     def revoke(connection: sa.Connection) -> bool:
         revoked = people.revoke(connection, number, owner)
@@ -256,7 +256,7 @@ def revoke_token(database: Database, number: int, who: str, owner: str | None = 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Caller of the HTTP API: the holder of an API token, for one study or for all."""
+    """Caller of the HTTP API: the holder of an API token, which is valid for one study or for all."""
 
     name: str
     user: str
@@ -266,7 +266,7 @@ class Caller:
 
     @property
     def label(self) -> str:
-        """Name of the caller in the audit log, at most as long as its column."""
+        """Name of the caller in the audit log, short enough for its column."""
         return f"{self.user[:90]} (token {self.name})"
 
     def need(self, scope: str, study_id: int | None = None) -> None:
@@ -281,7 +281,7 @@ class Caller:
             )
         if self.study_id is not None and self.study_id != study_id:
             raise Problem(
-                403, "other_study", "this token is for another study", hint="Use a token for this study, or for all."
+                403, "other_study", "this token is for another study", hint="Use a token for this study or for all."
             )
 
 
@@ -293,18 +293,20 @@ def caller(database: Database, header: str | None) -> Caller:
             401, "token_missing", "the request has no token", hint="Send the header Authorization: Bearer TOKEN."
         )
     secret = hashed(token.strip())
-    found = database.read(lambda connection: people.token(connection, secret))
-    if found is None:
+    token_row = database.read(lambda connection: people.token(connection, secret))
+    if token_row is None:
         raise Problem(401, "token_unknown", "the token is not valid", hint="Check it, or create a new one.")
-    if found["revoked_at"] is not None:
+    if token_row["revoked_at"] is not None:
         raise Problem(401, "token_revoked", "this token was revoked", hint="Create a new one.")
-    if found["expires_at"] <= stamp(datetime.now(UTC)):
+    if token_row["expires_at"] <= stamp(datetime.now(UTC)):
         raise Problem(401, "token_expired", "this token has expired", hint="Create a new one.")
     minute_ago = stamp(datetime.now(UTC) - timedelta(minutes=1))
-    if (found["used_at"] or "") < minute_ago:
-        # A resolution of one minute avoids a write for every request.
-        database.write(lambda connection: people.use_token(connection, found["id"]))
-    return Caller(found["name"], found["user_name"], frozenset(found["scopes"]), secret, found["study_id"])
+    if (token_row["used_at"] or "") < minute_ago:
+        # A resolution of one minute saves a write per request.
+        database.write(lambda connection: people.use_token(connection, token_row["id"]))
+    return Caller(
+        token_row["name"], token_row["user_name"], frozenset(token_row["scopes"]), secret, token_row["study_id"]
+    )
 
 
 def _verified(secret: str, password: str) -> bool:

@@ -1,9 +1,9 @@
-"""Connections of clients: limits on their number, on the size of a request's framing, and on the time it takes.
+"""Client connections: limits on their number, on the framing of a request, and on the time that a request takes.
 
-uvicorn reads requests without a limit on headers and without a deadline, so one client could keep the process busy, or
-hold all its file descriptors. `BoundedProtocol` is uvicorn's protocol on httptools with these limits. When there are
-too many connections, a new one takes the place of the oldest that waits for its client, so that clients who send whole
-requests are served while others hold connections open.
+uvicorn reads requests without a header limit or a deadline, so one client could keep the process busy, or hold all its
+file descriptors. `BoundedProtocol` adds these limits to uvicorn's httptools protocol. When there are too many
+connections, a new one replaces the oldest that is waiting for its client, so that clients who send complete requests
+are served while others hold connections open.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from pairseek.web.errors import Problem
 from pairseek.web.metrics import CLOSED
 from pairseek.web.settings import Settings
 
-MOST_HEAD = 65_536
-"""Bytes of a request line with its headers; of chunk sizes and trailers, so many more than the body has."""
-# Bytes that are parsed at a time, so that a limit is noticed soon after it is passed.
-_PIECE = 16_384
-# Seconds for the head of a request, from the connection or the last reply on; for its body, and bytes a second by which
-# the body may take longer; for the rest of a body after the reply; and without progress in sending a reply.
-_HEAD, _BODY, _RATE, _LINGER, _UNSENT = 20.0, 20.0, 2_000, 30.0, 60.0
-# Bytes of a body that are read and ignored where the reply came before its end, so that clients see the reply.
-_MOST_IGNORED = 32_000_000
-# Requests of one connection that wait for the reply to an earlier one.
-_PIPELINED = 16
-_SWEEP = 1.0
-# File descriptors for the database, files and logs.
+MAX_HEAD = 65_536
+"""Maximum bytes of a request line with its headers. Chunk sizes and trailers may add as many bytes as the body has."""
+# Bytes parsed at a time, so that exceeding a limit is noticed soon.
+_CHUNK = 16_384
+# Time limits in seconds: for the head of a request, counted from the connection or the last reply; for its body, plus
+# a second for every _BODY_RATE bytes; for the rest of a body after the reply; for sending a reply without progress.
+_HEAD_SECONDS, _BODY_SECONDS, _BODY_RATE, _LINGER_SECONDS, _UNSENT_SECONDS = 20.0, 20.0, 2_000, 30.0, 60.0
+# Bytes of a body that are read and ignored after an early reply, so that the client sees the reply.
+_MAX_IGNORED = 32_000_000
+# Requests of a connection that may wait for the reply to an earlier one.
+_MAX_PIPELINED = 16
+_SWEEP_SECONDS = 1.0
+# File descriptors kept for the database, files and logs.
 _RESERVED = 100
 
 
@@ -73,12 +73,12 @@ class Connections:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """Create the limits of the settings, within the file descriptors that the process may have."""
+        """Create the limits from the settings, bounded by the available file descriptors."""
         most = max(1, min(settings.most_connections, _descriptors()))
         return cls(most, max(1, min(settings.most_connections_of_address, most // 2)), settings.proxies)
 
     def add(self, connection: BoundedProtocol, host: str) -> bool:
-        """Add a connection, in place of one that waits for its client if need be; return whether there was room."""
+        """Add a connection, evicting one that waits for its client if necessary; return whether there was room."""
         address = address_of(host)
         trusted = address is not None and any(address in network for network in self.proxies)
         key = "" if trusted else network_of(host)
@@ -92,11 +92,11 @@ class Connections:
         self._of_address.setdefault(key, {})[connection] = None
         if not self._sweeping:
             self._sweeping = True
-            connection.loop.call_later(_SWEEP, self._sweep, connection.loop)
+            connection.loop.call_later(_SWEEP_SECONDS, self._sweep, connection.loop)
         return True
 
     def remove(self, connection: BoundedProtocol) -> None:
-        """Remove a connection, if it is there."""
+        """Remove a connection if it is present."""
         key = self._open.pop(connection, None)
         if key is not None:
             same = self._of_address[key]
@@ -105,42 +105,42 @@ class Connections:
                 del self._of_address[key]
 
     def _evict(self, among: Iterable[BoundedProtocol]) -> bool:
-        """Close the oldest connection that waits for its client; return whether there is one."""
-        found = next((one for one in among if self._open[one] and one.waits), None)
-        if found is None:
+        """Close the oldest untrusted connection that waits for its client; return whether there was one."""
+        oldest = next((connection for connection in among if self._open[connection] and connection.waits), None)
+        if oldest is None:
             return False
-        self.remove(found)
-        found.cut("evicted")
+        self.remove(oldest)
+        oldest.cut("evicted")
         return True
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Close connections whose client takes too long, now and once a second while there are any."""
+        """Close connections whose client takes too long, now and every second while any are open."""
         moment = monotonic()
         for connection in list(self._open):
             connection.check(moment)
         self._sweeping = bool(self._open)
         if self._sweeping:
-            loop.call_later(_SWEEP, self._sweep, loop)
+            loop.call_later(_SWEEP_SECONDS, self._sweep, loop)
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """HTTP protocol of one connection, with limits.
+    """HTTP protocol of one connection with limits.
 
     Parameters
     ----------
     shared
         Connections of the worker.
     arguments
-        Those of uvicorn.
+        uvicorn's own arguments.
     """
 
     def __init__(self, shared: Connections, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._shared = shared
         self._stage, self._since = Stage.HEAD, monotonic()
-        # Whether a message has begun and is not complete, its bytes, and those of its body.
+        # Whether a message is incomplete, bytes received of it, and bytes received of its body.
         self._begun, self._received, self._body = False, 0, 0
-        # Bytes not yet sent, and since when there are so many.
+        # Bytes not yet sent, and time since which their number has not decreased.
         self._unsent, self._stuck_since = 0, 0.0
 
     @property
@@ -149,7 +149,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return self._stage is not Stage.REPLY or self.flow.write_paused
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Admit a connection, or refuse it where there are too many."""
+        """Admit a connection, or refuse it if there are too many."""
         super().connection_made(transport)
         if not self._shared.add(self, self.client[0] if self.client else ""):
             self._refuse(_TOO_MANY)
@@ -160,16 +160,16 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse data in pieces, until the framing of a message is too large."""
-        for start in range(0, len(data), _PIECE):
+        """Parse data in chunks until the framing of a message is too large."""
+        for start in range(0, len(data), _CHUNK):
             if self.transport.is_closing():
                 return
-            piece = data[start : start + _PIECE]
-            super().data_received(piece)
-            self._received += len(piece)
-            if self._received - self._body > MOST_HEAD + self._body:
+            chunk = data[start : start + _CHUNK]
+            super().data_received(chunk)
+            self._received += len(chunk)
+            if self._received - self._body > MAX_HEAD + self._body:
                 self._refuse(_TOO_LARGE)
-            elif self._body > _MOST_IGNORED and self.cycle.response_complete:
+            elif self._body > _MAX_IGNORED and self.cycle.response_complete:
                 self.cut("ignored")
 
     def on_message_begin(self) -> None:
@@ -180,8 +180,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Hand the request over, unless too many wait already."""
-        if len(self.pipeline) >= _PIPELINED:
+        """Hand the request over, unless too many are already waiting."""
+        if len(self.pipeline) >= _MAX_PIPELINED:
             raise HttpParserCallbackError("too many pipelined requests")
         self._wait_for(Stage.BODY)
         super().on_headers_complete()
@@ -215,27 +215,27 @@ class BoundedProtocol(HttpToolsProtocol):
         if not unsent or unsent < self._unsent:
             self._stuck_since = moment
         self._unsent = unsent
-        if unsent and moment - self._stuck_since > _UNSENT:
+        if unsent and moment - self._stuck_since > _UNSENT_SECONDS:
             self.cut("unread")
         elif moment - self._since > self._allowed(moment) and not self.transport.is_closing():
             if self._begun:
                 self._refuse(_TOO_SLOW)
             else:
-                # Browsers open connections before they need them.
+                # Without an error, because browsers open connections before they need them.
                 self.cut("idle")
 
     def _allowed(self, moment: float) -> float:
         """Return the seconds that the current stage may take."""
         if self._stage is Stage.HEAD:
-            return _HEAD
+            return _HEAD_SECONDS
         if self._stage is Stage.REPLY:
             return float("inf")
         if self.cycle.response_complete:
-            return _LINGER
+            return _LINGER_SECONDS
         if self.flow.read_paused:
-            # The application, not the client, keeps the body waiting.
+            # The application is holding up the body, not the client.
             self._since = moment
-        return _BODY + self._body / _RATE
+        return _BODY_SECONDS + self._body / _BODY_RATE
 
     def cut(self, why: str) -> None:
         """Close the connection at once."""
@@ -243,13 +243,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Answer requests for another protocol by HTTP/1.1, without uvicorn's advice in the log."""
+        """Answer requests for another protocol with HTTP/1.1, without uvicorn's advice in the log."""
 
     def _wait_for(self, stage: Stage) -> None:
         self._stage, self._since = stage, monotonic()
 
     def _refuse(self, problem: Problem) -> None:
-        """Send an error, unless a reply has begun, and close the connection."""
+        """Close the connection, after sending an error unless a reply has begun."""
         CLOSED.labels(problem.code).inc()
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             self.transport.write(_raw(problem))
@@ -259,7 +259,7 @@ class BoundedProtocol(HttpToolsProtocol):
 _TOO_LARGE = Problem(
     431,
     "header_too_large",
-    f"the headers of the request are larger than {MOST_HEAD:,} bytes",
+    f"the headers of the request are larger than {MAX_HEAD:,} bytes",
     hint="Send fewer and shorter headers; delete the cookies of this site.",
 )
 _TOO_SLOW = Problem(408, "too_slow", "the request took too long to arrive", hint="Send it again.")
@@ -267,7 +267,7 @@ _TOO_MANY = Problem(503, "too_many_connections", "too many connections are open"
 
 
 def _raw(problem: Problem) -> bytes:
-    """Return a whole HTTP response, for connections on which the application never saw a request."""
+    """Return a complete HTTP response, for connections whose request never reached the application."""
     body = json.dumps(problem.record()).encode()
     lines = [
         f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}",
@@ -280,22 +280,22 @@ def _raw(problem: Problem) -> bytes:
 
 
 def _descriptors() -> int:
-    """Return the number of connections for which there are file descriptors, after raising their limit."""
+    """Raise the limit on file descriptors and return the number of connections that they allow."""
     if sys.platform == "win32":
         return sys.maxsize
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
-        # Some systems refuse a soft limit without bound.
+        # Some systems refuse an unlimited soft limit.
         soft = 65_536 if hard == resource.RLIM_INFINITY else hard
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY:
         return sys.maxsize
-    # A connection can have a file open besides.
+    # Half of them, because a connection may also have a file open.
     return max(soft - _RESERVED, soft // 2) // 2
 
 
 def protocol(settings: Settings) -> Any:
-    """Return what makes the protocol of a connection, for uvicorn's setting ``http``."""
+    """Return the protocol factory for uvicorn's ``http`` setting."""
     return partial(BoundedProtocol, Connections.of(settings))

@@ -11,15 +11,15 @@ _API = "/api/"
 
 
 class CrossOriginMiddleware:
-    """Middleware that lets pages of other origins call the API, and nothing else.
+    """Middleware that lets pages of other origins call the API and nothing else.
 
-    Callers authenticate by a token in a header. Cookies are never sent along, so that no page can act for a researcher
+    Callers authenticate with a token in a header. Cookies are never sent, so no page can act on behalf of a researcher
     who is signed in.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
-        self.shared = CORSMiddleware(
+        self._with_cors = CORSMiddleware(
             app,
             allow_origins=settings.origins,
             allow_methods=("GET", "POST", "PUT", "DELETE"),
@@ -30,5 +30,5 @@ class CrossOriginMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
-        shared = scope["type"] == "http" and scope["path"].startswith(_API)
-        await (self.shared if shared else self.app)(scope, receive, send)
+        is_api = scope["type"] == "http" and scope["path"].startswith(_API)
+        await (self._with_cors if is_api else self.app)(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Rate limits: of starts by address for all servers together; by address, session and token per worker."""
+"""Rate limits: session starts per address across all servers; per worker, requests per address, session and token."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from pairseek.web.errors import Problem
 from pairseek.web.settings import Settings
 
 _PERIODS = {"minute": 60.0, "day": 86_400.0}
-_KEYS = 20_000
+_MAX_KEYS = 20_000
 # Prefix length of the IPv6 network that one client controls.
-_NETWORK = 64
+_IPV6_PREFIX = 64
 
 
 class Rate:
     """Rate limit per key: a token bucket of ``count`` requests that refills within a period.
 
-    It uses the monotonic clock, which a change of the time of day does not move.
+    It uses the monotonic clock, which is unaffected when the time of day is changed.
 
     Parameters
     ----------
@@ -46,17 +46,17 @@ class Rate:
         self._what, self.count, self.period = what, count, period
         self.seconds = _PERIODS[period]
         self._lock = threading.Lock()
-        # A bucket that was not used for a period has refilled, as that of an unknown key.
-        self._known: TTLCache[str, tuple[float, float]] = TTLCache(_KEYS, self.seconds, timer=lambda: monotonic())
+        # A bucket expires after a period without use, because it is full again by then.
+        self._buckets: TTLCache[str, tuple[float, float]] = TTLCache(_MAX_KEYS, self.seconds, timer=lambda: monotonic())
 
     def check(self, key: str) -> None:
         """Count one request; raise a `Problem` with the waiting time if the limit is exceeded."""
         moment = monotonic()
         with self._lock:
             # Token bucket: (tokens, time of the last update).
-            tokens, since = self._known.get(key, (float(self.count), moment))
+            tokens, since = self._buckets.get(key, (float(self.count), moment))
             tokens = min(self.count, tokens + (moment - since) * self.count / self.seconds)
-            self._known[key] = (tokens - 1 if tokens >= 1 else tokens, moment)
+            self._buckets[key] = (tokens - 1 if tokens >= 1 else tokens, moment)
         self.require(tokens)
 
     def require(self, tokens: float) -> None:
@@ -74,16 +74,16 @@ class Rate:
 
 
 class SharedRates:
-    """Rate limits that hold for all workers and servers together, by token buckets in the database.
+    """Rate limits across all workers and servers, kept as token buckets in the database.
 
-    What exceeds a limit in this worker alone is refused without the database.
+    Requests that exceed a limit in this worker already are refused without asking the database.
 
     Parameters
     ----------
     database, secret
         Database of the buckets, and the key of the hashes under which they are stored.
     limits
-        Rate limits, of which none may be exceeded.
+        Rate limits, none of which may be exceeded.
     """
 
     def __init__(self, database: Database, secret: str, *limits: Rate) -> None:
@@ -94,16 +94,16 @@ class SharedRates:
         for limit in self._limits:
             limit.check(key)
         buckets = [Bucket(self._hashed(limit.period, key), limit.count, limit.seconds) for limit in self._limits]
-        # Read first, so that refused requests do not keep those waiting who write answers.
+        # Read first, so that refused requests do not hold up the writing of answers.
         self._require(self._database.read(lambda connection: rates.tokens(connection, buckets)))
         self._require(self._database.write(lambda connection: rates.take(connection, buckets)))
 
     def _require(self, tokens: Sequence[float]) -> None:
-        for limit, there in zip(self._limits, tokens, strict=True):
-            limit.require(there)
+        for limit, count in zip(self._limits, tokens, strict=True):
+            limit.require(count)
 
     def _hashed(self, period: str, key: str) -> str:
-        # Addresses are few enough to be guessed from a hash without a key.
+        # Keyed, because addresses are few enough to be guessed from a plain hash.
         return hmac.new(self._secret.encode(), f"starts:{period}:{key}".encode(), hashlib.sha256).hexdigest()
 
 
@@ -130,17 +130,17 @@ class Rates:
 
 
 def address_of(host: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that a host is, IPv4 where it is written as IPv6; None if it is not one."""
+    """Parse a host as an address, IPv4-mapped IPv6 as IPv4; return None if it is not an address."""
     try:
-        known = ipaddress.ip_address(host)
+        address = ipaddress.ip_address(host)
     except ValueError:
         return None
-    return known if known.version == 4 else known.ipv4_mapped or known
+    return address if address.version == 4 else address.ipv4_mapped or address
 
 
 def network_of(host: str) -> str:
     """Return the key of an address: itself for IPv4, its /64 network for IPv6."""
-    known = address_of(host)
-    if known is None:
+    address = address_of(host)
+    if address is None:
         return host
-    return str(ipaddress.ip_network((known, _NETWORK), strict=False)) if known.version == 6 else str(known)
+    return str(ipaddress.ip_network((address, _IPV6_PREFIX), strict=False)) if address.version == 6 else str(address)

@@ -39,17 +39,17 @@ HEADERS = {
 }
 CSRF_COOKIE = "pairseek_form"
 # Prefix of the cookies of a server behind TLS.
-_HOST = b"__Host-"
+_HOST_PREFIX = b"__Host-"
 _PATH = re.compile(rb"; Path=[^;]*", re.IGNORECASE)
 CSRF_FIELD = "csrf"
 GUARD_HEADER = "x-pairseek"
-# Routes that accept uploads: forms with tables and pictures, and routes of the API with the scope ``write``.
-_FORMS = re.compile(r"/studies/(new(/columns)?|[^/]+/items)")
-_OPEN_UPLOADS = (("POST", re.compile(r"/api/v1/studies")), ("PUT", re.compile(r"/api/v1/studies/[^/]+/items")))
-# Headers by which proxies say for whom they ask.
+# Routes that accept uploads: forms with tables and pictures, and API routes with the scope ``write``.
+_UPLOAD_FORMS = re.compile(r"/studies/(new(/columns)?|[^/]+/items)")
+_API_UPLOADS = (("POST", re.compile(r"/api/v1/studies")), ("PUT", re.compile(r"/api/v1/studies/[^/]+/items")))
+# Headers that show that a request came through a proxy.
 _FORWARDING = (b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"forwarded", b"via")
 # Paths without a rate limit: cached files and health checks.
-_FREE = ("/static/", "/media/", "/healthz", "/readyz", "/metrics")
+_UNLIMITED_PATHS = ("/static/", "/media/", "/healthz", "/readyz", "/metrics")
 
 
 class SecurityMiddleware:
@@ -69,51 +69,51 @@ class SecurityMiddleware:
             (name, _without_escapes(value) if name == b"cookie" else value) for name, value in scope["headers"]
         ]
         if self._is_secure(scope):
-            # In place, because the middleware around this one reads the route from the same scope.
+            # In place, because the outer middleware reads the route from the same scope.
             scope["headers"] = _with_own_cookies(scope["headers"])
         if scope["path"].endswith("/"):
-            # The framework would redirect, to the host that the request names.
+            # The framework would redirect to the host that the request names.
             scope["path"] = scope["path"].rstrip("/") or "/"
         self._notice_proxy(scope)
         began = False
 
-        async def noted(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             nonlocal began
             began = True
             await send(message)
 
-        open_upload = any(scope["method"] == method and path.fullmatch(scope["path"]) for method, path in _OPEN_UPLOADS)
-        upload = open_upload or _FORMS.fullmatch(scope["path"]) is not None
-        most = self.settings.most_upload if upload else self.settings.most_body
+        api_upload = any(scope["method"] == method and path.fullmatch(scope["path"]) for method, path in _API_UPLOADS)
+        upload = api_upload or _UPLOAD_FORMS.fullmatch(scope["path"]) is not None
+        limit = self.settings.most_upload if upload else self.settings.most_body
         try:
-            self._admit(scope, most)
-            if open_upload:
+            self._admit(scope, limit)
+            if api_upload:
                 # The framework reads the body before it authenticates the caller.
                 await run_in_threadpool(_require_write, scope)
         except PairseekError as error:
             problem = problem_of(error)
-            await reply_to(Request(scope), problem)(scope, receive, self._guarded(scope, send))
+            await reply_to(Request(scope), problem)(scope, receive, self._with_headers(scope, send))
             return
         try:
-            await self.app(scope, _limited(receive, most), self._guarded(scope, noted))
+            await self.app(scope, _limited(receive, limit), self._with_headers(scope, send_and_note))
         except ClientDisconnect:
-            # Nobody is there to be told.
+            # There is nobody left to reply to.
             logger.info("client disconnected")
         except Exception:
             logger.exception("unhandled exception")
             if began:
                 raise
-            await reply_to(Request(scope), internal_error())(scope, receive, self._guarded(scope, send))
+            await reply_to(Request(scope), internal_error())(scope, receive, self._with_headers(scope, send))
 
-    def _admit(self, scope: Scope, most: int) -> None:
-        if not scope["path"].startswith(_FREE):
+    def _admit(self, scope: Scope, limit: int) -> None:
+        if not scope["path"].startswith(_UNLIMITED_PATHS):
             self._requests.check(network_of((scope.get("client") or ("",))[0]))
         announced = dict(scope["headers"]).get(b"content-length", b"0")
-        if announced.isdigit() and int(announced) > most:
-            raise too_large(int(announced), most)
+        if announced.isdigit() and int(announced) > limit:
+            raise too_large(int(announced), limit)
 
     def _notice_proxy(self, scope: Scope) -> None:
-        """Log once that a proxy near by is not named in the settings, so that all behind it share one address."""
+        """Log once that a nearby proxy is missing in the settings, so that everyone behind it shares one address."""
         if self._warned or self.settings.proxies or not is_forwarded(scope):
             return
         address = address_of((scope.get("client") or ("",))[0])
@@ -124,10 +124,10 @@ class SecurityMiddleware:
     def _is_secure(self, scope: Scope) -> bool:
         return self.settings.https or scope.get("scheme") == "https"
 
-    def _guarded(self, scope: Scope, send: Send) -> Send:
+    def _with_headers(self, scope: Scope, send: Send) -> Send:
         secure = self._is_secure(scope)
 
-        async def guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
@@ -138,28 +138,28 @@ class SecurityMiddleware:
                 headers.setdefault("cache-control", _cache_control(scope))
             await send(message)
 
-        return guarded
+        return send_with_headers
 
 
 def _require_write(scope: Scope) -> None:
-    """Reject a large body from a caller who may not create studies, or replace the items of any."""
+    """Reject a large body from a caller who may neither create studies nor replace items."""
     database = scope["app"].state.service.database
     who = caller(database, Headers(scope=scope).get("authorization"))
     who.need("write", who.study_id if scope["method"] == "PUT" else None)
 
 
 def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """Return a header in which a cookie is bound to TLS and to this host."""
-    if name != b"set-cookie" or value.startswith(_HOST):
+    """Return a header with its cookie, if it sets one, bound to TLS and to this host."""
+    if name != b"set-cookie" or value.startswith(_HOST_PREFIX):
         return name, value
     value = _PATH.sub(b"; Path=/", value)
-    return name, _HOST + (value if b"; Secure" in value else value + b"; Secure")
+    return name, _HOST_PREFIX + (value if b"; Secure" in value else value + b"; Secure")
 
 
 def _with_own_cookies(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a request over TLS with the cookies that this host has set, under their plain names.
+    """Return the headers of a request over TLS with only the cookies that this host has set, under their plain names.
 
-    Browsers accept the prefix ``__Host-`` only over TLS and from the host itself, so a cookie without it may come from
+    Browsers accept the prefix ``__Host-`` only over TLS and from the host itself. A cookie without it may come from
     another subdomain, or from a connection without TLS.
     """
     return [(name, _own_cookies(value) if name == b"cookie" else value) for name, value in headers]
@@ -167,16 +167,16 @@ def _with_own_cookies(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[byte
 
 def _own_cookies(value: bytes) -> bytes:
     pairs = [pair.strip() for pair in value.split(b";")]
-    return b"; ".join(pair.removeprefix(_HOST) for pair in pairs if pair.startswith(_HOST))
+    return b"; ".join(pair.removeprefix(_HOST_PREFIX) for pair in pairs if pair.startswith(_HOST_PREFIX))
 
 
 def _without_escapes(value: bytes) -> bytes:
-    """Return cookies without those that have a backslash: ours have none, and some Pythons take long to read them."""
+    """Drop cookies with a backslash: ours never have one, and some Python versions parse them very slowly."""
     return value if b"\\" not in value else b";".join(pair for pair in value.split(b";") if b"\\" not in pair)
 
 
 def is_forwarded(scope: Scope) -> bool:
-    """Return whether a request says that it came through a proxy."""
+    """Return whether the headers of a request say that it came through a proxy."""
     return any(name in _FORWARDING for name, _ in scope["headers"])
 
 
@@ -187,7 +187,7 @@ def _cache_control(scope: Scope) -> str:
     return "public, max-age=31536000, immutable" if b"v=" in scope["query_string"] else "no-cache"
 
 
-def _limited(receive: Receive, most: int) -> Receive:
+def _limited(receive: Receive, limit: int) -> Receive:
     seen = 0
 
     async def limited() -> Message:
@@ -195,17 +195,17 @@ def _limited(receive: Receive, most: int) -> Receive:
         message = await receive()
         if message["type"] == "http.request":
             seen += len(message.get("body", b""))
-            if seen > most:
-                raise too_large(seen, most)
+            if seen > limit:
+                raise too_large(seen, limit)
         return message
 
     return limited
 
 
-def too_large(size: int, most: int) -> Problem:
+def too_large(size: int, limit: int) -> Problem:
     """Return the problem for a body that exceeds the limit."""
     return Problem(
-        413, "too_large", f"the request is larger than {most:,} bytes", received=size, hint="Send a smaller request."
+        413, "too_large", f"the request is larger than {limit:,} bytes", received=size, hint="Send a smaller request."
     )
 
 
@@ -215,14 +215,14 @@ def signature(secret: str, purpose: str, text: str) -> str:
 
 
 def csrf_token(secret: str, nonce: str, login: str | None) -> str:
-    """Return the CSRF token of the browser that holds this nonce, for as long as this login lasts."""
+    """Return the CSRF token of the browser with this nonce, valid while this login lasts."""
     return signature(secret, "form", f"{nonce}:{hashed(login or '')}")
 
 
 def form_nonce(request: Request) -> str:
     """Return the browser's nonce, or a new one."""
-    known = request.cookies.get(CSRF_COOKIE, "")
-    return known if 20 <= len(known) <= 64 else secrets.token_urlsafe(24)
+    nonce = request.cookies.get(CSRF_COOKIE, "")
+    return nonce if 20 <= len(nonce) <= 64 else secrets.token_urlsafe(24)
 
 
 def check_form(request: Request, secret: str, sent: object) -> None:
@@ -253,8 +253,8 @@ def set_cookie(
 ) -> None:
     """Set an HTTP-only cookie with ``SameSite=Lax``.
 
-    Over TLS the middleware adds the prefix ``__Host-``, for which the path must be ``/``: the name alone must tell
-    cookies apart.
+    Over TLS the middleware adds the prefix ``__Host-``, which requires the path ``/``, so cookies must differ in their
+    names.
     """
     response.set_cookie(
         name, value, max_age=int(days * 86400), path=path, httponly=True, samesite="lax", secure=settings.https

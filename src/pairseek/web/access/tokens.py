@@ -14,16 +14,16 @@ def new_token() -> str:
 
 
 def derived_token(nonce: str, session_id: str) -> str:
-    """Return the token of a session for the holder of a random nonce."""
+    """Return the session token of whoever holds a random nonce."""
     code = hmac.new(nonce.encode(), f"session:{session_id}".encode(), hashlib.sha256).digest()
     return base64.urlsafe_b64encode(code).rstrip(b"=").decode()
 
 
 def hashed(token: str) -> str:
-    """Return the hash of a token, which is what the store contains."""
+    """Return the hash of a token, which is stored instead of the token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def bearer(header: str | None) -> str:
-    """Return the token of an ``Authorization`` header, however its scheme is written; empty if there is none."""
+    """Return the token of an ``Authorization`` header, whatever its scheme; empty without one."""
     return (header or "").partition(" ")[2].strip()

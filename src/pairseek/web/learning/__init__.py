@@ -1,1 +1,1 @@
-"""Learning of studies from their own people, in the background."""
+"""Background learning of studies from their own people."""

@@ -1,4 +1,4 @@
-"""Version that a study has learned, ready to be stored."""
+"""Learned versions, ready to be stored."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class LearnedVersion:
     Attributes
     ----------
     content
-        Compressed record of the population or of the map.
+        Compressed record of the population or map.
     sessions
         Ids of the sessions that it was learned from.
     facts
-        What is stored beside the content, for the owner of the study.
+        Facts about the version for the study's owner, stored with the content.
     note
-        What the audit log says of the version.
+        Details of the version for the audit log.
     """
 
     content: bytes
@@ -34,12 +34,12 @@ class LearnedVersion:
 
     @classmethod
     def of(cls, learned: JSON, sessions: list[str], facts: JSON, note: JSON) -> Self:
-        """Compress the record of what was learned."""
+        """Build a version from the record of a population or map."""
         return cls(zlib.compress(json.dumps(learned, allow_nan=False).encode(), 6), tuple(sessions), facts, note)
 
     @property
     def learned(self) -> JSON:
-        """Record of the population or of the map."""
+        """Record of the population or map."""
         record: JSON = json.loads(zlib.decompress(self.content))
         return record
 
@@ -50,6 +50,6 @@ class LearnedVersion:
 
     @classmethod
     def from_record(cls, record: JSON) -> Self:
-        """Build a version from the data of `record`."""
+        """Build a version from JSON data written by `record`."""
         content = base64.b64decode(record["content"])
         return cls(content, tuple(record["sessions"]), record["facts"], record["note"])

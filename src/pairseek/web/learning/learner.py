@@ -1,4 +1,4 @@
-"""Learner of a worker: studies that learn from their own people do so here, outside requests."""
+"""Learner of a worker: studies learn from their own people in the background, outside requests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pairseek.web.learning.process import learn_apart
 from pairseek.web.rounds import Rounds, attempt_all
 from pairseek.web.studies.catalogue import Catalogue, Study
 
-# Seconds between two looks for studies that have enough new sessions.
-_ROUND = 10.0
+# Seconds between two checks for studies with enough new sessions.
+_ROUND_SECONDS = 10.0
 
 
 class Learner:
     """Background thread that lets studies learn when enough sessions have finished.
 
-    Every worker has one. The work itself is done in a process of low priority, and one worker at a time does it.
+    Every worker has one, but only one worker learns at a time, in a separate process of low priority.
 
     Parameters
     ----------
@@ -31,30 +31,30 @@ class Learner:
     def __init__(self, database: Database, catalogue: Catalogue) -> None:
         self._database, self._catalogue = database, catalogue
         self._requests: SimpleQueue[tuple[str, str]] = SimpleQueue()
-        self.rounds = Rounds("learning", _ROUND, self.round)
+        self.rounds = Rounds("learning", _ROUND_SECONDS, self.round)
 
     def start(self) -> None:
         """Start the thread."""
         self.rounds.start()
 
     def stop(self) -> None:
-        """End the thread. A study that is learning goes on in its process until this one ends; the result is lost."""
+        """End the thread. Learning under way continues in its process until this one exits, but its result is lost."""
         self.rounds.stop()
 
     def soon(self) -> None:
-        """Look at once, because a session has finished or a similarity study has new answers."""
+        """Check studies immediately, because a session has finished or a similarity study has new answers."""
         self.rounds.wake()
 
     def request(self, slug: str, who: str) -> None:
-        """Let a study learn as soon as possible, because its owner wants it."""
+        """Let a study learn as soon as possible at its owner's request."""
         self._requests.put((slug, who))
         self.rounds.wake()
 
     def round(self) -> None:
-        """Let every study learn whose owner wants it, or that has enough new sessions."""
-        attempt_all([self._look_at_requests, self._look_at_studies])
+        """Let studies learn whose owner has requested it, or that have enough new sessions."""
+        attempt_all([self._learn_all_requested, self._learn_all_due])
 
-    def _look_at_requests(self) -> None:
+    def _learn_all_requested(self) -> None:
         attempt_all(partial(self._learn_requested, *self._requests.get()) for _ in range(self._requests.qsize()))
 
     def _learn_requested(self, slug: str, who: str) -> None:
@@ -64,14 +64,14 @@ class Learner:
             self._requests.put((slug, who))
             raise
         if not done:
-            # Answers may have been voided since the learning that is under way began: the next round tries again.
+            # Answers may have been voided since the current learning began, so the next round tries again.
             self._requests.put((slug, who))
 
-    def _look_at_studies(self) -> None:
-        # A study that fails keeps no other from learning.
-        attempt_all(partial(self._look, row.slug) for row in self._database.read(studies.every))
+    def _learn_all_due(self) -> None:
+        # An error in one study must not keep the others from learning.
+        attempt_all(partial(self._learn_if_due, row.slug) for row in self._database.read(studies.every))
 
-    def _look(self, slug: str) -> None:
+    def _learn_if_due(self, slug: str) -> None:
         """Let a study learn if it has enough new sessions."""
         if self.rounds.stopped:
             return

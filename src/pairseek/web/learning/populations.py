@@ -1,4 +1,4 @@
-"""Learning of studies from their finished sessions: versions of populations, on request and by themselves."""
+"""Learning of populations from the finished sessions of studies, on request and automatically."""
 
 from __future__ import annotations
 
@@ -24,71 +24,71 @@ from pairseek.web.studies.catalogue import Study
 
 Learn: TypeAlias = Callable[[Database, Study], LearnedVersion]
 LEARNER = "pairseek"
-"""Author of the versions that a study learned by itself."""
-# Number of times that a fit is repeated because a participant was forgotten meanwhile.
+"""Author of the versions that were learned automatically."""
+# Attempts to fit, because a participant may be forgotten in the meantime.
 _TRIES = 3
 
 logger = logging.getLogger("pairseek.web")
 
 
 def fit(database: Database, study: Study, who: str, run: Learn | None = None) -> tuple[int, Population]:
-    """Learn from the finished sessions, store what was learned, and return its version with it.
+    """Learn a population from the finished sessions, store it, and return it with its version.
 
-    Sessions that begin later use the new version. ``run`` does the work: `learned`, here or in another process.
+    Sessions that begin later use the new version. ``run`` does the work: `learned`, in this process or another one.
     """
     for _ in range(_TRIES - 1):
         try:
             return _fit(database, study, who, run or learned)
         except sa.exc.IntegrityError:
-            # Someone was forgotten during the fit, or another fit has just been stored.
+            # Someone was forgotten during the fit, or another fit was stored at the same time.
             continue
     return _fit(database, study, who, run or learned)
 
 
 def _fit(database: Database, study: Study, who: str, run: Learn) -> tuple[int, Population]:
-    found, number = run(database, study), study.row.id
+    result, number = run(database, study), study.row.id
 
-    def keep(connection: sa.Connection) -> int:
-        version = populations.add(connection, number, found.content, who, found.sessions, found.facts)
-        studies.note(connection, who, "population", study.row.slug, version=version, **found.note)
+    def store(connection: sa.Connection) -> int:
+        version = populations.add(connection, number, result.content, who, result.sessions, result.facts)
+        studies.note(connection, who, "population", study.row.slug, version=version, **result.note)
         learning.tried(connection, number, learning.finished(connection, number))
         return version
 
-    return database.write(keep), Population.from_record(found.learned)
+    return database.write(store), Population.from_record(result.learned)
 
 
 def learned(database: Database, study: Study) -> LearnedVersion:
-    """Learn from the finished sessions of a study; nothing is stored."""
+    """Learn a population from the finished sessions of a study without storing it."""
     choices, people = _choices(database, study)
-    previous, known = _previous(database, study)
+    previous, used = _previous(database, study)
     items = study.every_item
     if previous is not None and items.d and not previous.describes(items):
         previous = None
     try:
-        lesson = learn(choices, items, previous=previous, since=set(people) - known)
+        lesson = learn(choices, items, previous=previous, since=set(people) - used)
     except InvalidChoices as error:
         raise InvalidChoices(f"the study {study.row.slug!r} has learned nothing: {error}") from None
-    # Answers about items that are gone have taught it, too.
-    found = lesson.population if items is study.items else lesson.population.among(study.items)
-    return LearnedVersion.of(found.record(), people, lesson.record(), {"people": found.people})
+    # It was learned from answers about removed items too, but only describes the present ones.
+    population = lesson.population if items is study.items else lesson.population.among(study.items)
+    return LearnedVersion.of(population.record(), people, lesson.record(), {"people": population.people})
 
 
 def _previous(database: Database, study: Study) -> tuple[Population | None, set[str]]:
-    """Return the newest version, and the sessions that it was learned from."""
+    """Return the newest population, and the sessions that it was learned from."""
     number = study.row.id
     version = database.read(lambda connection: populations.latest(connection, number))
     if version is None:
         return None, set()
-    found = history.populations_of(database, [(number, version)])[number, version]
-    known = database.read(lambda connection: populations.learned_sessions(connection, number, version))
-    assert isinstance(found, Population)
-    return found, known
+    population = history.populations_of(database, [(number, version)])[number, version]
+    used = database.read(lambda connection: populations.learned_sessions(connection, number, version))
+    assert isinstance(population, Population)
+    return population, used
 
 
 def is_on(study: Study, state: learning.LearningRow) -> bool:
-    """Return whether a study learns by itself: as its owner has switched it, or else as its configuration says.
+    """Return whether a study learns automatically, as set by its owner or else by its configuration.
 
-    A similarity study learns its map elsewhere.
+    Always false for similarity studies, whose maps are learned in `pairseek.web.learning.similarity`.
     """
     if study.configuration.is_similarity:
         return False
@@ -96,20 +96,20 @@ def is_on(study: Study, state: learning.LearningRow) -> bool:
 
 
 def learn_if_due(database: Database, study: Study, run: Learn | None = None) -> int | None:
-    """Learn if the study learns by itself and has enough new sessions; return the new version, or None.
+    """Learn if automatic learning is on and there are enough new sessions; return the new version, or None.
 
-    Of several workers and servers, one learns at a time. If learning fails, the newest version stays, and the owner of
-    the study sees why.
+    Only one worker of all servers learns at a time. If learning fails, the newest version stays in use, and the study's
+    owner sees why.
     """
     if not _is_due(database, study):
         return None
     with try_lock(database, lock_name(study)) as held:
-        # Another worker may have learned since.
+        # Checked again, because another worker may have learned since.
         return _learn_now(database, study, LEARNER, run) if held and _is_due(database, study) else None
 
 
 def learn_now(database: Database, study: Study, who: str, run: Learn | None = None) -> bool:
-    """Learn unless somebody else is learning, and return whether it was tried; a failure is stored for the owner."""
+    """Learn unless another worker is learning, and return whether it was tried; a failure is stored for the owner."""
     with try_lock(database, lock_name(study)) as held:
         if held:
             _learn_now(database, study, who, run)
@@ -117,22 +117,22 @@ def learn_now(database: Database, study: Study, who: str, run: Learn | None = No
 
 
 def lock_name(study: Study) -> str:
-    """Return the name of the lock that whoever learns holds."""
+    """Return the name of the lock held while a study learns."""
     return f"learning-{study.row.id}"
 
 
 def _learn_now(database: Database, study: Study, who: str, run: Learn | None) -> int | None:
-    """Learn and return the new version; if that fails, store why, for the owner of the study, and return None."""
+    """Learn and return the new version; if that fails, store the reason for the study's owner and return None."""
     count = database.read(lambda connection: learning.finished(connection, study.row.id))
     try:
         return fit(database, study, who, run)[0]
     except StoreUnavailable:
-        # The answers are not to blame: the next round tries again.
+        # Not a failure to learn: the next round tries again.
         raise
     except PairseekError as error:
-        words = str(error)
-        logger.warning("learning failed", extra={"facts": {"study": study.row.slug, "why": words[:300]}})
-        database.write(lambda connection: learning.tried(connection, study.row.id, count, words))
+        reason = str(error)
+        logger.warning("learning failed", extra={"facts": {"study": study.row.slug, "why": reason[:300]}})
+        database.write(lambda connection: learning.tried(connection, study.row.id, count, reason))
         return None
 
 
@@ -149,7 +149,7 @@ def _is_due(database: Database, study: Study) -> bool:
 
 
 def switch(database: Database, study: Study, who: str, *, is_on: bool) -> None:
-    """Switch the learning of a study on or off."""
+    """Switch automatic learning of a study on or off."""
 
     def change(connection: sa.Connection) -> None:
         learning.switch(connection, study.row.id, is_on=is_on)
@@ -159,7 +159,7 @@ def switch(database: Database, study: Study, who: str, *, is_on: bool) -> None:
 
 
 def choose(database: Database, study: Study, who: str, version: int) -> None:
-    """Let sessions begin with a version, 0 for none; learning is switched off."""
+    """Choose the version that sessions begin with (0 for none), and switch automatic learning off."""
 
     def change(connection: sa.Connection) -> None:
         if version and not populations.is_usable(connection, study.row.id, version):
@@ -177,22 +177,22 @@ def choose(database: Database, study: Study, who: str, version: int) -> None:
 
 
 def _choices(database: Database, study: Study) -> tuple[Choices, list[str]]:
-    """Return the choices of the finished sessions, and the ids of these sessions."""
+    """Return the choices and the ids of the finished sessions."""
     finished = [
-        one
-        for one in history.all_histories(database, study)
-        if one.row.kind == "person" and one.row.finished_at is not None and not one.is_void
+        session
+        for session in history.all_histories(database, study)
+        if session.row.kind == "person" and session.row.finished_at is not None and not session.is_void
     ]
     choices = choices_of(study, finished)
     if choices is None or not len(choices):
         raise InvalidChoices(
             f"the study {study.row.slug!r} has no finished session with an answer: a population needs two people"
         )
-    return choices, [one.row.id for one in finished]
+    return choices, [session.row.id for session in finished]
 
 
 def versions(database: Database, study: Study) -> list[JSON]:
-    """Return the versions of a study, newest first, with what each has learned and how well it predicts."""
+    """Return the versions of a study, newest first, with facts about each and how well it predicts."""
     number = study.row.id
     rows, answers = database.read(
         lambda connection: (populations.every(connection, number), learning.random_answers(connection, number))

@@ -1,7 +1,7 @@
-"""Learning in a process of low priority, so that nobody who is answering waits for it.
+"""Learning in a process of low priority, so that it does not slow down people who are answering.
 
-The process reads the answers and fits; the worker that started it stores the result. A process of low priority must not
-write, because it would hold the lock of SQLite's one writer for as long as others keep it from running.
+The process reads the answers and fits; the worker that started it stores the result. A low-priority process must not
+write, because it would hold SQLite's single write lock for as long as others keep it from running.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from pairseek.web.learning import populations, similarity
 from pairseek.web.learning.learned import LearnedVersion
 from pairseek.web.studies.catalogue import Catalogue, Study
 
-# Seconds after which learning is given up.
-_MOST_SECONDS = 3600.0
-# Before the imports, which take seconds, the priority is lowered, where the system can, and a thread begins to wait for
-# the end of the process that asked: nobody would store the result then.
+# Seconds after which learning is aborted.
+_MAX_SECONDS = 3600.0
+# Before the imports, which take seconds, the program lowers its priority if the system can, and starts a thread that
+# exits when the parent process ends, because nobody would store the result then.
 _PROGRAM = f"""
 import os, sys, threading
 getattr(os, "nice", abs)(10)
@@ -41,19 +41,19 @@ class LearningFailed(PairseekError):
 
 
 def learn_apart(database: Database, study: Study) -> LearnedVersion:
-    """Learn from the answers of a study in another process with one thread and low priority.
+    """Learn from the answers of a study in a separate process with one thread and low priority.
 
-    The process ends with this one, however that ends.
+    That process ends when this one ends, for whatever reason.
     """
     task = {"database": database.url.render_as_string(hide_password=False), "study": study.row.slug}
-    answer = _answer_of([sys.executable, "-c", _PROGRAM], task)
-    if "error" in answer:
-        raise (StoreUnavailable if answer["unavailable"] else LearningFailed)(answer["error"])
-    return LearnedVersion.from_record(answer)
+    reply = _run_process([sys.executable, "-c", _PROGRAM], task)
+    if "error" in reply:
+        raise (StoreUnavailable if reply["unavailable"] else LearningFailed)(reply["error"])
+    return LearnedVersion.from_record(reply)
 
 
-def _answer_of(command: list[str], task: JSON) -> JSON:
-    """Send a task to a process and return its answer."""
+def _run_process(command: list[str], task: JSON) -> JSON:
+    """Send a task to a process and return its reply."""
     environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1")}
     try:
         with (
@@ -64,32 +64,32 @@ def _answer_of(command: list[str], task: JSON) -> JSON:
         ):
             assert process.stdin is not None
             assert process.stdout is not None
-            limit = threading.Timer(_MOST_SECONDS, process.kill)
+            limit = threading.Timer(_MAX_SECONDS, process.kill)
             limit.daemon = True
             limit.start()
             try:
-                # Standard input stays open: its end tells the process that this one is gone. A process that has already
-                # ended is reported by its exit code below.
+                # Standard input stays open, because its end tells the process that this one has ended. A process that
+                # has already ended is reported by its exit code below.
                 with contextlib.suppress(BrokenPipeError):
                     process.stdin.write(json.dumps(task).encode() + b"\n")
-                said = process.stdout.read()
+                output = process.stdout.read()
             finally:
                 limit.cancel()
             code = process.wait()
             errors.seek(0)
-            silent = "the process was killed" if code < 0 else "nothing was said"
+            silent = "the process was killed" if code < 0 else "there was no output"
             last = errors.read().decode(errors="replace").strip().splitlines()[-1:] or [silent]
     except OSError as error:
-        raise LearningFailed(f"the process that learns could not be used: {error}") from None
+        raise LearningFailed(f"the learning process could not be used: {error}") from None
     try:
-        answer: JSON = json.loads(said)
+        reply: JSON = json.loads(output)
     except ValueError:
-        raise LearningFailed(f"learning ended with code {code}: {last[0][:300]}") from None
-    return answer
+        raise LearningFailed(f"learning ended with exit code {code}: {last[0][:300]}") from None
+    return reply
 
 
 def main(task: bytes) -> None:
-    """Do a task, and write the version that was learned to standard output."""
+    """Carry out a task, and write the learned version to standard output."""
     json.dump(_learned(json.loads(task)), sys.stdout, allow_nan=False)
 
 

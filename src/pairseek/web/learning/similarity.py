@@ -1,4 +1,4 @@
-"""Learning of the map of a similarity study from its judgements, and the studies that are made of it."""
+"""Learning of the map of a similarity study from its judgements, and creation of preference studies from the map."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from pairseek.web.studies.configuration import StudyConfiguration, pack_items
 
 logger = logging.getLogger("pairseek.web")
 
-# Number of times that learning is repeated because a participant was forgotten meanwhile.
+# Attempts to learn, because a participant may be forgotten in the meantime.
 _TRIES = 3
-# Number of names that are tried for a study that is made of another one.
-_NAMES = 100
+# Number of names to try for a preference study.
+_MAX_NAMES = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """Valid judgements of a study: those to fit, the random ones that are kept apart, and their sessions."""
+    """Valid judgements of a study: those to fit, the random ones held out, and their sessions."""
 
     judged: list[tuple[str, str, str]]
     apart: list[tuple[str, str, str]]
@@ -44,7 +44,7 @@ class Judgements:
 
 @dataclass(frozen=True, eq=False)
 class MapVersion:
-    """Version of the map of a study; ``answers`` are those that the study had when it was learned."""
+    """Version of a study's map; ``answers`` is the study's number of answers when it was learned."""
 
     version: int
     created_at: str
@@ -53,35 +53,35 @@ class MapVersion:
 
 
 def judgements(database: Database, study: Study) -> Judgements:
-    """Return the judgements of people, without attention checks, skips, undone and void answers.
+    """Return people's judgements, without attention checks, skips, undone and void answers.
 
-    Repeated triplets are judgements too: people may answer twice, and differently.
+    Repeated triplets count as judgements too, because people may answer differently the second time.
     """
     judged: list[tuple[str, str, str]] = []
     apart: list[tuple[str, str, str]] = []
     people: list[str] = []
-    for one in history.all_histories(database, study):
-        if one.row.kind != "person" or one.is_void:
+    for session in history.all_histories(database, study):
+        if session.row.kind != "person" or session.is_void:
             continue
         before = len(judged) + len(apart)
-        kinds = {answered.query.name: answered.query.kind for answered in one.done}
-        for answered in one.done:
+        kinds = {answered.query.name: answered.query.kind for answered in session.done}
+        for answered in session.done:
             query, winner = answered.query, answered.winner
             if answered.void or winner is None or query.kind == "attention":
                 continue
             row = (query.details["anchor"], winner, query.right if winner == query.left else query.left)
-            # A repetition of a random triplet stays apart with it.
+            # A repetition of a random triplet is held out with it.
             first = kinds.get(str(query.details.get("repeats")), query.kind)
             (apart if first == "random" else judged).append(row)
         if len(judged) + len(apart) > before:
-            people.append(one.row.id)
+            people.append(session.row.id)
     return Judgements(judged, apart, people)
 
 
 def latest(database: Database, study: Study) -> MapVersion | None:
     """Return the newest version of the map; None before the first."""
-    found = database.read(lambda connection: populations.latest(connection, study.row.id))
-    return None if found is None else _read(database, study, found)
+    version = database.read(lambda connection: populations.latest(connection, study.row.id))
+    return None if version is None else _read(database, study, version)
 
 
 def all_versions(database: Database, study: Study) -> list[MapVersion]:
@@ -102,39 +102,39 @@ def _read(database: Database, study: Study, version: int) -> MapVersion:
 
 
 def is_due(items: int, answers: int, before: int | None) -> bool:
-    """Return whether a study with so many answers should learn: after n of them, then after every n/2."""
+    """Return whether a study should learn: after as many answers as items, then after every half as many."""
     if before is None:
         return answers >= max(items, MIN_JUDGEMENTS)
     return answers - before >= max(items // 2, MIN_JUDGEMENTS)
 
 
 def learn_if_due(database: Database, study: Study, who: str = LEARNER, run: Learn | None = None) -> None:
-    """Learn a new version if there are enough new answers and nobody else is learning.
+    """Learn a new version if there are enough new answers and no other worker is learning.
 
-    A failure leaves the last version in use, and is noted in the audit log of the study.
+    A failure leaves the last version in use and is noted in the study's audit log.
     """
-    answers = _answers(database, study)
+    answers = _count_answers(database, study)
     rows = database.read(lambda connection: populations.every(connection, study.row.id))
-    # A map that was dropped with a forgotten person is replaced without waiting for further answers.
+    # A map dropped with a forgotten person is replaced without waiting for new answers.
     before = rows[0]["version"] if rows and rows[0]["dropped_at"] is None else None
-    if is_due(study.items.n, answers, None if before is None else _answers_of(database, study, before)):
+    if is_due(study.items.n, answers, None if before is None else _answers_learned_from(database, study, before)):
         learn_now(database, study, who, run, noted=False)
 
 
 def learn_now(database: Database, study: Study, who: str, run: Learn | None = None, *, noted: bool) -> bool:
-    """Learn unless somebody else is learning, and return whether it was tried; the audit log notes a failure."""
+    """Learn unless another worker is learning, and return whether it was tried; the audit log notes a failure."""
     try:
         learn(database, study, who, run, noted=noted)
     except Problem:
-        return False  # somebody else is learning
+        return False  # another worker is learning
     except StoreUnavailable:
-        # The answers are not to blame: the next round tries again.
+        # Not a failure to learn: the next round tries again.
         raise
     except PairseekError as error:
         reason = str(error)
         logger.warning("a map was not learned", extra={"facts": {"study": study.row.slug, "why": reason}})
-        known = database.read(lambda connection: studies.notes(connection, study.row.slug, 1))
-        if not known or known[0]["details"].get("reason") != reason:
+        notes = database.read(lambda connection: studies.notes(connection, study.row.slug, 1))
+        if not notes or notes[0]["details"].get("reason") != reason:
             database.write(
                 lambda connection: studies.note(connection, who, "learning_failed", study.row.slug, reason=reason)
             )
@@ -144,76 +144,76 @@ def learn_now(database: Database, study: Study, who: str, run: Learn | None = No
 def learn(database: Database, study: Study, who: str, run: Learn | None = None, *, noted: bool = True) -> int:
     """Learn a map from all valid judgements, store it, and return its version. Sessions that begin later use it.
 
-    ``run`` does the work: `learned`, here or in another process. The audit log notes what people have done, not the
-    many versions that are learned by themselves.
+    ``run`` does the work: `learned`, in this process or another one. With ``noted``, the audit log notes the version;
+    the many automatic versions are not noted.
     """
     with try_lock(database, lock_name(study)) as held:
         if not held:
             raise Problem(
                 409,
                 "learning",
-                f"the study {study.row.slug!r} is learning already",
+                f"the study {study.row.slug!r} is already learning",
                 received=study.row.slug,
-                hint="Wait a moment, and look again.",
+                hint="Wait a moment, then look again.",
             )
         for _ in range(_TRIES - 1):
             try:
                 return _learn(database, study, who, run or learned, noted=noted)
             except sa.exc.IntegrityError:
-                # Someone was forgotten meanwhile.
+                # Someone was forgotten in the meantime.
                 continue
         return _learn(database, study, who, run or learned, noted=noted)
 
 
 def check(database: Database, study: Study) -> Judgements:
     """Return the judgements of a study; raise an `InvalidTriplets` if there are none to learn from."""
-    found = judgements(database, study)
-    if not found.judged:
+    valid = judgements(database, study)
+    if not valid.judged:
         raise InvalidTriplets(
-            f"the study {study.row.slug!r} has no valid judgements: collect some, or restore those that were voided"
+            f"the study {study.row.slug!r} has no valid judgements: collect some, or restore voided ones"
         )
-    return found
+    return valid
 
 
 def learned(database: Database, study: Study) -> LearnedVersion:
-    """Learn a map from all valid judgements of a study; nothing is stored."""
-    before, answers = latest(database, study), _answers(database, study)
-    found, ids = check(database, study), study.items.ids
+    """Learn a map from all valid judgements of a study without storing it."""
+    before, answers = latest(database, study), _count_answers(database, study)
+    valid, ids = check(database, study), study.items.ids
     result = SimilarityMap.learn(
-        Triplets.from_ids(found.judged, ids),
-        Triplets.from_ids(found.apart, ids) if found.apart else None,
+        Triplets.from_ids(valid.judged, ids),
+        Triplets.from_ids(valid.apart, ids) if valid.apart else None,
         dimensions=study.configuration.dimensions,
         start=None if before is None else before.learned,
         labels=study.items.labels,
     )
     facts = {"answers": answers}
-    return LearnedVersion.of({**result.record(), **facts}, found.sessions, facts, {"judgements": result.judgements})
+    return LearnedVersion.of({**result.record(), **facts}, valid.sessions, facts, {"judgements": result.judgements})
 
 
 def _learn(database: Database, study: Study, who: str, run: Learn, *, noted: bool) -> int:
-    found, number = run(database, study), study.row.id
+    result, number = run(database, study), study.row.id
 
-    def keep(connection: sa.Connection) -> int:
-        version = populations.add(connection, number, found.content, who, found.sessions, found.facts)
+    def store(connection: sa.Connection) -> int:
+        version = populations.add(connection, number, result.content, who, result.sessions, result.facts)
         if noted:
-            studies.note(connection, who, "map", study.row.slug, version=version, **found.note)
+            studies.note(connection, who, "map", study.row.slug, version=version, **result.note)
         return version
 
-    return database.write(keep)
+    return database.write(store)
 
 
-def _answers_of(database: Database, study: Study, version: int) -> int:
+def _answers_learned_from(database: Database, study: Study, version: int) -> int:
     """Return the number of answers that a version was learned from, without reading the map if possible."""
     facts = database.read(lambda connection: populations.facts(connection, study.row.id, version))
     return int(facts["answers"]) if facts else _read(database, study, version).answers
 
 
-def _answers(database: Database, study: Study) -> int:
+def _count_answers(database: Database, study: Study) -> int:
     return database.read(lambda connection: counts(connection, study.row.id, "9999")).answers
 
 
 def search_among(database: Database, study: Study, who: str, *, slug: str | None = None) -> str:
-    """Make a preference study of the newest map, with its pictures and the noise of its judges; return its slug."""
+    """Create a preference study from the newest map, with its pictures and its judges' noise; return its slug."""
     if not study.configuration.is_similarity:
         raise Problem(
             409,
@@ -222,8 +222,8 @@ def search_among(database: Database, study: Study, who: str, *, slug: str | None
             received=study.row.slug,
             hint="Choose a study with kind: similarity.",
         )
-    found = latest(database, study)
-    if found is None:
+    newest = latest(database, study)
+    if newest is None:
         raise Problem(
             409,
             "no_map",
@@ -231,10 +231,10 @@ def search_among(database: Database, study: Study, who: str, *, slug: str | None
             received=study.row.slug,
             hint="Collect judgements first; a map is learned after as many as there are items.",
         )
-    given, learned = study.items, found.learned
+    given, learned = study.items, newest.learned
     items = Items._unwarned(learned.final.coordinates, given.ids, given.labels, None, dict(given.data))
     base = slug or f"{study.row.slug[:56].rstrip('-')}-search"
-    names = [base] if slug else [base, *(f"{base}-{number}" for number in range(2, _NAMES))]
+    names = [base] if slug else [base, *(f"{base}-{number}" for number in range(2, _MAX_NAMES))]
     response = {"name": "logistic", "k": float(f"{learned.k:.4g}"), "noise": "constant"}
     for name in names:
         configuration = StudyConfiguration(
@@ -245,7 +245,7 @@ def search_among(database: Database, study: Study, who: str, *, slug: str | None
         def add(connection: sa.Connection, name: str = name, record: JSON = record) -> None:
             number = studies.add(connection, name, record, pack_items(items), is_open=True, who=who)
             media.copy(connection, study.row.id, number)
-            facts = {"items": items.n, "source": study.row.slug, "version": found.version}
+            facts = {"items": items.n, "source": study.row.slug, "version": newest.version}
             studies.note(connection, who, "create_study", name, **facts)
 
         try:
@@ -254,5 +254,10 @@ def search_among(database: Database, study: Study, who: str, *, slug: str | None
             continue
         return name
     raise Problem(
-        409, "slug_taken", f"there is a study {base!r} already", received=base, hint="Give another slug.", field="slug"
+        409,
+        "slug_taken",
+        f"the slug {base!r} is taken by another study",
+        received=base,
+        hint="Give another slug.",
+        field="slug",
     )

@@ -1,4 +1,4 @@
-"""Choices of the people of a study, and of those who finished before a person."""
+"""Choices of a study's people, and the appeal of its items to those who finished before a person."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from pairseek.store.database import Database
 from pairseek.web.sessions.history import SessionHistory, read_histories
 from pairseek.web.studies.catalogue import Study
 
-# Largest number of earlier people in a first impression, the newest ones.
-_MOST = 50
+# Largest number of earlier people, the newest ones, that the appeal is computed from.
+_MAX_PEOPLE = 50
 
 
 def choices_of(study: Study, histories: Iterable[SessionHistory]) -> Choices | None:
-    """Return the choices and ties of these sessions, attention pairs and void answers left out; None without any."""
+    """Return the choices and ties of these sessions, without attention pairs and void answers; None if empty."""
     rows: list[tuple[str, str, str]] = []
     tied: list[tuple[str, str, str]] = []
-    for one in histories:
-        for answered in one.done:
+    for session in histories:
+        for answered in session.done:
             left, right, winner = answered.query.left, answered.query.right, answered.winner
             if not answered.counts:
                 continue
             if winner is None:
-                tied.append((one.row.id, left, right))
+                tied.append((session.row.id, left, right))
             else:
-                rows.append((one.row.id, winner, right if winner == left else left))
+                rows.append((session.row.id, winner, right if winner == left else left))
     return Choices.from_pairs(rows, ids=study.every_item.ids, tied=tied) if rows or tied else None
 
 
-def appeal_before(database: Database, study: Study, one: SessionHistory) -> Population | None:
-    """Return the appeal that the items had for those who finished before a person; None if they were too few.
+def appeal_before(database: Database, study: Study, session: SessionHistory) -> Population | None:
+    """Return the appeal of the items to people who finished before this session; None if they were too few.
 
-    It does not change when others finish, so that a person who opens their result again sees the same.
+    It does not change when others finish, so a person who reopens their result sees it unchanged.
     """
-    at = one.row.finished_at
+    at = session.row.finished_at
     if at is None:
         return None
-    rows = database.read(lambda connection: sessions.finished_before(connection, study.row.id, at, _MOST))
+    rows = database.read(lambda connection: sessions.finished_before(connection, study.row.id, at, _MAX_PEOPLE))
     choices = choices_of(study, (other for other in read_histories(database, study, rows) if not other.is_void))
     try:
-        return None if choices is None else learn_appeal(choices, one.parts.given)
+        return None if choices is None else learn_appeal(choices, session.parts.given)
     except InvalidChoices:
         return None

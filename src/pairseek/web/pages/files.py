@@ -13,13 +13,13 @@ from starlette.types import Scope
 
 from pairseek.web.pages.rendering import STATIC
 
-# A URL with a content hash is immutable; others are revalidated.
+# URLs with a content hash are immutable; all others are revalidated.
 _IMMUTABLE = "public, max-age=31536000, immutable"
 _REVALIDATE = "no-cache"
 
 
 class PageFiles(StaticFiles):
-    """Static files of `STATIC`, compressed. Pages hold secrets and are therefore not compressed."""
+    """Static files of `STATIC`, compressed. Pages are not, because they contain secrets that compression could leak."""
 
     def __init__(self) -> None:
         super().__init__(directory=STATIC)

@@ -1,4 +1,4 @@
-"""Map of a group as an SVG drawing that stands alone: items, people, segments and axes on a light ground."""
+"""Map of a group as a self-contained SVG drawing: items, people, segments and axes on a light ground."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ WIDTH = 1000
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 40, 40, 88
 _FONT = 15
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
-"""Colours of the segments, after Okabe and Ito: people with a colour vision deficiency tell them apart."""
+"""Colours of the segments, after Okabe and Ito, which people with a colour vision deficiency can tell apart."""
 
 
 @dataclass(frozen=True)
 class DrawnItem:
-    """Item in view-box units; ``named`` is its label, the middle of the baseline and the text, if there is room."""
+    """Item in view-box units; ``named`` is its label (centre of the baseline, text) if there is room for it."""
 
     card: CardSchema
     x: int
@@ -30,7 +30,7 @@ class DrawnItem:
 
 @dataclass(frozen=True)
 class DrawnPerson:
-    """Person: the mark of a segment and the outline of the ellipse, as paths."""
+    """Person as two paths: the mark of the segment and the outline of the ellipse."""
 
     mark: str
     outline: str
@@ -40,7 +40,7 @@ class DrawnPerson:
 
 @dataclass(frozen=True)
 class GroupDrawing:
-    """Drawing in view-box units, with the mark and the colour of each segment for the legend."""
+    """Drawing in view-box units; ``legend`` has number, x, mark and colour of each segment."""
 
     width: int
     height: int
@@ -54,10 +54,10 @@ class GroupDrawing:
 def draw_group_map(data: GroupMap) -> GroupDrawing:
     """Scale the map to its view box, with equal scales on both axes."""
     corners = [corner for person in data["people"] for corner in person["outline"]]
-    everything = [item["point"] for item in data["items"]] + [person["point"] for person in data["people"]]
-    left, right = min(x for x, _ in everything), max(x for x, _ in everything)
-    low, high = min(y for _, y in everything), max(y for _, y in everything)
-    # Ellipses widen the picture, but the very uncertain ones not without end.
+    points = [item["point"] for item in data["items"]] + [person["point"] for person in data["people"]]
+    left, right = min(x for x, _ in points), max(x for x, _ in points)
+    low, high = min(y for _, y in points), max(y for _, y in points)
+    # Ellipses may enlarge the map, but large ones only up to a limit.
     wide, tall = max(right - left, 1e-9), max(high - low, 1e-9)
     left, right = _within(sorted(x for x, _ in corners), left, right, 0.15 * wide)
     low, high = _within(sorted(y for _, y in corners), low, high, 0.15 * tall)
@@ -85,14 +85,14 @@ def draw_group_map(data: GroupMap) -> GroupDrawing:
 
 
 def _drawn(items: Sequence[GroupItem], frame: Frame, ground: tuple[int, int, int, int]) -> tuple[DrawnItem, ...]:
-    """Return the items at their places; the labels of few stand on the ground, the best-liked items' first."""
+    """Place the items; if they are few, label them within the ground, best-liked first."""
     half = 22 if len(items) <= 60 else 13
     marks = [
         Mark(*frame.place_rounded(*item["point"]), _radius(item["card"], half), item["card"]["name"]) for item in items
     ]
     left, top, width, height = ground
-    few = len(items) <= MAX_LABELLED_ITEMS
-    labels = place_labels(marks, _FONT, (left, top, left + width, top + height)) if few else [None] * len(marks)
+    has_labels = len(items) <= MAX_LABELLED_ITEMS
+    labels = place_labels(marks, _FONT, (left, top, left + width, top + height)) if has_labels else [None] * len(marks)
     names = [None if label is None else (round(label.x), round(label.y), label.text) for label in labels]
     return tuple(
         DrawnItem(item["card"], round(mark.x), round(mark.y), item["place"], round(mark.radius), name)
@@ -101,7 +101,7 @@ def _drawn(items: Sequence[GroupItem], frame: Frame, ground: tuple[int, int, int
 
 
 def _radius(card: CardSchema, half: int) -> int:
-    """Return the radius of an item: half of the side of a picture, or of a disc of its colour or a small circle."""
+    """Return the radius of an item: half the side of a picture, or that of a coloured disc or of a small circle."""
     return half if "image" in card["media"] else half - 4 if "colour" in card["media"] else 7
 
 
@@ -124,7 +124,8 @@ def mark_path(x: int, y: int, segment: int) -> str:
     return f"M{x - 3} {y - 8}h6v5h5v6h-5v5h-6v-5h-5v-6h5Z"
 
 
-def _within(values: list[float], low: float, high: float, most: float) -> tuple[float, float]:
+def _within(values: list[float], low: float, high: float, margin: float) -> tuple[float, float]:
+    """Extend an interval to sorted values, by at most a margin on either side."""
     if not values:
         return low, high
-    return max(min(values[0], low), low - most), min(max(values[-1], high), high + most)
+    return max(min(values[0], low), low - margin), min(max(values[-1], high), high + margin)

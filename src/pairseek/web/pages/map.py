@@ -13,7 +13,7 @@ WIDTH = 1000
 MARGIN = 72
 MOST_DOTS = 160
 PICTURE = 84
-# Size of the labels' font, and radii of a dot and of the estimate.
+# Font size of the labels, and radii of a dot and of the estimate.
 _FONT, _DOT, _YOU = 34, 10, 24
 
 
@@ -35,11 +35,11 @@ class MapDrawing:
 
 
 def map_frame(points: Iterable[tuple[float, float]]) -> tuple[Frame, int, int]:
-    """Return the frame of a map in which these points are seen, with its width and height."""
-    places = list(points)
+    """Return the frame of a map that shows these points, with its width and height."""
+    shown = list(points)
     room = WIDTH - 2 * MARGIN
-    frame = Frame.fitted(places, (room, 1.1 * room), (MARGIN, MARGIN))
-    across, down = zip(*(frame.place_rounded(*point) for point in places), strict=True)
+    frame = Frame.fitted(shown, (room, 1.1 * room), (MARGIN, MARGIN))
+    across, down = zip(*(frame.place_rounded(*point) for point in shown), strict=True)
     return frame, max(across) + MARGIN, max(down) + MARGIN
 
 
@@ -53,11 +53,11 @@ def draw_map(data: MapData) -> MapDrawing:
         ]
     )
     dots = [(*frame.place_rounded(x, y), colour) for x, y, colour, _ in thinned(data["items"], MOST_DOTS)]
-    # A dot without a colour is a zero-length line with a round cap, which is compact.
+    # A dot without a colour is drawn as a zero-length line with a round cap, which is compact.
     plain = "".join(f"M{x} {y}h0" for x, y, colour in dots if colour is None)
     outline = closed_path(frame.place_rounded(*corner) for corner in data["ellipse"])
     you = frame.place_rounded(*data["point"])
-    # A picture says more than its name, and leaves no room for it.
+    # Pictures replace the names, for which they leave no room.
     names = () if data.get("pictures") else placed_names(data["items"], frame, you, (width, height))
     half = PICTURE // 2
     pictures = []
@@ -71,7 +71,7 @@ def draw_map(data: MapData) -> MapDrawing:
 def placed_names(
     items: list[Dot], frame: Frame, you: tuple[int, int], size: tuple[int, int]
 ) -> tuple[tuple[int, int, str], ...]:
-    """Return the labels of few items, placed in the order of their distance from the estimate; none of many."""
+    """Place the labels in order of the items' distance from the estimate; return none if there are too many items."""
     if len(items) > MAX_LABELLED_ITEMS:
         return ()
     marks = [Mark(*frame.place_rounded(x, y), _DOT, label) for x, y, _, label in items if label]

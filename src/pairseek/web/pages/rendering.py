@@ -24,24 +24,24 @@ STATIC = FOLDER / "static"
 
 def render(page: str, data: Mapping[str, object], *, language: str = DEFAULT) -> str:
     """Render a page as HTML; ``page`` names the template, ``data`` is its context of `pairseek.web.pages.contexts`."""
-    said = words(language)
+    catalogue = words(language)
     template = _environment().get_template(f"{page}.html")
-    return template.render(data, t=said.say, words=said, page=page)
+    return template.render(data, t=catalogue.say, words=catalogue, page=page)
 
 
 def render_report(data: Mapping[str, object], *, language: str = DEFAULT) -> str:
-    """Render the report of a study as one file that needs no other; ``data`` is a `ReportPage`."""
-    # The style sheets are ours, and hold no "</".
+    """Render the report of a study as a self-contained file; ``data`` is a `ReportPage`."""
+    # Safe to embed, because our style sheets contain no "</".
     styles = Markup("".join((STATIC / name).read_text(encoding="utf-8") for name in ("report.css", "findings.css")))
     return render("_report", {**data, "styles": styles}, language=language)
 
 
 def plotly_script() -> Path:
     """Return the path of the script in the plotly package."""
-    found = importlib.util.find_spec("plotly")
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec("plotly")
+    if spec is None or not spec.submodule_search_locations:
         raise MissingExtra("the plots of the dashboard", "web")
-    return Path(found.submodule_search_locations[0]) / "package_data" / "plotly.min.js"
+    return Path(spec.submodule_search_locations[0]) / "package_data" / "plotly.min.js"
 
 
 def in_script(value: object) -> Markup:
@@ -53,16 +53,16 @@ def in_script(value: object) -> Markup:
 @cache
 def static_address(name: str) -> str:
     """Return the URL of a file of `STATIC` with a hash of its content."""
-    mark = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]
-    return f"/static/{name}?v={mark}"
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]
+    return f"/static/{name}?v={digest}"
 
 
-def short_time(moment: str | datetime | None, said: Words) -> str:
+def short_time(moment: str | datetime | None, catalogue: Words) -> str:
     """Format a time to the minute in the given language."""
     if moment is None:
         return "–"
     when = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
-    return when.strftime(said.say("date.minute"))
+    return when.strftime(catalogue.say("date.minute"))
 
 
 def paired(value: str) -> tuple[str, str]:
@@ -70,9 +70,9 @@ def paired(value: str) -> tuple[str, str]:
     return value, value
 
 
-def named(value: str, said: Words, under: str) -> tuple[str, str]:
-    """Return a form option: its value, and its label in the catalogue under a prefix."""
-    return value, said.say(f"{under}{value}")
+def named(value: str, catalogue: Words, under: str) -> tuple[str, str]:
+    """Return a form option: its value, and its label from the message catalogue under a prefix."""
+    return value, catalogue.say(f"{under}{value}")
 
 
 def language_name(language: str) -> str:
@@ -81,26 +81,26 @@ def language_name(language: str) -> str:
 
 
 def with_language_name(language: str) -> tuple[str, str]:
-    """Return a form option: a language, and its name."""
+    """Return a form option: a language and its name."""
     return language, language_name(language)
 
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["in_script"] = in_script
-    made.filters["short_time"] = short_time
-    made.filters["paired"] = paired
-    made.filters["named"] = named
-    made.filters["with_language_name"] = with_language_name
-    made.globals["language_name"] = language_name
-    made.globals["static"] = static_address
-    made.globals["draw_map"] = draw_map
-    made.globals |= {"draw_group_map": draw_group_map, "colour_of": colour_of, "mark_path": mark_path}
-    return made
+    environment.filters["in_script"] = in_script
+    environment.filters["short_time"] = short_time
+    environment.filters["paired"] = paired
+    environment.filters["named"] = named
+    environment.filters["with_language_name"] = with_language_name
+    environment.globals["language_name"] = language_name
+    environment.globals["static"] = static_address
+    environment.globals["draw_map"] = draw_map
+    environment.globals |= {"draw_group_map": draw_group_map, "colour_of": colour_of, "mark_path": mark_path}
+    return environment

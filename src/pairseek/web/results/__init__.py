@@ -1,1 +1,1 @@
-"""Collected data: tables, bundles, codebook, quality and populations."""
+"""Results of studies: tables, bundles, codebook, data quality and findings."""

@@ -38,16 +38,16 @@ from pairseek.web.studies.configuration import StudyConfiguration, configured
 
 FORMAT = "pairseek bundle"
 FORMAT_VERSION, WITH_CATALOGUES = 2, 3
-"""Versions of the format: of a study, and of a study whose items were replaced."""
+"""Versions of the format: in general, and for a study whose items were replaced."""
 MOST_CANDIDATES = 100_000
-"""Triplets among which a session of a similarity study may choose."""
+"""Maximum number of triplets that a session of a similarity study may choose from."""
 POPULATIONS = "populations.json"
 CATALOGUES = "catalogues.json"
 PARTS = "parts.json"
 TOLERANCE = 0.1
-"""Tolerance of replayed estimates, relative to the radius, for other versions or processors: rounding can change the
-outcome of a resampling step, which leaves sampling noise of a few hundredths of the radius."""
-# What records of another shape than the exported one lead to.
+"""Tolerance of replayed estimates, relative to the radius, for other versions or processors: rounding can change a
+resampling step, which causes sampling noise of a few hundredths of the radius."""
+# Errors caused by records whose shape differs from the exported one.
 _MALFORMED = (
     PairseekError,
     LookupError,
@@ -59,17 +59,17 @@ _MALFORMED = (
     RecursionError,
     MemoryError,
 )
-_UNEXPORTED = ("study_id", "version", "browser", "is_open")
+_NOT_EXPORTED = ("study_id", "version", "browser", "is_open")
 
 
 def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[Study], Ranking] | None = None) -> None:
-    """Write the bundle of a study; ``ranking`` returns the group ranking if it is not to be computed here."""
+    """Write the bundle of a study; ``ranking``, if given, returns the group ranking, which is otherwise computed."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for table in tables.TABLES:
             columns = tables.columns_of(study, table)
             with archive.open(f"{table}.csv", "w") as file:
-                for piece in tables.as_csv(tables.rows_of(database, study, table, ranking), columns):
-                    file.write(piece)
+                for chunk in tables.as_csv(tables.rows_of(database, study, table, ranking), columns):
+                    file.write(chunk)
             try:
                 rows = tables.rows_of(database, study, table, ranking)
                 archive.writestr(f"{table}.parquet", tables.as_parquet(rows, columns))
@@ -77,17 +77,17 @@ def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[St
                 continue
         archive.writestr("study.json", _json(_study_record(study)))
         learned: dict[str, JSON] = {}
-        began: dict[str, JSON] = {}
+        parts: dict[str, JSON] = {}
         catalogues: set[int] = set()
         with archive.open("sessions.jsonl", "w") as file:
-            for one in history.all_histories(database, study):
-                file.write(json.dumps(_session_record(study, one)).encode() + b"\n")
-                began[one.row.parts] = one.parts.record
-                catalogues.add(one.row.catalogue)
-                population = one.parts.population
-                if population is not None and str(one.row.population) not in learned:
-                    learned[str(one.row.population)] = population.record()
-        archive.writestr(PARTS, _json(began))
+            for session in history.all_histories(database, study):
+                file.write(json.dumps(_session_record(study, session)).encode() + b"\n")
+                parts[session.row.parts] = session.parts.record
+                catalogues.add(session.row.catalogue)
+                population = session.parts.population
+                if population is not None and str(session.row.population) not in learned:
+                    learned[str(session.row.population)] = population.record()
+        archive.writestr(PARTS, _json(parts))
         archive.writestr(POPULATIONS, _json(learned))
         archive.writestr("items.json", _json(study.items.record()))
         if study.row.catalogue:
@@ -104,9 +104,9 @@ answers, participants, estimates, items, ranking   tables as CSV, and as Parquet
 codebook.csv        descriptions of the columns of all tables
 study.json          configuration of the study, and versions of the software
 items.json          the items, with coordinates in full precision
-catalogues.json     if the items were replaced: the earlier ones that sessions began with, by number
+catalogues.json     if the items were replaced: earlier items that sessions began with, by catalogue number
 parts.json          the parts of the searches with all settings, by key, and their model version
-populations.json    the populations with which sessions began, by version
+populations.json    the populations that sessions began with, by version
 sessions.jsonl      one session per line: seed, key of its parts, queries, answers, and who voided them
 
 pairseek replay FILE.zip recomputes every estimate and reports the differences.
@@ -128,7 +128,7 @@ def _study_record(study: Study) -> JSON:
 
 
 def versions() -> JSON:
-    """Return the versions on which bit-identical results depend."""
+    """Return the versions that bit-identical results depend on."""
     return {
         "pairseek": __version__,
         "model": MODEL_VERSION,
@@ -147,20 +147,20 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), sys.platform)
 
 
-def _session_record(study: Study, one: history.SessionHistory) -> JSON:
-    along = history.estimates_along(study, one)
+def _session_record(study: Study, session: history.SessionHistory) -> JSON:
+    along = history.estimates_along(study, session)
     return {
-        **{key: value for key, value in asdict(one.row).items() if key not in _UNEXPORTED},
-        "queries": [_without_session(asdict(query)) for query in one.queries],
-        "events": [_event(event) for event in one.events],
-        "marks": [_without_session(mark) for mark in one.marks],
-        "blurs": [_without_session(blur) for blur in one.blurs],
+        **{key: value for key, value in asdict(session.row).items() if key not in _NOT_EXPORTED},
+        "queries": [_without_session(asdict(query)) for query in session.queries],
+        "events": [_event(event) for event in session.events],
+        "marks": [_without_session(mark) for mark in session.marks],
+        "blurs": [_without_session(blur) for blur in session.blurs],
         "estimate": along[-1] if along else None,
     }
 
 
 def _event(event: EventRow) -> JSON:
-    """Return an event; what was played only where there was something to play."""
+    """Return the record of an event, with its playback only if there was something to play."""
     record = _without_session(asdict(event))
     return record if event.played is not None else {key: value for key, value in record.items() if key != "played"}
 
@@ -191,36 +191,36 @@ class Bundle:
     versions: JSON
     sessions: tuple[JSON, ...]
     parts: Mapping[tuple[int | None, str, int], SessionParts]
-    """By version of the population, key, and number of the catalogue."""
+    """By population version, key of the parts, and catalogue number."""
     path: Path
 
     def parts_of(self, session: JSON) -> SessionParts:
-        """Return the parts with which a session began."""
-        return self.parts[_began(session)]
+        """Return the parts that a session began with."""
+        return self.parts[_parts_key(session)]
 
     @property
     def current(self) -> tuple[JSON, ...]:
-        """Sessions that began with the model version of this pairseek."""
+        """Sessions that began with this pairseek's model version."""
         return tuple(session for session in self.sessions if self.parts_of(session).is_current)
 
     @property
     def dropped(self) -> tuple[JSON, ...]:
-        """Sessions whose parts followed from a population that was learned from someone who was forgotten."""
+        """Sessions whose parts were derived from a population learned from someone who was later forgotten."""
         return tuple(session for session in self.sessions if self.parts_of(session).dropped is not None)
 
     @property
     def models(self) -> list[Any]:
-        """Model versions with which the sessions began."""
+        """Model versions that the sessions began with."""
         return sorted({parts.model for parts in self.parts.values()}, key=str)
 
     @property
     def same_program(self) -> bool:
-        """Whether this program has the versions that wrote the bundle, so that results are bit-identical."""
+        """Whether this program has exactly the versions that wrote the bundle, so that results are bit-identical."""
         return self.versions == versions()
 
 
 def read(path: Path) -> Bundle:
-    """Read a bundle whose sessions this pairseek can recompute; raise `InvalidFile` otherwise."""
+    """Read a bundle; raise `InvalidFile` if this pairseek cannot recompute its sessions."""
     try:
         with LimitedArchive(path) as archive:
             record = json.loads(archive.read("study.json"))
@@ -228,49 +228,48 @@ def read(path: Path) -> Bundle:
             names = ("items.json", "sessions.jsonl", PARTS, POPULATIONS)
             items, sessions, parts, learned = (archive.read(name) for name in names)
             replaced = archive.read(CATALOGUES) if record["format_version"] == WITH_CATALOGUES else b"{}"
-        catalogues = {int(number): items_from(one) for number, one in json.loads(replaced).items()}
+        catalogues = {int(number): items_from(content) for number, content in json.loads(replaced).items()}
         catalogues[int(record.get("catalogue", 0))] = items_from(json.loads(items))
-        given = {number: one for number, one in catalogues.items() if isinstance(one, Items)}
+        given = {number: content for number, content in catalogues.items() if isinstance(content, Items)}
         if len(given) < len(catalogues):
-            raise InvalidFile(f"{path} has no items, but a continuous space: it is not a bundle of pairseek")
+            raise InvalidFile(f"{path} has a continuous space instead of items: it is not a pairseek bundle")
         people = tuple(json.loads(line) for line in sessions.splitlines() if line)
-        known = {int(number): learned_from_record(one) for number, one in json.loads(learned).items()}
-        pieces = json.loads(parts)
+        populations = {int(version): learned_from_record(content) for version, content in json.loads(learned).items()}
+        parts_records = json.loads(parts)
         shared = {
             (version, key, number): SessionParts.stored(
-                given[number], pieces[key], None if version is None else known[version]
+                given[number], parts_records[key], None if version is None else populations[version]
             )
-            for version, key, number in map(_began, people)
+            for version, key, number in map(_parts_key, people)
         }
         bundle = Bundle(record["slug"], configured(record["configuration"]), record["versions"], people, shared, path)
-        for one in shared.values():
-            _check_parts(one)
+        for session_parts in shared.values():
+            _check_parts(session_parts)
     except FileNotFoundError:
         raise InvalidFile(f"there is no file {path}") from None
     except ArchiveTooLarge as error:
-        raise InvalidFile(f"{path}: {error}; it is not a bundle that pairseek export wrote") from None
+        raise InvalidFile(f"{path}: {error}; it was not written by pairseek export") from None
     except (*UNREADABLE, *_MALFORMED) as error:
         if isinstance(error, InvalidFile) and str(path) in str(error):
             raise
-        raise InvalidFile(f"{path} cannot be read as a bundle: {_said(error)}; export it again") from None
+        raise InvalidFile(f"{path} cannot be read as a bundle: {_short_message(error)}; export it again") from None
     if len(bundle.sessions) > len(bundle.dropped) and not bundle.current:
         raise InvalidFile(
-            f"{path} was computed by version {' and '.join(map(str, bundle.models))} of the model, and this pairseek "
-            f"has version {MODEL_VERSION}: replay it with the pairseek that wrote it, "
-            f"{record['versions'].get('pairseek')}"
+            f"{path} was computed with model version {' and '.join(map(str, bundle.models))}, but this pairseek has "
+            f"version {MODEL_VERSION}: replay it with the pairseek that wrote it, {record['versions'].get('pairseek')}"
         )
     return bundle
 
 
-def _began(session: JSON) -> tuple[int | None, str, int]:
-    """Return version of the population, key of the parts, and number of the catalogue that a session began with."""
+def _parts_key(session: JSON) -> tuple[int | None, str, int]:
+    """Return the population version, key of the parts, and catalogue number that a session began with."""
     return session["population"], session["parts"], session.get("catalogue", 0)
 
 
 def _check_parts(parts: SessionParts) -> None:
-    """Raise an `InvalidParameter` for parts that no study may have, because they could take any time and memory."""
+    """Raise an error for parts that no study may have, because they could need arbitrary time and memory."""
     if not isinstance(parts.model, int | str):
-        raise TypeError(f"the version of the model is {parts.model!r}")
+        raise TypeError(f"the model version is {parts.model!r}")
     if not parts.is_current:
         return
     if parts.record.get("kind") == "similarity":
@@ -281,29 +280,29 @@ def _check_parts(parts: SessionParts) -> None:
     decoded = parts.decoded
     size = Size(parts.given.n, parts.given.d, unknown=decoded["response"].unknown)
     for kind, part in decoded.items():
-        for one in part if isinstance(part, list) else [part]:
-            if one is not None:
-                check_limits(one, kind, size)
+        for element in part if isinstance(part, list) else [part]:
+            if element is not None:
+                check_limits(element, kind, size)
 
 
-def _said(error: Exception) -> str:
+def _short_message(error: Exception) -> str:
     text = str(error) or type(error).__name__
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def _check_format(path: Path, record: object) -> None:
     if not isinstance(record, dict) or not isinstance(record.get("versions", {}), dict):
-        raise InvalidFile(f"{path}: study.json must hold an object: it is not a bundle of pairseek")
+        raise InvalidFile(f"{path}: study.json does not contain an object: it is not a pairseek bundle")
     if record.get("format") != FORMAT:
         raise InvalidFile(
-            f"{path} has the format {record.get('format')!r}, not {FORMAT!r}: it is not a bundle of pairseek"
+            f"{path} has the format {record.get('format')!r}, not {FORMAT!r}: it is not a pairseek bundle"
         )
-    found = record.get("format_version")
-    if found not in (FORMAT_VERSION, WITH_CATALOGUES):
+    version = record.get("format_version")
+    if version not in (FORMAT_VERSION, WITH_CATALOGUES):
         raise InvalidFile(
-            f"{path} is a bundle of format version {found}, and this pairseek reads versions {FORMAT_VERSION} and "
-            f"{WITH_CATALOGUES}: "
-            f"replay it with the pairseek that wrote it, {record.get('versions', {}).get('pairseek')}"
+            f"{path} is a bundle of format version {version}, but this pairseek reads versions {FORMAT_VERSION} and "
+            f"{WITH_CATALOGUES}: replay it with the pairseek that wrote it, "
+            f"{record.get('versions', {}).get('pairseek')}"
         )
 
 
@@ -337,54 +336,54 @@ def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
             if not done or session["estimate"] is None:
                 continue
             state = _state(bundle, session, bundle.parts_of(session), done)
-            found, before = state.estimate_record(), session["estimate"]
-            gap = float(np.max(np.abs(np.array(found["mean"]) - np.array(before["mean"])), initial=0.0))
-            gap = max(gap, abs(found["radius"] - before["radius"])) / max(before["radius"], 1e-300)
-            same = found == before and _same_nearest(state, session)
-            one = ReplayedEstimate(session["id"], state.answered, found["mean"], found["radius"], same, gap)
-        yield one
+            new, exported = state.estimate_record(), session["estimate"]
+            gap = float(np.max(np.abs(np.array(new["mean"]) - np.array(exported["mean"])), initial=0.0))
+            gap = max(gap, abs(new["radius"] - exported["radius"])) / max(exported["radius"], 1e-300)
+            same = new == exported and _same_nearest(state, session)
+            estimate = ReplayedEstimate(session["id"], state.answered, new["mean"], new["radius"], same, gap)
+        yield estimate
 
 
 def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
-    """Choose every triplet of a similarity study again; ``difference`` is the share that was another one."""
+    """Choose every triplet of a similarity study again; ``difference`` is the share that came out differently."""
     for number, session in enumerate(bundle.current, 1):
         with _session_errors(bundle, number):
             done = done_of(session)
             if not done:
                 continue
-            parts, other = bundle.parts_of(session), 0
+            parts, different = bundle.parts_of(session), 0
             for count, answered in enumerate(done):
                 state = _state(bundle, session, parts, done[:count])
                 pair, asked = state.following[0], answered.query
                 chosen = None if pair is None else (pair.details.get("anchor"), pair.left, pair.right)
-                other += chosen != (asked.details.get("anchor"), asked.left, asked.right)
-            one = ReplayedEstimate(session["id"], len(done), [], 0.0, other == 0, other / len(done))
-        yield one
+                different += chosen != (asked.details.get("anchor"), asked.left, asked.right)
+            estimate = ReplayedEstimate(session["id"], len(done), [], 0.0, different == 0, different / len(done))
+        yield estimate
 
 
 def _same_nearest(state: SessionState, session: JSON) -> bool:
-    """Return whether the recommended items are the stored ones, where there are no coordinates to compare."""
-    if state.parts.given.d or session.get("final") is None or any(one.void for one in state.done):
+    """Return whether the recommended items equal the stored ones; true if there are coordinates to compare instead."""
+    if state.parts.given.d or session.get("final") is None or any(pair.void for pair in state.done):
         return True
     return bool(state.final()["nearest"] == session["final"]["nearest"])
 
 
 @contextlib.contextmanager
 def _session_errors(bundle: Bundle, number: int) -> Iterator[None]:
-    """Convert what a malformed session leads to into an `InvalidFile` that says which one it is."""
+    """Convert the errors caused by a malformed session to an `InvalidFile` that names the session."""
     try:
         yield
     except _MALFORMED as error:
         raise InvalidFile(
             f"{bundle.path}: session {number} of sessions.jsonl cannot be recomputed ({type(error).__name__}: "
-            f"{_said(error)}); export the study again"
+            f"{_short_message(error)}); export the study again"
         ) from None
 
 
 def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
     """Compute the estimates and queries of another strategy, given the same answers.
 
-    The candidates are those of the study's configuration, or else the default for the strategy.
+    It uses the candidates of the study's configuration, or else the strategy's default.
     """
     candidates = bundle.configuration.candidates
     for number, session in enumerate(bundle.current, 1):
@@ -397,11 +396,11 @@ def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
 def _answers_with(bundle: Bundle, session: JSON, parts: SessionParts) -> Iterator[JSON]:
     done, state = done_of(session), _state(bundle, session, parts, ())
     for count, answered in enumerate(done, 1):
-        wished, _ = state.following
+        preferred, _ = state.following
         asked = state.search.expect(answered.query.left, answered.query.right)
-        wish = None if wished is None else state.search.expect(wished.left, wished.right)
+        expected = None if preferred is None else state.search.expect(preferred.left, preferred.right)
         state = _state(bundle, session, parts, done[:count])
-        found = state.estimate_record()
+        estimate = state.estimate_record()
         yield {
             "session": session["id"],
             "answer_index": count,
@@ -411,13 +410,13 @@ def _answers_with(bundle: Bundle, session: JSON, parts: SessionParts) -> Iterato
             "outcome": answered.outcome,
             "probability_left": asked.probability_left,
             "information": asked.information,
-            "would_ask_left": None if wished is None else wished.left,
-            "would_ask_right": None if wished is None else wished.right,
-            "would_tell": None if wish is None else wish.information,
-            **{f"mean_{i}": value for i, value in enumerate(found["mean"])},
-            "radius": found["radius"],
+            "would_ask_left": None if preferred is None else preferred.left,
+            "would_ask_right": None if preferred is None else preferred.right,
+            "would_tell": None if expected is None else expected.information,
+            **{f"mean_{i}": value for i, value in enumerate(estimate["mean"])},
+            "radius": estimate["radius"],
         }
 
 
 def _state(bundle: Bundle, session: JSON, parts: SessionParts, done: Iterable[EffectiveAnswer]) -> SessionState:
-    return session_state(bundle.configuration, parts, session["seed"], (one.shown() for one in done))
+    return session_state(bundle.configuration, parts, session["seed"], (answer.shown() for answer in done))

@@ -7,7 +7,7 @@ from functools import cache
 
 from pairseek.core.messages import Words, words
 
-# Columns of the same meaning.
+# Columns with the same meaning.
 _PLAYED = frozenset(["left_played", "right_played", "anchor_played"])
 _BOUNDS = {f"{name}_{end}": end for name in ("agreement", "k", "lapse") for end in ("low", "high")}
 
@@ -19,13 +19,15 @@ def _described() -> frozenset[str]:
 
 
 def is_known(column: str) -> bool:
-    """Return whether a table has a column of this name whatever the items' coordinates are called."""
+    """Return whether some table has a column of this name regardless of the names of the items' coordinates."""
     return column in _described()
 
 
-def meaning(said: Words, table: str, column: str, coordinates: Sequence[str] = (), data: Collection[str] = ()) -> str:
-    """Return the description of a column; coordinates and data of the items have names of their own."""
-    return said.say(_key(table, column, coordinates, data))
+def meaning(
+    catalogue: Words, table: str, column: str, coordinates: Sequence[str] = (), data: Collection[str] = ()
+) -> str:
+    """Return the description of a column; ``coordinates`` and ``data`` are the columns named by the researcher."""
+    return catalogue.say(_key(table, column, coordinates, data))
 
 
 def _key(table: str, column: str, coordinates: Sequence[str], data: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""Findings of a study: whose answers count, the group ranking and the segments, kept until the answers change."""
+"""Findings of a study: whose answers count, group ranking and segments, cached until the answers change."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from pairseek.web.rounds import note_failure
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
 from pairseek.web.studies.catalogue import Study
 
-# Number of rankings in memory, each with its segments, and of studies with them.
-_KEPT = 32
+# Size of the cache of rankings with their segments, and of the cache of studies' findings.
+_CACHE_SIZE = 32
 # Largest number of people on the map of a group, the newest ones.
-_MOST_POINTS = 400
-# Seconds for which a download waits for findings.
-_PATIENCE = 30.0
+_MAX_POINTS = 400
+# Seconds that a download waits for findings.
+_WAIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class Participation:
     Attributes
     ----------
     session, name
-        Id of the session, and the id that came with the link.
+        Id of the session, and the participant's id from the link.
     answers
-        Number of answers that count, attention pairs not included.
+        Number of answers that count, without attention pairs.
     quality
-        Signs of quality: see `pairseek.web.results.quality.quality_indicators`.
+        Quality indicators, see `pairseek.web.results.quality.quality_indicators`.
     void
         Whether a researcher has voided the session.
     """
@@ -60,7 +60,7 @@ class Participation:
 
     @property
     def left_out(self) -> bool:
-        """Whether the ranking leaves the person out: the session is void, or a sign of quality is conspicuous."""
+        """Whether the ranking leaves the person out, because the session is void or has a quality flag."""
         return self.void or not NOTES.issuperset(self.quality["flags"])
 
 
@@ -71,15 +71,15 @@ class GroupAnswers:
     Attributes
     ----------
     people
-        Everybody who has answered, the oldest first.
+        Everyone who has answered, in order of arrival.
     careful, everyone
-        Choices of those whom the ranking does not leave out, and of all but void sessions; None if there are none.
+        Choices of people whom the ranking does not leave out, and choices of all but void sessions; None if empty.
     simulated
-        Whether they are simulated people, because no person has answered yet.
+        Whether these people are simulated, because no real person has answered yet.
     first, last
         Times of the first and the last answer.
     points
-        Estimate of the newest people on the items' coordinates: mean and covariance by session.
+        Estimates of the newest people in the items' coordinates: mean and covariance by session.
     """
 
     people: tuple[Participation, ...]
@@ -92,49 +92,50 @@ class GroupAnswers:
 
     def choices(self, *, everyone: bool = False) -> Choices:
         """Return the choices; raise `InvalidChoices` with the reason if there are none."""
-        found = self.everyone if everyone else self.careful
-        if found is not None:
-            return found
+        choices = self.everyone if everyone else self.careful
+        if choices is not None:
+            return choices
         if not self.people:
             raise InvalidChoices(
                 "nobody has answered yet: a ranking of a group needs at least three people", reason="nobody"
             )
-        if all(one.void for one in self.people):
+        if all(person.void for person in self.people):
             raise InvalidChoices(
-                "all sessions are void: restore some of them, or collect answers of others", reason="void"
+                "all sessions are void: restore some of them, or collect answers from other people", reason="void"
             )
         raise InvalidChoices(
-            "the ranking leaves out everybody who has answered, because of how they answered: see the table of people, "
+            "the ranking leaves out everyone who has answered, because of how they answered: see the table of people, "
             "or rank with everyone",
             reason="left_out",
         )
 
 
 def no_ranking(study: Study) -> InvalidChoices:
-    """Return the error for the ranking of a similarity study."""
+    """Return the error for ranking a similarity study."""
     return InvalidChoices(
-        f"the study {study.row.slug!r} asks what is alike, and not what people like: it has no ranking"
+        f"the study {study.row.slug!r} asks what is alike, not what people like, so it has no ranking: use a "
+        f"preference study"
     )
 
 
 def group_answers(database: Database, study: Study, *, located: bool = False) -> GroupAnswers:
-    """Read who answered what; simulated people count as long as there is no answer of a person.
+    """Read the answers of a study's people; simulated people count as long as no real person has answered.
 
-    The estimates of people on the map are there if ``located``.
+    With ``located``, the estimates of the people on the map are included.
     """
     if study.configuration.is_similarity:
         raise no_ranking(study)
-    histories = [one for one in all_histories(database, study) if one.done]
-    people = [one for one in histories if one.row.kind == "person"]
+    histories = [session for session in all_histories(database, study) if session.done]
+    people = [session for session in histories if session.row.kind == "person"]
     simulated = not people and bool(histories)
     chosen = histories if simulated else people
-    participations = tuple(_participation(study, one) for one in chosen)
-    kept = [one for one, who in zip(chosen, participations, strict=True) if not who.left_out]
-    times = sorted(event.at for one in chosen for event in one.events if event.kind == "answer")
+    participations = tuple(_participation(study, session) for session in chosen)
+    kept = [session for session, person in zip(chosen, participations, strict=True) if not person.left_out]
+    times = sorted(event.at for session in chosen for event in session.events if event.kind == "answer")
     return GroupAnswers(
         participations,
         choices_of(study, kept),
-        choices_of(study, [one for one in chosen if not one.is_void]),
+        choices_of(study, [session for session in chosen if not session.is_void]),
         simulated,
         times[0] if times else None,
         times[-1] if times else None,
@@ -143,29 +144,30 @@ def group_answers(database: Database, study: Study, *, located: bool = False) ->
 
 
 def _points(study: Study, histories: list[SessionHistory]) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Return the estimates of the newest people: as stored at the end of the session, or computed."""
+    """Return the estimates of the newest people, as stored at the end of the session or else recomputed."""
     out = {}
-    for one in histories[-_MOST_POINTS:] if study.items.d else []:
-        final = one.row.final
-        if final is None or "covariance" not in final or any(answered.void for answered in one.done):
-            if not one.parts.is_current:
+    for session in histories[-_MAX_POINTS:] if study.items.d else []:
+        final = session.row.final
+        if final is None or "covariance" not in final or any(answered.void for answered in session.done):
+            if not session.parts.is_current:
                 continue
-            state = one.state(study, one.done)
+            state = session.state(study, session.done)
             final = {**state.estimate_record(), "covariance": state.covariance}
-        out[one.row.id] = np.array(final["mean"]), np.array(final["covariance"])
+        out[session.row.id] = np.array(final["mean"]), np.array(final["covariance"])
     return out
 
 
-def _participation(study: Study, one: SessionHistory) -> Participation:
-    done, row = one.done, one.row
-    quality = quality_indicators(study.configuration, done, one.checks, manner_of(estimates_along(study, one)))
+def _participation(study: Study, session: SessionHistory) -> Participation:
+    done, row = session.done, session.row
+    manner = manner_of(estimates_along(study, session))
+    quality = quality_indicators(study.configuration, done, session.checks, manner)
     count = sum(answered.counts for answered in done)
-    return Participation(row.id, row.participant or row.prolific_pid, count, quality, one.is_void)
+    return Participation(row.id, row.participant or row.prolific_pid, count, quality, session.is_void)
 
 
 @dataclass(frozen=True, eq=False)
 class GroupFindings:
-    """Population model of a group, with its ranking and its segments."""
+    """Population model of a group, with its ranking and segments."""
 
     model: UtilityPosterior
     ranking: Ranking
@@ -173,31 +175,31 @@ class GroupFindings:
 
 
 class FindingsCache:
-    """Findings in memory, by the hashes of their choices and items: they hold until an answer comes or goes."""
+    """Findings in memory, by the hashes of their choices and items, which change with every answer."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: LRUCache[tuple[str, str], GroupFindings] = LRUCache(_KEPT)
+        self._cache: LRUCache[tuple[str, str], GroupFindings] = LRUCache(_CACHE_SIZE)
 
-    def known(self, choices: Choices, items: Items) -> GroupFindings | None:
-        """Return findings that were computed before."""
+    def recall(self, choices: Choices, items: Items) -> GroupFindings | None:
+        """Return the findings if they are in memory."""
         with self._lock:
-            return self._known.get((choices.hash, items.hash))
+            return self._cache.get((choices.hash, items.hash))
 
     def of(self, choices: Choices, items: Items) -> GroupFindings:
-        """Return the findings, computed if they are not known; raise `InvalidChoices` if there is nothing to rank."""
-        found = self.known(choices, items)
-        if found is None:
+        """Return the findings, computed unless in memory; raise `InvalidChoices` if there is nothing to rank."""
+        findings = self.recall(choices, items)
+        if findings is None:
             model = mean_utilities(choices, items)
-            found = GroupFindings(model, ranked(model, items), segmented(model))
+            findings = GroupFindings(model, ranked(model, items), segmented(model))
             with self._lock:
-                self._known[choices.hash, items.hash] = found
-        return found
+                self._cache[choices.hash, items.hash] = findings
+        return findings
 
     def clear(self) -> None:
-        """Remove all findings from memory, because somebody was forgotten."""
+        """Remove all findings from memory after a deletion."""
         with self._lock:
-            self._known.clear()
+            self._cache.clear()
 
 
 CACHE = FindingsCache()
@@ -212,9 +214,9 @@ def ranking_of(database: Database, study: Study, *, everyone: bool = False) -> R
 
 @dataclass(frozen=True, eq=False)
 class StudyFindings:
-    """Findings of a study at one time: without the people whom the ranking leaves out, and with everyone.
+    """Findings of a study at a point in time: without the people whom the ranking leaves out, and of everyone.
 
-    Where there is nothing to rank, the error that says why is in place of the findings.
+    If there is nothing to rank, the error that says why takes the place of the findings.
     """
 
     group: GroupAnswers
@@ -225,10 +227,12 @@ class StudyFindings:
 def study_findings(database: Database, study: Study) -> StudyFindings:
     """Compute the findings of a study."""
     group = group_answers(database, study, located=True)
-    return StudyFindings(group, _attempted(group, study, everyone=False), _attempted(group, study, everyone=True))
+    return StudyFindings(
+        group, _findings_or_error(group, study, everyone=False), _findings_or_error(group, study, everyone=True)
+    )
 
 
-def _attempted(group: GroupAnswers, study: Study, *, everyone: bool) -> GroupFindings | InvalidChoices:
+def _findings_or_error(group: GroupAnswers, study: Study, *, everyone: bool) -> GroupFindings | InvalidChoices:
     try:
         return CACHE.of(group.choices(everyone=everyone), study.every_item)
     except InvalidChoices as error:
@@ -236,7 +240,7 @@ def _attempted(group: GroupAnswers, study: Study, *, everyone: bool) -> GroupFin
 
 
 class FindingsKeeper:
-    """Findings of the studies of a database, computed by a thread of their own and kept until a session changes.
+    """Findings of the studies of a database, computed in a separate thread and kept until a session changes.
 
     Parameters
     ----------
@@ -247,23 +251,23 @@ class FindingsKeeper:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._known: LRUCache[int, tuple[int, StudyFindings]] = LRUCache(_KEPT)
+        self._cache: LRUCache[int, tuple[int, StudyFindings]] = LRUCache(_CACHE_SIZE)
         self._running: dict[tuple[int, int], Future[StudyFindings]] = {}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="pairseek-findings")
 
     def look(self, study: Study) -> tuple[StudyFindings | None, bool]:
-        """Return the newest findings that are known, and whether they are current; otherwise begin to compute them."""
-        known, running = self._begun(study)
-        return known, running is None
+        """Return the newest findings in memory and whether they are current; if not, begin to compute them."""
+        stored, running = self._requested(study)
+        return stored, running is None
 
     def awaited(self, study: Study) -> StudyFindings:
-        """Return current findings as soon as the thread has computed them; raise a `Problem` after half a minute."""
-        known, running = self._begun(study)
+        """Return current findings as soon as they are computed; raise a `Problem` after half a minute."""
+        stored, running = self._requested(study)
         if running is None:
-            assert known is not None
-            return known
+            assert stored is not None
+            return stored
         try:
-            return running.result(_PATIENCE)
+            return running.result(_WAIT_SECONDS)
         except TimeoutError:
             raise Problem(
                 503,
@@ -275,47 +279,48 @@ class FindingsKeeper:
             ) from None
 
     def ranking(self, study: Study) -> Ranking:
-        """Return the current group ranking, as `awaited`; raise `InvalidChoices` if there is nothing to rank."""
+        """Wait for the current group ranking and return it; raise `InvalidChoices` if there is nothing to rank."""
         if study.configuration.is_similarity:
             raise no_ranking(study)
-        found = self.awaited(study).careful
-        if isinstance(found, InvalidChoices):
-            raise InvalidChoices(str(found), reason=found.reason, count=found.count)
-        return found.ranking
+        findings = self.awaited(study).careful
+        if isinstance(findings, InvalidChoices):
+            raise InvalidChoices(str(findings), reason=findings.reason, count=findings.count)
+        return findings.ranking
 
-    def _begun(self, study: Study) -> tuple[StudyFindings | None, Future[StudyFindings] | None]:
-        """Return the newest findings that are known, and those being computed; None if the known ones are current."""
+    def _requested(self, study: Study) -> tuple[StudyFindings | None, Future[StudyFindings] | None]:
+        """Return the newest findings in memory, and the ones being computed; None if those in memory are current."""
         number = study.row.id
         rows = self._database.read(lambda connection: sessions.of_study(connection, number, ["person", "simulated"]))
-        mark = hash((study.row.additions, *((row.id, row.version, row.finished_at is None) for row in rows)))
+        fingerprint = hash((study.row.additions, *((row.id, row.version, row.finished_at is None) for row in rows)))
         with self._lock:
-            stored = self._known.get(number)
-            if stored is not None and stored[0] == mark:
+            stored = self._cache.get(number)
+            if stored is not None and stored[0] == fingerprint:
                 return stored[1], None
-            running = self._running.get((number, mark))
+            running = self._running.get((number, fingerprint))
             if running is None:
-                running = self._running[number, mark] = self._worker.submit(self._compute, study, mark)
+                running = self._worker.submit(self._compute, study, fingerprint)
+                self._running[number, fingerprint] = running
         return None if stored is None else stored[1], running
 
-    def _compute(self, study: Study, mark: int) -> StudyFindings:
+    def _compute(self, study: Study, fingerprint: int) -> StudyFindings:
         try:
-            found = study_findings(self._database, study)
+            findings = study_findings(self._database, study)
             with self._lock:
-                self._known[study.row.id] = mark, found
-            return found
+                self._cache[study.row.id] = fingerprint, findings
+            return findings
         except Exception:
-            # Nobody may be waiting for the future that holds it.
+            # Logged here, because nobody may be waiting for the future.
             note_failure("findings")
             raise
         finally:
             with self._lock:
-                self._running.pop((study.row.id, mark), None)
+                self._running.pop((study.row.id, fingerprint), None)
 
     def clear_cache(self) -> None:
-        """Remove all findings from memory, because somebody was forgotten."""
+        """Remove all findings from memory after a deletion."""
         CACHE.clear()
         with self._lock:
-            self._known.clear()
+            self._cache.clear()
 
     def close(self) -> None:
         """Stop the thread."""

@@ -13,15 +13,15 @@ from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies.configuration import StudyConfiguration
 
 FAST_MS = 300
-"""Reaction times below this, in milliseconds, are implausibly fast."""
+"""Response times below this, in milliseconds, are implausibly fast."""
 NOTES = frozenset({"unloaded", "unheard"})
-"""Flags that tell of the study's sounds and videos and leave nobody out of the ranking."""
+"""Flags about the study's sounds and videos, which do not leave anyone out of the ranking."""
 NO_ANSWERS: Quality = {
     "consistency": None, "attention": None, "left_share": None, "fast_share": None, "median_ms": None, "flags": []
 }  # fmt: skip
 """Indicators of a session without an answer."""
 # Minimum number of answers for a flag.
-_LEAST = 8
+_MIN_ANSWERS = 8
 
 
 def quality_indicators(
@@ -30,7 +30,7 @@ def quality_indicators(
     checks: Sequence[EffectiveAnswer] = (),
     manner: str | None = None,
 ) -> Quality:
-    """Return shares from 0 to 1, None where undefined, and ``flags`` that name conspicuous ones.
+    """Return quality indicators: shares from 0 to 1, None where undefined, and ``flags`` for conspicuous ones.
 
     Parameters
     ----------
@@ -43,14 +43,20 @@ def quality_indicators(
     manner
         Inferred word for how the person answers, if any.
     """
-    first = {one.query.name: one for one in done}
-    decided = [one for one in done if one.winner is not None]
-    twice = [(one, first.get(str(one.query.details.get("repeats")))) for one in decided if one.query.kind == "repeated"]
-    alike = [one.winner == before.winner for one, before in twice if before is not None and before.winner is not None]
-    passed = [one.passed for one in checks]
-    times = [one.event.rt_ms for one in done if one.event.rt_ms is not None and one.outcome != "skip"]
+    by_name = {answer.query.name: answer for answer in done}
+    decided = [answer for answer in done if answer.winner is not None]
+    repeated = [
+        (answer, by_name.get(str(answer.query.details.get("repeats"))))
+        for answer in decided
+        if answer.query.kind == "repeated"
+    ]
+    alike = [
+        answer.winner == first.winner for answer, first in repeated if first is not None and first.winner is not None
+    ]
+    passed = [answer.passed for answer in checks]
+    times = [answer.event.rt_ms for answer in done if answer.event.rt_ms is not None and answer.outcome != "skip"]
     consistency, attention = _share(alike), _share(passed)
-    left = _share([one.outcome == "left" for one in decided])
+    left = _share([answer.outcome == "left" for answer in decided])
     fast = _share([ms < FAST_MS for ms in times])
     allowed = 0 if configuration.attention is None else configuration.attention.allowed
     flags = []
@@ -59,15 +65,15 @@ def quality_indicators(
     if len(alike) >= 3 and consistency is not None and consistency <= 0.5:
         flags.append("inconsistent")
     # Two-sided test of side bias at the 0.1 % level.
-    if left is not None and len(decided) >= _LEAST and abs(left - 0.5) > 3.29 * 0.5 / np.sqrt(len(decided)):
+    if left is not None and len(decided) >= _MIN_ANSWERS and abs(left - 0.5) > 3.29 * 0.5 / np.sqrt(len(decided)):
         flags.append("one_sided")
-    if fast is not None and len(times) >= _LEAST and fast > 0.2:
+    if fast is not None and len(times) >= _MIN_ANSWERS and fast > 0.2:
         flags.append("fast")
-    if manner == "random" and len(decided) >= _LEAST:
+    if manner == "random" and len(decided) >= _MIN_ANSWERS:
         flags.append("random")
-    if any(one.has_failed for one in done):
+    if any(answer.has_failed for answer in done):
         flags.append("unloaded")
-    if configuration.play and any(one.outcome != "skip" and not was_heard(one.event.played) for one in done):
+    if configuration.play and any(answer.outcome != "skip" and not was_heard(answer.event.played) for answer in done):
         flags.append("unheard")
     return {
         "consistency": consistency,
@@ -80,9 +86,9 @@ def quality_indicators(
 
 
 def manner_of(along: Sequence[JSON]) -> str | None:
-    """Return the word that describes how a person answers, if it was inferred."""
-    found = along[-1].get("reliability") if along else None
-    return None if found is None else str(found["word"])
+    """Return the word for how a person answers, if it was inferred."""
+    reliability = along[-1].get("reliability") if along else None
+    return None if reliability is None else str(reliability["word"])
 
 
 def _share(values: Sequence[bool | None]) -> float | None:

@@ -32,12 +32,12 @@ TABLES = ("answers", "participants", "estimates", "items", "ranking")
 
 
 def formats() -> list[str]:
-    """Return the formats in which this installation writes a table."""
+    """Return the table formats that this installation can write."""
     return ["csv", "parquet"] if has_parquet() else ["csv"]
 
 
 def identity(row: SessionRow) -> JSON:
-    """Return the columns that identify a participant, as far as known."""
+    """Return the columns that identify a participant, as far as they are known."""
     return {
         "session": row.id,
         "participant": row.participant,
@@ -48,15 +48,15 @@ def identity(row: SessionRow) -> JSON:
     }
 
 
-def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
-    """Yield one row for each answer in chronological order, including undone answers."""
-    counted = {answered.event.number: index for index, answered in enumerate(one.done)}
-    along, asked = estimates_along(study, one), {query.name: query for query in one.queries}
-    void, blurred = voided(one.marks), _blurred(one.blurs)
+def answer_rows(study: Study, session: SessionHistory) -> Iterator[JSON]:
+    """Yield a row per answer in chronological order, including undone answers."""
+    counted = {answered.event.number: index for index, answered in enumerate(session.done)}
+    along, asked = estimates_along(study, session), {query.name: query for query in session.queries}
+    void, blurred = voided(session.marks), _blurred(session.blurs)
     places = coordinate_names(study)
     shown = ("left", "right", *(("anchor",) if study.configuration.is_similarity else ()))
     sides = shown if study.has_players else ()
-    for event in one.events:
+    for event in session.events:
         if event.kind != "answer":
             continue
         query, index = asked[event.query], counted.get(event.number)
@@ -66,7 +66,7 @@ def answer_rows(study: Study, one: SessionHistory) -> Iterator[JSON]:
         losses = blurred.get(query.name, (0, 0))
         yield {
             "study": study.row.slug,
-            **identity(one.row),
+            **identity(session.row),
             "answer_index": None if index is None else index + 1,
             "query": query.name,
             **({"anchor": details.get("anchor")} if study.configuration.is_similarity else {}),
@@ -107,12 +107,12 @@ def _blurred(blurs: Sequence[JSON]) -> dict[str, tuple[int, int]]:
     return out
 
 
-def participant_row(study: Study, one: SessionHistory) -> JSON:
-    """Return one row for a session."""
-    done = one.done
-    along = estimates_along(study, one)
-    quality = quality_indicators(study.configuration, done, one.checks, manner_of(along))
-    row = one.row
+def participant_row(study: Study, session: SessionHistory) -> JSON:
+    """Return a session as a row."""
+    done = session.done
+    along = estimates_along(study, session)
+    quality = quality_indicators(study.configuration, done, session.checks, manner_of(along))
+    row = session.row
     return {
         "study": study.row.slug,
         **identity(row),
@@ -123,49 +123,53 @@ def participant_row(study: Study, one: SessionHistory) -> JSON:
         "answers": sum(answered.outcome != "skip" for answered in done),
         "ties": sum(answered.outcome == "tie" for answered in done),
         "skips": sum(answered.outcome == "skip" for answered in done),
-        "undone": sum(event.kind == "undo" for event in one.events),
-        "void": one.is_void,
+        "undone": sum(event.kind == "undo" for event in session.events),
+        "void": session.is_void,
         "consistency": quality["consistency"],
         "attention": quality["attention"],
         "left_share": quality["left_share"],
         "fast_share": quality["fast_share"],
         "median_rt_ms": quality["median_ms"],
-        "focus_losses": len(one.blurs),
-        "focus_lost_ms": sum(blur["ms"] for blur in one.blurs),
+        "focus_losses": len(session.blurs),
+        "focus_lost_ms": sum(blur["ms"] for blur in session.blurs),
         "flags": " ".join(quality["flags"]),
     }
 
 
-def estimate_row(study: Study, one: SessionHistory) -> JSON:
-    """Return the estimate of one session as a row; void answers do not count."""
-    done, true = one.done, (one.row.truth or {}).get("point")
-    along = estimates_along(study, one)
-    found = latest_estimate(study, one, along)
+def estimate_row(study: Study, session: SessionHistory) -> JSON:
+    """Return the estimate of a session as a row; void answers do not count."""
+    done, truth = session.done, (session.row.truth or {}).get("point")
+    along = estimates_along(study, session)
+    estimate = latest_estimate(study, session, along)
     return {
         "study": study.row.slug,
-        **identity(one.row),
+        **identity(session.row),
         "answers": sum(answered.outcome != "skip" for answered in done),
-        "finished": one.row.finished_at is not None,
-        "void": one.is_void,
-        **dict(zip(coordinate_names(study), found["mean"], strict=True)),
-        "radius": found["radius"],
-        **_reliability(found.get("reliability")),
-        **{f"truth_{name}": None if true is None else true[i] for i, name in enumerate(coordinate_names(study))},
+        "finished": session.row.finished_at is not None,
+        "void": session.is_void,
+        **dict(zip(coordinate_names(study), estimate["mean"], strict=True)),
+        "radius": estimate["radius"],
+        **_reliability(estimate.get("reliability")),
+        **{f"truth_{name}": None if truth is None else truth[i] for i, name in enumerate(coordinate_names(study))},
     }
 
 
-def _reliability(found: JSON | None) -> JSON:
-    if found is None:
+def _reliability(record: JSON | None) -> JSON:
+    if record is None:
         return {}
-    ends = {"median": "", "low": "_low", "high": "_high"}
+    suffixes = {"median": "", "low": "_low", "high": "_high"}
     return {
-        "manner": found["word"],
-        **{f"{name}{end}": found[name][key] for name in ("agreement", "k", "lapse") for key, end in ends.items()},
+        "manner": record["word"],
+        **{
+            f"{name}{suffix}": record[name][key]
+            for name in ("agreement", "k", "lapse")
+            for key, suffix in suffixes.items()
+        },
     }
 
 
 def item_rows(study: Study) -> Iterator[JSON]:
-    """Yield one row for each item, also of those that were replaced."""
+    """Yield a row per item, including replaced items."""
     items, names = study.every_item, data_names(study)
     for row in range(items.n):
         yield {
@@ -178,33 +182,33 @@ def item_rows(study: Study) -> Iterator[JSON]:
 
 
 def ranking_rows(study: Study, ranking: Callable[[Study], Ranking]) -> Iterator[JSON]:
-    """Yield one row for each item, best first; none if there is nothing to rank yet."""
+    """Yield a row per item, best first; no rows while there is nothing to rank."""
     items, shown = study.every_item, shown_columns(study)
     with contextlib.suppress(InvalidChoices):
-        for one in ranking(study):
-            row = items.find(one.id)
-            yield {**asdict(one), **({name: items.data[name][row] for name in shown} if row >= 0 else {})}
+        for item in ranking(study):
+            row = items.find(item.id)
+            yield {**asdict(item), **({name: items.data[name][row] for name in shown} if row >= 0 else {})}
 
 
 def rows_of(
     database: Database, study: Study, table: str, ranking: Callable[[Study], Ranking] | None = None
 ) -> Iterator[JSON]:
-    """Yield the rows of a table; ``ranking`` returns the group ranking if it is not to be computed here."""
+    """Yield the rows of a table; ``ranking``, if given, returns the group ranking, which is otherwise computed."""
     if table == "items":
         yield from item_rows(study)
         return
     if table == "ranking":
         yield from ranking_rows(study, ranking or (lambda study: ranking_of(database, study)))
         return
-    for one in all_histories(database, study):
+    for session in all_histories(database, study):
         if table == "answers":
-            yield from answer_rows(study, one)
+            yield from answer_rows(study, session)
         else:
-            yield (participant_row if table == "participants" else estimate_row)(study, one)
+            yield (participant_row if table == "participants" else estimate_row)(study, session)
 
 
 def columns_of(study: Study, table: str) -> list[str]:
-    """Return the columns of a table, also for a study without sessions."""
+    """Return the columns of a table, which do not depend on there being sessions."""
     if table == "items":
         return list(next(item_rows(study)))
     if table == "ranking":
@@ -216,10 +220,10 @@ def columns_of(study: Study, table: str) -> list[str]:
     nobody = SessionHistory(row, SessionParts.resolved(study.configuration, study.items))
     if table == "answers":
         event = EventRow("", 0, "p1", "answer", "left", None, None, None, None, "", None)
-        query = AskedPair("", "p1", 0, "strategy", "a", "b", "", {})  # an anchor is a column by the kind of the study
+        query = AskedPair("", "p1", 0, "strategy", "a", "b", "", {})  # the anchor column depends on the kind of study
         final = {"mean": [0.0] * study.items.d, "radius": 0.0}
-        one = replace(nobody, row=replace(row, final=final), queries=(query,), events=(event,))
-        return list(next(answer_rows(study, one)))
+        session = replace(nobody, row=replace(row, final=final), queries=(query,), events=(event,))
+        return list(next(answer_rows(study, session)))
     return list(participant_row(study, nobody) if table == "participants" else estimate_row(study, nobody))
 
 
@@ -251,15 +255,25 @@ def as_parquet(rows: Iterator[JSON], columns: Sequence[str]) -> bytes:
     return out.getvalue()
 
 
-_WHOLE = {"answer_index", "rt_ms", "answers", "ties", "skips", "focus_losses", "focus_lost_ms", "attempt", "seed"}
-_TRUTHS = {"simulated", "undone", "void", "passed", "finished"}
-_TEXTS = {"participant", "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"}
+_INTEGER_COLUMNS = {
+    "answer_index",
+    "rt_ms",
+    "answers",
+    "ties",
+    "skips",
+    "focus_losses",
+    "focus_lost_ms",
+    "attempt",
+    "seed",
+}
+_BOOLEAN_COLUMNS = {"simulated", "undone", "void", "passed", "finished"}
+_LINK_COLUMNS = {"participant", "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"}
 
 
 def _column(pa: Any, name: str, values: list[Any]) -> Any:
-    if name in _TRUTHS and name != "undone":
+    if name in _BOOLEAN_COLUMNS and name != "undone":
         return pa.array(values, pa.bool_())
-    if name in _WHOLE:
+    if name in _INTEGER_COLUMNS:
         return pa.array(values, pa.int64())
     if all(value is None for value in values):
         numbers = not is_known(name) or name in ("radius", "server_ms")
@@ -270,15 +284,15 @@ def _column(pa: Any, name: str, values: list[Any]) -> Any:
 def _cell(name: str, value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
-    if name in _TEXTS and isinstance(value, str) and _is_formula(value):
+    if name in _LINK_COLUMNS and isinstance(value, str) and _is_formula(value):
         return f"'{value}"
     return value
 
 
 def _is_formula(text: str) -> bool:
-    """Return whether a spreadsheet program might run a text from a link.
+    """Return whether a spreadsheet program might execute a text from a link as a formula.
 
-    Programs skip blanks and control characters before a formula, and some take full-width signs for plain ones.
+    Programs skip blanks and control characters before a formula, and some treat full-width signs like plain ones.
     """
     if text[:1] in ("\t", "\r", "\n"):
         return True
@@ -287,30 +301,30 @@ def _is_formula(text: str) -> bool:
 
 
 def coordinate_names(study: Study) -> list[str]:
-    """Return the columns of the coordinates: the researcher's names, unless a column of a table has the same name."""
+    """Return the columns of the coordinates: the researcher's names, with a suffix if they clash with other columns."""
     return [f"{name}_coordinate" if is_known(name) else name for name in study.items.columns]
 
 
 def shown_columns(study: Study) -> list[str]:
-    """Return the columns of data by which a person recognizes an item: its text, its picture's file, and so on."""
+    """Return the data columns by which a person recognizes an item, such as its text or picture file."""
     data = study.every_item.data
-    # A stored picture is named by a hash; its file has the name that the researcher knows.
+    # A stored picture is named by a hash, but its file by the researcher.
     return [name for name in (*MEDIA, PICTURE_FILE) if name in data and not (name == "image" and PICTURE_FILE in data)]
 
 
 def data_names(study: Study) -> dict[str, str]:
-    """Return the names in exports of further columns of data, which must not be those of other columns."""
+    """Return the exported names of all other data columns, which must not clash with other columns."""
     further = [name for name in study.every_item.data if name not in (*MEDIA, PICTURE_FILE)]
     return {name: f"{name}_data" if is_known(name) else name for name in further}
 
 
 def codebook(study: Study, language: str = DEFAULT) -> Mapping[str, Mapping[str, str]]:
-    """Return what every column of every table means, in a language."""
-    said = words(language)
+    """Return the description of every column by table, in the given language."""
+    catalogue = words(language)
     places, further = coordinate_names(study), data_names(study).values()
     return {
         table: {
-            name: meaning(said, table, name, places, further if table == "items" else ())
+            name: meaning(catalogue, table, name, places, further if table == "items" else ())
             for name in columns_of(study, table)
         }
         for table in TABLES

@@ -1,1 +1,1 @@
-"""Routes of the service, one module per group."""
+"""Routes of the service, one module per group of pages or endpoints."""

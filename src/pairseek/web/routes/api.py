@@ -47,11 +47,11 @@ TheService = Annotated[Service, Depends(service_of)]
 
 
 async def limited(request: Request, service: TheService) -> None:
-    """Apply the rate limit of a token. Asynchronous, because a thread would cost more than the call."""
+    """Apply the rate limit of a token. Asynchronous, because starting a thread would cost more than the call."""
     service.rates.calls.check(hashed(bearer(request.headers.get("authorization"))))
 
 
-# Generated clients name their functions by the ids of the operations.
+# Generated clients name their functions after the operation ids.
 router = APIRouter(
     prefix="/api/v1",
     responses=_ERRORS,
@@ -71,32 +71,32 @@ TheCaller = Annotated[Caller, Depends(who_calls)]
 
 
 def the_session(session_id: SessionId, request: Request, service: TheService) -> SessionRow:
-    """Return a session that the caller may use: by its own token, or by the API token that began it.
+    """Return a session that the caller may use, with its own token or with the API token that began it.
 
-    A token with the scope ``answer`` is often held by a program on a stranger's device, and must not read what other
-    people said.
+    A token with the scope ``answer`` is often used by a program on a stranger's device, and must not give access to
+    other people's answers.
     """
     row = _own_session(session_id, request, service)
     if row is None:
-        who, row = _asked_session(session_id, request, service)
+        who, row = _named_session(session_id, request, service)
         who.need("answer", row.study_id)
-        _need_begun(service, row, who)
+        _require_opener(service, row, who)
     return row
 
 
 def readable_session(session_id: SessionId, request: Request, service: TheService) -> SessionRow:
-    """Return a session that the caller may read: as `the_session`, or by a token with the scope ``read``.
+    """Return a session that the caller may read, as in `the_session` or with a token with the scope ``read``.
 
-    Only the latter reads the result of a study that does not show it.
+    Only the scope ``read`` gives access to the result if the study does not show it.
     """
     row = _own_session(session_id, request, service)
     if row is None:
-        who, row = _asked_session(session_id, request, service)
+        who, row = _named_session(session_id, request, service)
         if "read" in who.scopes:
             who.need("read", row.study_id)
             return row
         who.need("answer", row.study_id)
-        _need_begun(service, row, who)
+        _require_opener(service, row, who)
     if not service.catalogue.numbered(row.study_id).configuration.result:
         raise Problem(
             403, "result_hidden", "this study does not show its result", hint="Use a token with the scope read."
@@ -106,13 +106,13 @@ def readable_session(session_id: SessionId, request: Request, service: TheServic
 
 def deletable_session(session_id: SessionId, request: Request, service: TheService) -> tuple[Caller, SessionRow]:
     """Return a session that the caller may delete."""
-    who, row = _asked_session(session_id, request, service)
+    who, row = _named_session(session_id, request, service)
     who.need("delete", row.study_id)
     return who, row
 
 
 def _own_session(session_id: str, request: Request, service: Service) -> SessionRow | None:
-    """Return the session if the caller has the session's own token; None for another kind of token."""
+    """Return the session if the caller has its own token; None if the token is not a session's."""
     header = request.headers.get("authorization", "")
     own = service.database.read(
         lambda connection: sessions.by_token(connection, hashed(header.partition(" ")[2].strip()))
@@ -126,7 +126,7 @@ def _own_session(session_id: str, request: Request, service: Service) -> Session
     return None
 
 
-def _asked_session(session_id: str, request: Request, service: Service) -> tuple[Caller, SessionRow]:
+def _named_session(session_id: str, request: Request, service: Service) -> tuple[Caller, SessionRow]:
     who = caller(service.database, request.headers.get("authorization"))
     row = service.sessions.by_id(session_id)
     if row is None:
@@ -134,7 +134,7 @@ def _asked_session(session_id: str, request: Request, service: Service) -> tuple
     return who, row
 
 
-def _need_begun(service: Service, row: SessionRow, who: Caller) -> None:
+def _require_opener(service: Service, row: SessionRow, who: Caller) -> None:
     if not service.database.read(lambda connection: sessions.was_opened_by(connection, row.id, who.token_hash)):
         raise Problem(
             403,
@@ -174,8 +174,8 @@ def list_studies(request: Request, service: TheService, who: TheCaller) -> list[
     """List the studies that this token may read."""
     who.need("read", who.study_id)
     rows = service.database.read(studies.every)
-    mine = [row for row in rows if who.study_id in (None, row.id)]
-    return [_facts(service.catalogue.named(row.slug), request) for row in mine]
+    readable = [row for row in rows if who.study_id in (None, row.id)]
+    return [_facts(service.catalogue.named(row.slug), request) for row in readable]
 
 
 @router.post("/studies", tags=["studies"], status_code=201, response_model=schemas.StudySchema)
@@ -185,12 +185,12 @@ def create_study(body: schemas.NewStudy, request: Request, service: TheService, 
     configuration = configured(body.configuration)
     if configuration.coordinates is not None:
         raise InvalidParameter(
-            "the setting 'coordinates' names columns of a file, and these items have no columns: leave it out",
+            "the setting 'coordinates' names columns of a file, but these items have no columns: leave it out",
             field="coordinates",
         )
     items = _items(body.items, placed=not configuration.is_similarity)
-    ready = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
-    slug = creation.create_study(service.database, configuration, ready, is_open=body.open, who=who.label)
+    items = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
+    slug = creation.create_study(service.database, configuration, items, is_open=body.open, who=who.label)
     service.later(lambda: warm_study(service.catalogue.named(slug)))
     return _facts(service.catalogue.named(slug), request)
 
@@ -220,15 +220,14 @@ def _items(given: list[schemas.NewItem], *, placed: bool) -> Items:
 
 @router.put("/studies/{slug}/items", tags=["studies"], response_model=schemas.StudySchema)
 def replace_items(body: schemas.OtherItems, slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
-    """Replace the items of a study by others in the same coordinates, such as tomorrow's catalogue.
+    """Replace the items of a study with others in the same coordinate space, such as tomorrow's catalogue.
 
-    Sessions that have begun keep their items, and answers about items that are gone count on. The request is
-    idempotent.
+    Sessions that have begun keep their items, and answers about removed items still count. The request is idempotent.
     """
     study = _study(service, slug, who, "write")
     items = _items(body.items, placed=True)
     if body.catalogue not in (None, study.items.hash) and items.hash != study.items.hash:
-        raise _other_catalogue(body.catalogue, f"The study has the items of version {study.items.hash}.")
+        raise _other_catalogue(body.catalogue, f"The current version of the study's items is {study.items.hash}.")
     if creation.replace_items(service.database, study, items, who=who.label):
         service.later(lambda: warm_study(service.catalogue.named(slug)))
     return _facts(service.catalogue.named(slug), request)
@@ -236,16 +235,16 @@ def replace_items(body: schemas.OtherItems, slug: Slug, request: Request, servic
 
 @router.get("/studies/{slug}/catalogues", tags=["studies"], response_model=list[schemas.CatalogueSchema])
 def list_catalogues(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]:
-    """List the versions of the items of a study, newest first, without those that no session began with."""
+    """List the versions of the items of a study, newest first; replaced versions without sessions may be missing."""
     study = _study(service, slug, who, "read")
-    earlier, began = service.database.read(
+    earlier, counts = service.database.read(
         lambda c: (studies.earlier(c, study.row.id), sessions.count_by_catalogue(c, study.row.id))
     )
-    found: list[tuple[int, str, int, str | None]] = [(study.row.catalogue, study.items.hash, study.items.n, None)]
-    found += [(one.number, one.hash, one.count, one.replaced_at) for one in reversed(earlier)]
+    versions: list[tuple[int, str, int, str | None]] = [(study.row.catalogue, study.items.hash, study.items.n, None)]
+    versions += [(row.number, row.hash, row.count, row.replaced_at) for row in reversed(earlier)]
     return [
-        {"catalogue": name, "items": count, "sessions": began.get(number, 0), "replaced_at": at}
-        for number, name, count, at in found
+        {"catalogue": name, "items": count, "sessions": counts.get(number, 0), "replaced_at": at}
+        for number, name, count, at in versions
     ]
 
 
@@ -253,7 +252,7 @@ def _other_catalogue(received: object, hint: str) -> Problem:
     return Problem(
         409,
         "other_catalogue",
-        "the study has no items of the version that the request names",
+        "the study does not have the version of its items that the request names",
         received=received,
         hint=hint,
     )
@@ -290,16 +289,16 @@ def delete_study(slug: Slug, service: TheService, who: TheCaller) -> JSON:
 def forget_participant(body: schemas.ForgetBody, slug: Slug, service: TheService, who: TheCaller) -> JSON:
     """Delete all sessions of a participant, and what was learned from them.
 
-    The id is in the body, because addresses are written to the logs of proxies.
+    The id is sent in the body, because proxies log addresses.
     """
     study = _study(service, slug, who, "delete")
     return _deleted(service, forgetting.forget(service.database, study, body.participant, who.label))
 
 
 @router.delete("/sessions/{session_id}", tags=["sessions"], response_model=schemas.DeletedSchema)
-def delete_session(found: DeletableSession, service: TheService) -> JSON:
+def delete_session(session: DeletableSession, service: TheService) -> JSON:
     """Delete a session, and what was learned from it."""
-    who, row = found
+    who, row = session
     study = service.catalogue.numbered(row.study_id)
     return _deleted(service, forgetting.forget_session(service.database, study, row.id, who.label))
 
@@ -316,7 +315,7 @@ def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]
     rows, earlier = service.database.read(
         lambda c: (sessions.of_study(c, study.row.id, ["person", "simulated"]), studies.earlier(c, study.row.id))
     )
-    hashes = {one.number: one.hash for one in earlier}
+    hashes = {catalogue.number: catalogue.hash for catalogue in earlier}
     return [
         {
             "session": row.id,
@@ -334,7 +333,7 @@ def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]
 
 @router.post("/studies/{slug}/sessions", tags=["sessions"], status_code=201, response_model=schemas.OpenedSession)
 def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who: TheCaller) -> JSON:
-    """Begin a session; the response contains its own token."""
+    """Begin a session; the response contains the session's own token."""
     study = _study(service, slug, who, "answer")
     if not study.row.is_open:
         raise closed(slug)
@@ -351,17 +350,17 @@ def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who:
 def sign_links(
     body: schemas.NewLinks, slug: Slug, request: Request, service: TheService, who: TheCaller
 ) -> list[dict[str, str]]:
-    """Make a signed link for each participant, which proves the id and lets its holder go on from any browser.
+    """Create a signed link per participant, which proves their id and lets its holder continue in any browser.
 
-    Needs the scope ``write``: whoever may make links can act for every participant.
+    Needs the scope ``write``, because whoever can create links can act on behalf of every participant.
     """
     study, address = _study(service, slug, who, "write").row, str(request.base_url)
-    found = [
+    links = [
         {"participant": name, "link": signed_link(service.link_key, address, study, name, body.days)}
         for name in body.participants
     ]
-    service.database.write(lambda connection: studies.note(connection, who.label, "link", slug, count=len(found)))
-    return found
+    service.database.write(lambda connection: studies.note(connection, who.label, "link", slug, count=len(links)))
+    return links
 
 
 @router.get("/sessions/{session_id}/query", tags=["sessions"], response_model=StateSchema)
@@ -392,8 +391,8 @@ def _check_preference(service: Service, row: SessionRow) -> None:
         raise Problem(
             409,
             "no_estimate",
-            f"the study {study.row.slug!r} asks what is alike, so that a session has no estimate",
-            hint="Export its answers, or make a preference study of its map.",
+            f"the study {study.row.slug!r} asks what is alike, so its sessions have no estimate",
+            hint="Export its answers, or create a preference study from its map.",
         )
 
 
@@ -404,53 +403,53 @@ def estimate(row: ReadableSession, service: TheService) -> JSON:
     with service.gate.working():
         state = service.sessions.snapshot(row).state
         stored = row.finished_at is not None and not state.parts.is_current
-        found = estimate_facts(None if stored else state, row.final)
-        assert found is not None
+        facts = estimate_facts(None if stored else state, row.final)
+        assert facts is not None
         return {
-            "point": found["mean"],
-            "covariance": found["covariance"],
-            "radius": found["radius"],
+            "point": facts["mean"],
+            "covariance": facts["covariance"],
+            "radius": facts["radius"],
             "answers": state.answered,
-            "reliability": found.get("reliability"),
+            "reliability": facts.get("reliability"),
         }
 
 
 def _recommended_items(service: Service, row: SessionRow, state: SessionState, version: str | None) -> Items | None:
-    """Return the items of a version to recommend from; None for those of the session."""
-    # Without the appeal that a population gives them.
+    """Return the items of a version to recommend from; None for the session's own items."""
+    # The hash of the study's items, without the appeal that a population gives them.
     own = state.parts.given.hash
     if version is None or version == own:
         return None
     study = service.catalogue.refreshed(row.study_id)
     rows = service.database.read(lambda connection: studies.earlier(connection, row.study_id))
-    numbers = {one.hash: one.number for one in rows} | {study.items.hash: study.row.catalogue}
+    numbers = {row.hash: row.number for row in rows} | {study.items.hash: study.row.catalogue}
     if version not in numbers:
-        raise _other_catalogue(version, f"Read the study again; this session has the items of version {own}.")
+        raise _other_catalogue(version, f"Read the study again; this session has version {own} of the items.")
     items = study.at(numbers[version]).items
     population = state.parts.population
     return population.placed(items) if isinstance(population, Population) else items
 
 
-def _recommended(service: Service, row: SessionRow, wanted: schemas.RecommendBody) -> list[JSON]:
+def _recommended(service: Service, row: SessionRow, body: schemas.RecommendBody) -> list[JSON]:
     _check_preference(service, row)
     with service.gate.working():
         state = service.sessions.snapshot(row).state
-        found = state.search.recommend(
-            wanted.count,
-            only=wanted.only,
-            exclude=wanted.exclude or None,
-            among=_recommended_items(service, row, state, wanted.catalogue),
-            diversity=wanted.diversity,
+        items = state.search.recommend(
+            body.count,
+            only=body.only,
+            exclude=body.exclude or None,
+            among=_recommended_items(service, row, state, body.catalogue),
+            diversity=body.diversity,
         )
     return [
         {
-            "id": str(one.id),
-            "label": one.label,
-            "probability": one.probability,
-            "expected_utility": one.expected_utility,
-            "distance": one.distance,
+            "id": str(item.id),
+            "label": item.label,
+            "probability": item.probability,
+            "expected_utility": item.expected_utility,
+            "distance": item.distance,
         }
-        for one in found
+        for item in items
     ]
 
 
@@ -465,13 +464,13 @@ def recommendations(
     only: Annotated[list[schemas.ItemName] | None, Query(max_length=100)] = None,
     exclude: Annotated[list[schemas.ItemName] | None, Query(max_length=100)] = None,
 ) -> list[JSON]:
-    """Return the items to recommend to this person, in the order that the goal of the study needs."""
+    """Return the items to recommend to this person, in the order that fits the goal of the study."""
     return _recommended(service, row, schemas.RecommendBody(count=count, only=only, exclude=exclude or []))
 
 
 @router.post("/sessions/{session_id}/recommendations", tags=["sessions"], response_model=_Recommended)
 def filtered_recommendations(body: schemas.RecommendBody, row: ReadableSession, service: TheService) -> list[JSON]:
-    """Return the items to recommend to this person among those that the body permits. Nothing is stored."""
+    """Return the items to recommend to this person among those that the body allows; nothing is stored."""
     return _recommended(service, row, body)
 
 
@@ -499,7 +498,7 @@ def export_table(
     responses={200: {"content": {"application/zip": _BINARY}}},
 )
 def export_bundle(slug: Slug, service: TheService, who: TheCaller) -> Response:
-    """Export the study as one zip."""
+    """Export the study as a zip."""
     return bundle_reply(service, _study(service, slug, who, "read"))
 
 
@@ -507,7 +506,7 @@ def table_reply(service: Service, study: Study, table: str, ending: str) -> Resp
     """Return a table as a download."""
     columns = tables.columns_of(study, table)
     if table == "ranking" and not study.configuration.is_similarity:
-        # An error must come before the first byte.
+        # Errors must occur before the first byte is sent.
         service.findings.awaited(study)
     rows = tables.rows_of(service.database, study, table, service.findings.ranking)
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{table}.{ending}"'}
@@ -519,15 +518,15 @@ def table_reply(service: Service, study: Study, table: str, ending: str) -> Resp
 
 def bundle_reply(service: Service, study: Study) -> Response:
     """Return the bundle as a download, streamed from a temporary file."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it was sent
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
     bundle.write(service.database, study, file, service.findings.ranking)
     size = file.tell()
     file.seek(0)
 
-    def pieces() -> Iterator[bytes]:
+    def chunks() -> Iterator[bytes]:
         with file:
-            while piece := file.read(256_000):
-                yield piece
+            while chunk := file.read(256_000):
+                yield chunk
 
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}.zip"', "content-length": str(size)}
-    return StreamingResponse(pieces(), media_type="application/zip", headers=headers)
+    return StreamingResponse(chunks(), media_type="application/zip", headers=headers)

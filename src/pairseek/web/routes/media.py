@@ -21,9 +21,9 @@ _FOREVER = "public, max-age=31536000, immutable"
 def picture(slug: str, name: str, width: int, service: Annotated[Service, Depends(service_of)]) -> Response:
     """Return one size of a picture."""
     row = service.catalogue.row(slug)
-    found = None
+    stored = None
     if 0 < width < 2**31:
-        found = service.database.read(lambda connection: media.picture(connection, row.id, name, width))
-    if found is None:
+        stored = service.database.read(lambda connection: media.picture(connection, row.id, name, width))
+    if stored is None:
         raise not_found("picture", f"{name[:64]}/{width}")
-    return Response(found.content, media_type=found.kind, headers={"cache-control": _FOREVER})
+    return Response(stored.content, media_type=stored.kind, headers={"cache-control": _FOREVER})

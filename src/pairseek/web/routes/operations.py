@@ -29,7 +29,7 @@ async def healthz() -> JSON:
 
 @router.get("/readyz")
 def readyz(service: TheService) -> JSON:
-    """Report that the database takes writes and the background threads live, and what keeps failing in them."""
+    """Report that the worker is ready, and which background work keeps failing."""
     service.readiness.check()
     problems = service.readiness.problems()
     return {"status": "degraded", "problems": problems} if problems else {"status": "ready"}
@@ -37,8 +37,8 @@ def readyz(service: TheService) -> JSON:
 
 @router.get("/metrics")
 def metrics(request: Request, service: TheService) -> Response:
-    """Return Prometheus metrics, to loopback addresses or to a token with the scope ``read``."""
-    if not _is_here(request):
+    """Return Prometheus metrics to loopback addresses, or to a token with the scope ``read``."""
+    if not _is_local(request):
         caller(service.database, request.headers.get("authorization")).need("read")
     content, kind = exposition()
     return Response(content, media_type=kind)
@@ -56,7 +56,7 @@ def plotly() -> Response:
     return FileResponse(plotly_script(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
 
 
-def _is_here(request: Request) -> bool:
-    """Return whether a request comes from this machine, and not through a proxy on it."""
+def _is_local(request: Request) -> bool:
+    """Return whether a request comes from this machine and did not pass through a proxy on it."""
     address = address_of(request.client.host if request.client else "")
     return address is not None and address.is_loopback and not is_forwarded(request.scope)

@@ -31,7 +31,7 @@ from pairseek.web.access.rates import network_of
 from pairseek.web.access.security import check_form, set_cookie
 from pairseek.web.error_responses import local
 from pairseek.web.errors import Problem, invalid, not_found, problem_of
-from pairseek.web.forgetting import Gone
+from pairseek.web.forgetting import NothingToDelete
 from pairseek.web.learning import populations, similarity
 from pairseek.web.pages import languages, render_report
 from pairseek.web.routes.api import bundle_reply, table_reply
@@ -51,9 +51,9 @@ from pairseek.web.views.similarity import similarity_page
 router = APIRouter(include_in_schema=False)
 
 TheService = Annotated[Service, Depends(service_of)]
-Sent = Annotated[str, Form(max_length=200)]
+FormText = Annotated[str, Form(max_length=200)]
 # Maximum numbers of files and fields in a form.
-_MOST_FILES, _MOST_FIELDS = 10_050, 200
+_MAX_FILES, _MAX_FIELDS = 10_050, 200
 
 
 class SignInFirst(Exception):
@@ -88,7 +88,7 @@ def who_administers(who: Researcher) -> Account:
 Administrator = Annotated[Account, Depends(who_administers)]
 
 
-def checked_form(request: Request, service: TheService, csrf: Sent = "") -> None:
+def checked_form(request: Request, service: TheService, csrf: FormText = "") -> None:
     """Require the CSRF token of the form."""
     check_form(request, service.secret, csrf)
 
@@ -112,17 +112,17 @@ def login_page(request: Request, service: TheService, next: str = "") -> Respons
 async def login(
     request: Request,
     service: TheService,
-    name: Sent = "",
+    name: FormText = "",
     password: Annotated[str, Form(max_length=1000)] = "",
-    csrf: Sent = "",
-    next: Sent = "",
+    csrf: FormText = "",
+    next: FormText = "",
 ) -> Response:
     """Sign in."""
     check_form(request, service.secret, csrf)
     address = network_of(request.client.host if request.client else "")
     try:
         attempt = await run_in_threadpool(auth.admit, service.database, name, address)
-        # Attempts wait for their turn here and not in threads, of which other requests need some.
+        # Attempts queue here instead of occupying threads that other requests need.
         token = await to_thread.run_sync(auth.verify, service.database, attempt, password, limiter=service.hashing)
     except Problem as problem:
         data = {"next": local(next), "name": name, "error": problem.record()["error"]}
@@ -159,9 +159,9 @@ def new_study(request: Request, service: TheService, who: Researcher) -> Respons
 async def make_study(request: Request, service: TheService, who: Researcher) -> Response:
     """Create a study from the form or from a YAML file."""
     try:
-        async with request.form(max_files=_MOST_FILES, max_fields=_MOST_FIELDS) as form:
+        async with request.form(max_files=_MAX_FILES, max_fields=_MAX_FIELDS) as form:
             check_form(request, service.secret, form.get("csrf"))
-            return await run_in_threadpool(_make, request, service, who, form)
+            return await run_in_threadpool(_create_or_explain, request, service, who, form)
     except HTTPException as error:
         if isinstance(error.__cause__, PairseekError):
             raise
@@ -175,8 +175,8 @@ async def make_study(request: Request, service: TheService, who: Researcher) -> 
 
 @router.post("/studies/new/columns")
 async def show_columns(request: Request, service: TheService, _: Researcher) -> Response:
-    """Show which columns of a list of things the study would take as coordinates."""
-    async with request.form(max_files=1, max_fields=_MOST_FIELDS) as form:
+    """Show which columns of an item list would become coordinates."""
+    async with request.form(max_files=1, max_fields=_MAX_FIELDS) as form:
         check_form(request, service.secret, form.get("csrf"))
         return await run_in_threadpool(_columns, request, service, form)
 
@@ -190,12 +190,12 @@ def _columns(request: Request, service: Service, form: FormData) -> Response:
     return service.page(request, "_columns", views.columns_part(items, problem))
 
 
-def _make(request: Request, service: Service, who: Account, form: FormData) -> Response:
+def _create_or_explain(request: Request, service: Service, who: Account, form: FormData) -> Response:
     values = {name: str(value)[:20_000] for name, value in form.multi_items() if isinstance(value, str)}
     if "coordinates" in values:
         values["coordinates"] = json.dumps([str(name) for name in form.getlist("coordinates") if name])
     try:
-        slug = _made(service, who.name, form, values)
+        slug = _create_from_form(service, who.name, form, values)
     except (InvalidParameter, InvalidItems, Problem) as error:
         problem = problem_of(error)
         message = str(error) if isinstance(error, Problem) else problem.message
@@ -205,7 +205,7 @@ def _make(request: Request, service: Service, who: Account, form: FormData) -> R
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
-def _made(service: Service, who: str, form: FormData, values: dict[str, str]) -> str:
+def _create_from_form(service: Service, who: str, form: FormData, values: dict[str, str]) -> str:
     record = forms.record_of(form.get("yaml"), values)
     configuration, is_open = creation.from_record(record)
     items, files = _items_sent(form, configuration)
@@ -231,20 +231,20 @@ def show_study(
     page: int = 1,
     learning: int = 0,
 ) -> Response:
-    """Show the views."""
+    """Show the dashboard of a study."""
     study = service.catalogue.named(slug)
     link = f"{public_address(str(request.base_url), service.settings.address)}/s/{slug}"
-    filling = min(max(0, filling), simulated.MOST)
+    filling = min(max(0, filling), simulated.MAX_SESSIONS)
     if study.configuration.is_similarity:
-        found = similarity_page(service, who, study, link, filling=filling, page=page, learning=bool(learning))
-        return service.page(request, "similarity", found)
+        context = similarity_page(service, who, study, link, filling=filling, page=page, learning=bool(learning))
+        return service.page(request, "similarity", context)
     data = views.study_page(service, who, study, link, filling=filling, page=page, learning=bool(learning))
     return service.page(request, "study", data)
 
 
 @router.get("/studies/{slug}/live.json")
 def live(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
-    """Return the figures that the dashboard refreshes."""
+    """Return the figures that the dashboard keeps refreshing."""
     return JSONResponse(views.live(service, service.catalogue.named(slug)))
 
 
@@ -252,10 +252,10 @@ def live(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: 
 def show_findings(
     slug: str, request: Request, service: TheService, who: Researcher, everyone: Literal["", "1"] = ""
 ) -> Response:
-    """Show what a study tells; a thread computes it, and the page waits for it."""
+    """Show the findings of a study; a thread computes them while the page waits."""
     study = service.catalogue.named(slug)
     if study.configuration.is_similarity:
-        # Judgements of likeness rank nothing.
+        # Similarity judgements do not rank anything.
         return RedirectResponse(f"/studies/{slug}", 303)
     return service.page(request, "findings", views.findings_page(service, who, study, everyone=bool(everyone)))
 
@@ -274,7 +274,7 @@ def download_report(
     language: str = "en",
     everyone: Literal["", "1"] = "",
 ) -> Response:
-    """Return the report of a study as one file, from the newest findings that are known."""
+    """Return the report of a study as one file, from the newest findings in memory."""
     study = service.catalogue.named(slug)
     if study.configuration.is_similarity:
         return RedirectResponse(f"/studies/{slug}", 303)
@@ -282,10 +282,10 @@ def download_report(
         raise invalid(
             f"there is no report in the language {language[:20]!r}", language[:20], f"Use {' or '.join(languages())}."
         )
-    found, _ = service.findings.look(study)
-    if found is None:
-        found = service.findings.awaited(study)
-    data = report_page(service.database, study, found, everyone=bool(everyone), language=language)
+    findings, _ = service.findings.look(study)
+    if findings is None:
+        findings = service.findings.awaited(study)
+    data = report_page(service.database, study, findings, everyone=bool(everyone), language=language)
     headers = {"content-disposition": f'attachment; filename="{slug}-report-{language}.html"'}
     return HTMLResponse(render_report(data, language=language), headers=headers)
 
@@ -319,12 +319,12 @@ def preview(slug: str, service: TheService, who: Researcher) -> Response:  # noq
 @router.post("/studies/{slug}/simulate", dependencies=[OurForm])
 def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[int, Form()] = 10) -> Response:
     """Simulate participants in the background."""
-    if not 1 <= count <= simulated.MOST:
-        raise invalid(f"the number of simulated people is {count}", count, f"Give 1 to {simulated.MOST}.")
+    if not 1 <= count <= simulated.MAX_SESSIONS:
+        raise invalid(f"the number of simulated people is {count}", count, f"Give 1 to {simulated.MAX_SESSIONS}.")
     study = service.catalogue.named(slug)
     rng = np.random.default_rng(secrets.randbits(64))
     service.database.write(lambda connection: studies.note(connection, who.name, "simulate", slug, count=count))
-    service.later(lambda: simulated.fill(service.sessions, service.gate, study, count, rng))
+    service.later(lambda: simulated.simulate_sessions(service.sessions, service.gate, study, count, rng))
     return RedirectResponse(f"/studies/{slug}?filling={count}", 303)
 
 
@@ -339,10 +339,10 @@ def learn(slug: str, service: TheService, who: Researcher) -> Response:
 
 @router.post("/studies/{slug}/search", dependencies=[OurForm])
 def search_among(slug: str, service: TheService, who: Researcher) -> Response:
-    """Make a preference study of the map of a similarity study."""
-    made = similarity.search_among(service.database, service.catalogue.named(slug), who.name)
-    service.later(lambda: warm_study(service.catalogue.named(made)))
-    return RedirectResponse(f"/studies/{made}", 303)
+    """Create a preference study from the map of a similarity study."""
+    new_slug = similarity.search_among(service.database, service.catalogue.named(slug), who.name)
+    service.later(lambda: warm_study(service.catalogue.named(new_slug)))
+    return RedirectResponse(f"/studies/{new_slug}", 303)
 
 
 @router.post("/studies/{slug}/learning", dependencies=[OurForm])
@@ -353,7 +353,7 @@ def set_learning(
     learn: Annotated[Literal["auto", "off"] | None, Form()] = None,
     version: Annotated[int | None, Form(ge=0)] = None,
 ) -> Response:
-    """Switch learning on or off, or let sessions begin with another version."""
+    """Switch automatic learning on or off, or choose the version that sessions begin with."""
     study = service.catalogue.named(slug)
     if version is not None:
         populations.choose(service.database, study, who.name, version)
@@ -366,7 +366,7 @@ def set_learning(
 @router.post("/studies/{slug}/items")
 async def add_items(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
     """Add items to a study whose items have no coordinates."""
-    async with request.form(max_files=_MOST_FILES, max_fields=_MOST_FIELDS) as form:
+    async with request.form(max_files=_MAX_FILES, max_fields=_MAX_FIELDS) as form:
         check_form(request, service.secret, form.get("csrf"))
         return await run_in_threadpool(_add_items, slug, service, who, form)
 
@@ -380,14 +380,14 @@ def _add_items(slug: str, service: Service, who: Account, form: FormData) -> Res
 
 @router.get("/studies/{slug}/delete")
 def confirm_study(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
-    """Ask whether to delete a study."""
+    """Ask for confirmation before deleting a study."""
     study = service.catalogue.named(slug)
     return service.page(request, "confirm", views.confirm_study(service, who, study, wrong=False))
 
 
 @router.post("/studies/{slug}/delete", dependencies=[OurForm])
-def delete_study(slug: str, request: Request, service: TheService, who: Researcher, name: Sent = "") -> Response:
-    """Delete a study if its name was typed; a study that is gone is no error, as after a double click."""
+def delete_study(slug: str, request: Request, service: TheService, who: Researcher, name: FormText = "") -> Response:
+    """Delete a study if its name was typed; deleting an absent study succeeds, as after a double click."""
     if service.database.read(lambda connection: studies.by_slug(connection, slug)) is None:
         return RedirectResponse("/studies", 303)
     study = service.catalogue.named(slug)
@@ -401,23 +401,23 @@ def delete_study(slug: str, request: Request, service: TheService, who: Research
 
 @router.get("/studies/{slug}/people/{session}/forget")
 def confirm_person(slug: str, session: str, request: Request, service: TheService, who: Researcher) -> Response:
-    """Ask whether to forget a participant."""
+    """Ask for confirmation before forgetting a participant."""
     study, row = _person(service, slug, session)
     return service.page(request, "confirm", views.confirm_participant(service, who, study, row, wrong=False))
 
 
 @router.post("/studies/{slug}/people/{session}/forget", dependencies=[OurForm])
 def forget_person(
-    slug: str, session: str, request: Request, service: TheService, who: Researcher, name: Sent = ""
+    slug: str, session: str, request: Request, service: TheService, who: Researcher, name: FormText = ""
 ) -> Response:
-    """Forget a participant if the name was typed; one who is forgotten already is no error."""
+    """Forget a participant if the name was typed; forgetting an absent participant succeeds."""
     if service.sessions.by_id(session) is None:
         return RedirectResponse(f"/studies/{slug}", 303)
     study, row = _person(service, slug, session)
     if not _same_name(name, views.shown_name(row)):
         data = views.confirm_participant(service, who, study, row, wrong=True)
         return service.page(request, "confirm", data, status=422)
-    with suppress(Gone):
+    with suppress(NothingToDelete):
         forgetting.forget(service.database, study, views.person_of(row), who.name)
     service.housekeeper.soon()
     return RedirectResponse(f"/studies/{slug}", 303)
@@ -474,7 +474,7 @@ def mark_person(service: TheService, mark: TheSessionMark) -> Response:
 @router.post("/studies/{slug}/people/{session}/answers/{query}/{action}", dependencies=[OurForm])
 def mark_answer(query: str, service: TheService, mark: TheSessionMark) -> Response:
     """Void or restore an answer."""
-    if not any(done.name == query for done in service.sessions.snapshot(mark.row).done):
+    if not any(pair.name == query for pair in service.sessions.snapshot(mark.row).done):
         raise not_found("answer", query)
     return mark.put(service, query)
 
@@ -493,19 +493,19 @@ def export_table(
 
 @router.get("/studies/{slug}/bundle.zip")
 def export_bundle(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - as above
-    """Export the study as one zip."""
+    """Export the study as a zip."""
     return bundle_reply(service, service.catalogue.named(slug))
 
 
 @router.get("/administration")
 def administration(request: Request, service: TheService, who: Administrator) -> Response:
-    """Show the users, and the record of what was done."""
+    """Show the users and the audit log."""
     return service.page(request, "administration", views.administration_page(service, who))
 
 
 @router.get("/administration/users/{number}/remove")
 def confirm_user(number: int, request: Request, service: TheService, who: Administrator) -> Response:
-    """Ask whether to remove a user."""
+    """Ask for confirmation before removing a user."""
     row = _user(service, number)
     if row is None:
         raise not_found("user", number)
@@ -513,8 +513,10 @@ def confirm_user(number: int, request: Request, service: TheService, who: Admini
 
 
 @router.post("/administration/users/{number}/remove", dependencies=[OurForm])
-def remove_user(number: int, request: Request, service: TheService, who: Administrator, name: Sent = "") -> Response:
-    """Remove a user with all tokens if the name was typed; one who is gone is no error."""
+def remove_user(
+    number: int, request: Request, service: TheService, who: Administrator, name: FormText = ""
+) -> Response:
+    """Remove a user with all tokens if the name was typed; removing an absent user succeeds."""
     row = _user(service, number)
     if row is None:
         return RedirectResponse("/administration", 303)
@@ -526,7 +528,7 @@ def remove_user(number: int, request: Request, service: TheService, who: Adminis
 
 
 def _same_name(typed: str, name: str) -> bool:
-    """Return whether a name was typed, apart from blanks, which a browser may change."""
+    """Return whether a name was typed, ignoring differences in blanks, which a browser may change."""
     return typed.split() == name.split()
 
 
@@ -545,7 +547,7 @@ def make_token(
     request: Request,
     service: TheService,
     who: Researcher,
-    name: Sent = "",
+    name: FormText = "",
     scopes: Annotated[list[str] | None, Form()] = None,
     days: Annotated[int, Form()] = auth.DAYS,
 ) -> Response:

@@ -1,4 +1,4 @@
-"""Request and response schemas of the HTTP API; those that pages share are in `pairseek.web.pages.contexts.shared`."""
+"""Request and response schemas of the HTTP API; pages share those in `pairseek.web.pages.contexts.shared`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ForgetBody(_Schema):
     """Participant to forget."""
 
     participant: str = Field(
-        min_length=1, max_length=200, description="id of the link, Prolific id, or id of a session, of the participant"
+        min_length=1, max_length=200, description="the participant's id from the link, Prolific id, or a session's id"
     )
 
 
@@ -36,11 +36,11 @@ class DeletedSchema(_Schema):
 
     sessions: int
     answers: int
-    populations: list[int] = Field(description="versions of populations that were dropped, as they had learned from it")
+    populations: list[int] = Field(description="versions of populations dropped because they were learned from it")
 
 
 class UndoBody(_Schema):
-    """Query whose answer is to be undone; it must be the last answer."""
+    """Query whose answer is to be undone; it must be the last one answered."""
 
     query: str = Field(max_length=64, examples=["p1"])
 
@@ -85,11 +85,11 @@ class NewStudy(_Schema):
 
 
 class OtherItems(_Schema):
-    """Items that replace those of a study."""
+    """Items to replace those of a study."""
 
     items: list[NewItem] = Field(min_length=2)
     catalogue: str | None = Field(
-        default=None, max_length=64, description="version of the items to be replaced; if it is another, a conflict"
+        default=None, max_length=64, description="version of the items to be replaced; another version is a conflict"
     )
 
 
@@ -99,7 +99,7 @@ class CatalogueSchema(_Schema):
     catalogue: str = Field(description="hash of the ids, coordinates and appeal of the items")
     items: int = Field(description="number of items")
     sessions: int = Field(description="number of sessions that began with them")
-    replaced_at: str | None = Field(description="when others took their place; null for the newest")
+    replaced_at: str | None = Field(description="when they were replaced; null for the newest")
 
 
 class StudySchema(_Schema):
@@ -117,7 +117,7 @@ class StudySchema(_Schema):
 
 
 class NewSession(_Schema):
-    """Ids of the participant, as far as known."""
+    """Ids of the participant, as far as they are known."""
 
     participant: str | None = Field(default=None, max_length=200)
     prolific_pid: str | None = Field(default=None, max_length=200)
@@ -141,7 +141,7 @@ class LinkSchema(_Schema):
 
 
 class OpenedSession(_Schema):
-    """New session. The token gives access to this session alone and is shown once."""
+    """New session. The token gives access only to this session and is shown once."""
 
     session: str
     token: str
@@ -168,7 +168,7 @@ class EstimateSchema(_Schema):
     covariance: list[list[float]]
     radius: float = Field(description="radius of the ball around the point that contains 95 % of the posterior")
     answers: int
-    reliability: ReliabilitySchema | None = Field(default=None, description="where the study leaves k or lapse unknown")
+    reliability: ReliabilitySchema | None = Field(default=None, description="if the study leaves k or lapse unknown")
 
 
 ItemName = Annotated[str, Field(min_length=1, max_length=200)]
@@ -182,11 +182,11 @@ class RecommendBody(_Schema):
         default=None, max_length=200_000, description="ids of items that may be recommended; null: all"
     )
     exclude: list[ItemName] = Field(default=[], max_length=200_000, description="ids of items that may not")
-    diversity: float = Field(default=0.0, ge=0, le=1, description="least distance, as a share of the typical one")
+    diversity: float = Field(default=0.0, ge=0, le=1, description="minimum distance as a share of the typical distance")
     catalogue: str | None = Field(
         default=None,
         max_length=64,
-        description="version of the study's items to recommend from; null: the one that the session began with",
+        description="version of the study's items to recommend from; null: the version that the session began with",
     )
 
 

@@ -1,1 +1,1 @@
-"""Sessions of participants: state, schedule, access, prefetching. The only package in which search and store meet."""
+"""Sessions of participants: state, schedule, access and prefetching. Only here do search and store meet."""

@@ -1,4 +1,4 @@
-"""Access to sessions: closed studies, expired sessions and people who come again."""
+"""Access to sessions: closed studies, expired sessions and returning people."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Visitor:
     Attributes
     ----------
     identity
-        Ids of the person, as far as known.
+        Ids of the person, as far as they are known.
     signed
-        Whether a signed link proves them.
+        Whether a signed link proves these ids.
     nonce
         Random text that only this browser has; empty if unknown.
     """
@@ -33,24 +33,24 @@ class Visitor:
 
     @property
     def browser(self) -> str | None:
-        """Hash that only this browser can repeat; None if unknown."""
+        """Hash that only this browser can reproduce; None if unknown."""
         return hashed(self.nonce) if self.nonce else None
 
     def token(self, session_id: str) -> str:
         """Return the token of a session for this visitor.
 
-        A browser gets the same one again, so that both replies to a request that was sent twice are valid. The nonce is
-        not stored, so nobody can repeat it from the database.
+        A browser always gets the same token, so that both replies to a request sent twice are valid. The nonce is not
+        stored, so nobody can derive the token from the database.
         """
         return derived_token(self.nonce, session_id) if self.nonce else new_token()
 
 
 def check_return(row: SessionRow, study: Study, visitor: Visitor) -> None:
-    """Raise a `Problem` unless the visitor may go on in this session, which has the same ids and has not expired."""
+    """Raise a `Problem` unless the visitor may continue this session, which has their ids and has not expired."""
     same_browser = visitor.browser is not None and visitor.browser == row.browser
     resume = study.configuration.resume
     if resume.policy == "block":
-        # The second press of a double click, or the repetition of a request whose reply was lost, is no coming back.
+        # A double click, or a retry after a lost reply, does not count as returning.
         if not (same_browser and row.version == 0):
             raise taken()
         return
@@ -76,7 +76,7 @@ def taken() -> Problem:
         403,
         "already_taken_part",
         "you have already taken part in this study, which can be taken only once",
-        hint="If you think that this is a mistake, contact the person who sent you the link.",
+        hint="If you think this is a mistake, contact the person who sent you the link.",
     )
 
 
@@ -86,12 +86,12 @@ def elsewhere() -> Problem:
         403,
         "begun_elsewhere",
         "this study was begun with the same id in another browser",
-        hint="Go on in that browser, or open your personal link if you were sent one.",
+        hint="Continue in that browser, or open your personal link if you were sent one.",
     )
 
 
 def full() -> Problem:
-    """Return the problem for a study with as many sessions as it may have."""
+    """Return the problem for a study that has reached its maximum number of sessions."""
     return Problem(
         409,
         "study_full",
@@ -101,7 +101,7 @@ def full() -> Problem:
 
 
 def overfull() -> Problem:
-    """Return the problem for a session with as many events as it may have."""
+    """Return the problem for a session that has reached its maximum number of events."""
     return Problem(
         409,
         "session_full",
@@ -134,10 +134,10 @@ def too_old() -> Problem:
 
 
 def gone() -> Problem:
-    """Return the problem for a session that was deleted while it was used."""
+    """Return the problem for a session that was deleted while in use."""
     return Problem(410, "session_deleted", "this session was deleted", hint="Open the link of the study again.")
 
 
 def busy() -> Problem:
-    """Return the problem for a session that others change at the same time."""
+    """Return the problem for a session that is being changed concurrently."""
     return Problem(503, "busy", "another worker is updating this session", hint="Try again in a moment.")

@@ -1,4 +1,4 @@
-"""How a session goes on: pure functions from a snapshot and a request to the rows that are to be stored."""
+"""Steps of a session: pure functions from a snapshot and a request to the rows to store."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pairseek.web.sessions.snapshot import Snapshot
 from pairseek.web.studies.catalogue import Study
 
 TIMESTAMP = r"^[0-9TZ:.+-]*$"
-"""Pattern of times that clients send."""
+"""Pattern of the times sent by clients."""
 EVENTS_PER_ANSWER, SPARE_EVENTS = 4, 100
-"""Answers, skips and undos that a session may have for each answer that the study asks for, and in addition."""
-# Answers of a session whose study has only stop rules, for the limit of its events.
-_UNBOUNDED = 1000
+"""Maximum number of a session's events (answers, skips, undos): per answer that the study asks for, plus a constant."""
+# Number of answers from which this limit follows in a study that has only stop rules.
+_ANSWERS_ASSUMED = 1000
 
 _Time: TypeAlias = Annotated[str | None, Field(max_length=32, pattern=TIMESTAMP)]
 _Count: TypeAlias = Annotated[int | None, Field(ge=0, le=2**31 - 1)]
@@ -41,22 +41,22 @@ class Answer(BaseModel):
     attempt: _Count = None
     played: dict[Side, Played] | None = Field(
         default=None,
-        description="whether the sound or video of each side was played; failed: it could not be loaded; null: unknown",
+        description="whether the sound or video on each side was played; failed: it could not be loaded; null: unknown",
     )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """What a request changes in a session, to be stored in one transaction.
+    """Changes that a request makes to a session, to be stored in one transaction.
 
     Attributes
     ----------
     before, after
-        The session before and after it.
+        Session before and after the step.
     new
         Pairs to store.
     event
-        Answer or undo to store, without the time and the duration of its computation.
+        Answer or undo to store; `timed` adds the time and the duration of the computation.
     end
         Reason and result, if the session ends.
     prefetched
@@ -71,7 +71,7 @@ class Step:
     prefetched: bool = False
 
     def timed(self, at: str, milliseconds: float) -> Step:
-        """Return the step with the time at which it is stored, and the duration of its computation."""
+        """Return the step with the time at which it is stored and the duration of its computation."""
         event = None if self.event is None else replace(self.event, at=at, server_ms=milliseconds)
         new = tuple(replace(pair, asked_at=at) for pair in self.new)
         after = self.after if self.end is None else self.after.ended(*self.end, at)
@@ -79,7 +79,7 @@ class Step:
 
 
 def resume(snapshot: Snapshot) -> Step | None:
-    """Choose the pair of a session that has no open one, or end it; return None if there is nothing to store."""
+    """Choose a pair for a session that has no open one, or end it; return None if there is nothing to store."""
     if snapshot.row.finished_at is not None:
         return None
     snapshot.parts.check()
@@ -87,9 +87,9 @@ def resume(snapshot: Snapshot) -> Step | None:
 
 
 def advance(snapshot: Snapshot, answer: Answer) -> Step | None:
-    """Apply an answer to the open pair, and choose the pair that follows it.
+    """Apply an answer to the open pair, and choose the next pair.
 
-    An answer that was stored before changes nothing. One that cannot be stored raises a `Problem` that says why.
+    Repeating a stored answer changes nothing. An answer that cannot be stored raises an error that says why.
     """
     given = snapshot.outcome_of(answer.query)
     if given is not None:
@@ -103,13 +103,15 @@ def advance(snapshot: Snapshot, answer: Answer) -> Step | None:
     if expired(snapshot.row, study):
         raise too_old()
     _check_room(snapshot)
-    # The first request of a session may be the answer to a pair that no request has asked for.
+    # The first request of a session may answer a pair that no earlier request has asked for.
     asking = resume(snapshot)
     now = snapshot if asking is None else asking.after
     pair = now.current
     if pair is None or pair.name != answer.query:
         open_now = "none" if pair is None else repr(pair.name)
-        raise UnknownQuery(f"query {answer.query!r} is not open in this session, the open one is {open_now}")
+        raise UnknownQuery(
+            f"query {answer.query!r} is not open in this session: answer the open one, which is {open_now}"
+        )
     played = played_of(study, pair, answer.played)
     _check_offered(study, answer.outcome, played)
     facts = (answer.outcome, answer.rt_ms, answer.shown_at, answer.sent_at, answer.attempt, "", None)
@@ -119,9 +121,9 @@ def advance(snapshot: Snapshot, answer: Answer) -> Step | None:
 
 
 def undo(snapshot: Snapshot, name: str) -> Step | None:
-    """Undo the last answer, which must be the one to this pair, and ask the pair again.
+    """Undo the last answer, which must belong to this pair, and ask the pair again.
 
-    The snapshot must have the pair of the last answer among its stored pairs. Undoing an answer twice changes nothing.
+    The stored pairs of the snapshot must include the pair of the last answer. Undoing an answer twice changes nothing.
     """
     if name in snapshot.undone:
         return resume(snapshot)
@@ -134,7 +136,7 @@ def undo(snapshot: Snapshot, name: str) -> Step | None:
     _check_room(snapshot)
     if not snapshot.done or snapshot.done[-1].name != name:
         last = "none" if not snapshot.done else repr(snapshot.done[-1].name)
-        raise UnknownQuery(f"query {name!r} is not the last answered one, which is {last}: undo that one")
+        raise UnknownQuery(f"query {name!r} is not the one answered last, which is {last}: undo that one")
     event = EventRow(snapshot.row.id, snapshot.events, name, "undo", None, None, None, None, None, "", None)
     before = snapshot.without_last()
     reopened = replace(before, row=replace(before.row, finished_at=None, reason=None, final=None))
@@ -142,7 +144,7 @@ def undo(snapshot: Snapshot, name: str) -> Step | None:
 
 
 def _following(before: Snapshot, after: Snapshot, outcome: str = "") -> Step:
-    """Return the step to a session with the pair that follows its answers, or with its end."""
+    """Return the step to the pair that follows the answers, or to the end of the session."""
     state, is_known = after.state, outcome in before.prefetched
     pair = before.prefetched[outcome] if is_known else after.next_pair(state)
     is_stored = pair is not None and any(other.name == pair.name for other in after.asked)
@@ -157,14 +159,14 @@ def _check_open(snapshot: Snapshot) -> None:
 
 
 def _check_room(snapshot: Snapshot) -> None:
-    if snapshot.events >= EVENTS_PER_ANSWER * (snapshot.study.configuration.answers or _UNBOUNDED) + SPARE_EVENTS:
+    if snapshot.events >= EVENTS_PER_ANSWER * (snapshot.study.configuration.answers or _ANSWERS_ASSUMED) + SPARE_EVENTS:
         raise overfull()
 
 
 def _check_offered(study: Study, outcome: str, played: Mapping[str, str] | None) -> None:
-    """Raise a `Problem` for an answer that the study does not offer, or one given before everything was played."""
+    """Raise a `Problem` for an answer that the study does not offer, or that came before everything was played."""
     offer = study.configuration.offer
-    # Nobody can choose between items of which one could not be loaded.
+    # A pair with an item that could not be loaded can always be skipped.
     offered = {"tie": offer.tie, "skip": offer.skip or has_failed(played)}
     if not offered.get(outcome, True):
         raise invalid(f"this study does not offer a {outcome}", outcome, "Send left or right.", "not_offered")

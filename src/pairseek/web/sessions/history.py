@@ -1,4 +1,4 @@
-"""Stored histories of sessions: their rows, the parts with which they began, and the estimates along the answers."""
+"""Stored histories of sessions: their rows, the parts they began with, and the estimates after each answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pairseek.web.sessions.state import (
 from pairseek.web.studies.catalogue import Study
 
 Row = TypeVar("Row")
-# Number of sessions read in one batch.
+# Sessions read per batch.
 _BATCH = 200
 
 
@@ -45,7 +45,7 @@ class SessionHistory:
 
     def state(self, study: Study, done: Iterable[EffectiveAnswer] = ()) -> SessionState:
         """Return the state of the session after these answers."""
-        return session_state(study.configuration, self.parts, self.row.seed, (one.shown() for one in done))
+        return session_state(study.configuration, self.parts, self.row.seed, (answer.shown() for answer in done))
 
     @property
     def is_void(self) -> bool:
@@ -83,15 +83,15 @@ def read_histories(database: Database, study: Study, rows: Sequence[SessionRow])
             sessions.blurs_of(connection, names),
         )
 
-    asked, happened, marks, blurs = database.read(read)
-    began = parts_of(database, study, rows)
-    queries_by = _grouped(asked, lambda query: query.session_id)
-    events_by = _grouped(happened, lambda event: event.session_id)
-    marks_by, blurs_by = (_grouped(found, lambda one: one["session_id"]) for found in (marks, blurs))
+    stored_queries, stored_events, marks, blurs = database.read(read)
+    parts = parts_of(database, study, rows)
+    queries_by = _grouped(stored_queries, lambda query: query.session_id)
+    events_by = _grouped(stored_events, lambda event: event.session_id)
+    marks_by, blurs_by = (_grouped(records, lambda row: row["session_id"]) for records in (marks, blurs))
     return [
         SessionHistory(
             row,
-            began[parts_key(row)],
+            parts[parts_key(row)],
             tuple(queries_by.get(row.id, ())),
             tuple(events_by.get(row.id, ())),
             tuple(marks_by.get(row.id, ())),
@@ -102,7 +102,7 @@ def read_histories(database: Database, study: Study, rows: Sequence[SessionRow])
 
 
 def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> dict[PartsKey, SessionParts]:
-    """Return the parts with which these sessions of a study began."""
+    """Return the parts that these sessions of a study began with."""
     versions = {(row.study_id, row.population) for row in rows if row.population is not None}
     records, learned = records_of(database, rows), populations_of(database, versions)
     return {
@@ -114,65 +114,65 @@ def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> di
 def populations_of(
     database: Database, versions: Iterable[tuple[int, int | None]]
 ) -> dict[tuple[int, int | None], Learned]:
-    """Return populations by study and version; of a similarity study, its maps."""
-    wanted = sorted((study_id, version) for study_id, version in versions if version is not None)
-    found = database.read(
-        lambda connection: [populations.content(connection, study_id, version) for study_id, version in wanted]
+    """Return the populations, or the maps of a similarity study, by (study, version)."""
+    keys = sorted((study_id, version) for study_id, version in versions if version is not None)
+    contents = database.read(
+        lambda connection: [populations.content(connection, study_id, version) for study_id, version in keys]
     )
     return {
         key: learned_from_record(json.loads(zlib.decompress(content)))
-        for key, content in zip(wanted, found, strict=True)
+        for key, content in zip(keys, contents, strict=True)
     }
 
 
-def _grouped(rows: Sequence[Row], of: Callable[[Row], str]) -> dict[str, list[Row]]:
+def _grouped(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
     out: dict[str, list[Row]] = {}
     for row in rows:
-        out.setdefault(of(row), []).append(row)
+        out.setdefault(key(row), []).append(row)
     return out
 
 
-def estimates_along(study: Study, one: SessionHistory) -> list[JSON]:
-    """Return estimate and radius after each effective answer: as stored, or recomputed.
+def estimates_along(study: Study, session: SessionHistory) -> list[JSON]:
+    """Return estimate and radius after each effective answer, as stored if possible.
 
-    They are computed again where an answer was voided. The estimates of a session of another version of the model
-    cannot be: then they are None.
+    They are recomputed if an answer was voided. If that is impossible because the session began with another model
+    version, they are None.
     """
-    done = one.done
+    done = session.done
     if study.configuration.is_similarity:
         return [_unknown(study)] * len(done)
     if not any(answered.void for answered in done):
-        stored = _as_stored(one, done)
+        stored = _stored_estimates(session, done)
         if stored is not None:
             return stored
-    if not one.parts.is_current:
+    if not session.parts.is_current:
         return [_unknown(study)] * len(done)
-    return [one.state(study, done[:count]).estimate_record() for count in range(1, len(done) + 1)]
+    return [session.state(study, done[:count]).estimate_record() for count in range(1, len(done) + 1)]
 
 
-def latest_estimate(study: Study, one: SessionHistory, along: Sequence[JSON]) -> JSON:
-    """Return the newest estimate, or the one before the first answer."""
+def latest_estimate(study: Study, session: SessionHistory, along: Sequence[JSON]) -> JSON:
+    """Return the latest estimate, or the estimate before the first answer."""
     if along:
         return along[-1]
-    is_known = one.parts.is_current and not study.configuration.is_similarity
-    return one.state(study).estimate_record() if is_known else _unknown(study)
+    is_known = session.parts.is_current and not study.configuration.is_similarity
+    return session.state(study).estimate_record() if is_known else _unknown(study)
 
 
 def _unknown(study: Study) -> JSON:
     return {"mean": [None] * study.items.d, "radius": None}
 
 
-def _as_stored(one: SessionHistory, done: Sequence[EffectiveAnswer]) -> list[JSON] | None:
-    """Return the estimates that were stored with the queries: each query has the belief after the answer before it."""
-    known = {(query.position, query.details.get("after")): query.details for query in one.queries}
+def _stored_estimates(session: SessionHistory, done: Sequence[EffectiveAnswer]) -> list[JSON] | None:
+    """Return the estimates stored with the queries; None if some are missing. A query holds that of the last answer."""
+    stored = {(query.position, query.details.get("after")): query.details for query in session.queries}
     shown = [answered.shown() for answered in done]
     out: list[JSON] = []
     for count in range(1, len(done) + 1):
-        found = known.get((count, path_of(shown[:count])))
-        if found is None and count == len(done):
-            found = one.row.final
-        if found is None or "mean" not in found:
-            # An estimate that followed from a dropped population was removed.
+        details = stored.get((count, path_of(shown[:count])))
+        if details is None and count == len(done):
+            details = session.row.final
+        if details is None or "mean" not in details:
+            # Estimates derived from a dropped population were removed.
             return None
-        out.append({name: found[name] for name in ("mean", "radius", "reliability") if name in found})
+        out.append({name: details[name] for name in ("mean", "radius", "reliability") if name in details})
     return out

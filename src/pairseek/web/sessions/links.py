@@ -1,4 +1,4 @@
-"""Signed links: an address that proves the id of a participant until it expires."""
+"""Signed links, which prove the id of a participant until they expire."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from pairseek.web.access.security import signature
 from pairseek.web.errors import Problem
 
 DAYS = 30
-"""Days after which a link expires, unless others are given."""
+"""Default number of days after which a link expires."""
 MOST_DAYS = 366
 LONGEST_ID = 200
 SIGNATURE = "signature"
-# 128 bits.
+# Hexadecimal digits of a signature: 128 bits.
 _DIGITS = 32
 _DAY = 86_400
 
 
 def link_key(database: Database) -> str:
-    """Return the key that signs the links of a database, so that commands and servers agree; create it if needed."""
+    """Return the key that signs the links of a database, shared by commands and servers; create it if necessary."""
     fresh = secrets.token_urlsafe(32)
     return database.write(lambda connection: people.secret(connection, fresh, "link_key"))
 
 
 def signed_link(key: str, address: str, study: StudyRow, participant: str, days: float = DAYS) -> str:
-    """Return the link of a participant to a study of the server at an address."""
+    """Return the signed link of a participant to a study on the server at this address."""
     if not 0 < days <= MOST_DAYS:
         raise InvalidParameter(f"the number of days is {days:g}: give more than 0 and at most {MOST_DAYS}")
     if not 1 <= len(participant) <= LONGEST_ID or not participant.isprintable():
         raise InvalidParameter(
-            f"the id {participant[:50]!r} of a participant cannot be used: give 1 to {LONGEST_ID} printable characters"
+            f"the participant's id {participant[:50]!r} cannot be used: give 1 to {LONGEST_ID} printable characters"
         )
     until = int(time.time() + days * _DAY)
     values = {"participant": participant, "until": str(until), SIGNATURE: _signature(key, study, participant, until)}
@@ -47,10 +47,10 @@ def signed_link(key: str, address: str, study: StudyRow, participant: str, days:
 
 
 def verified(key: str, study: StudyRow, parameters: Mapping[str, str]) -> tuple[str, int]:
-    """Return the participant of a signed link and when it expires, in seconds since 1970; raise for another link."""
+    """Return a signed link's participant and expiry time (Unix seconds); raise a `Problem` if the link is not valid."""
     participant, until = parameters.get("participant", ""), parameters.get("until", "")
-    known = len(participant) <= LONGEST_ID and re.fullmatch(r"[1-9]\d{0,11}", until, re.ASCII)
-    expected = _signature(key, study, participant, int(until)) if known else ""
+    is_plausible = len(participant) <= LONGEST_ID and re.fullmatch(r"[1-9]\d{0,11}", until, re.ASCII)
+    expected = _signature(key, study, participant, int(until)) if is_plausible else ""
     if not expected or not hmac.compare_digest(expected.encode(), parameters[SIGNATURE].encode(errors="replace")):
         raise Problem(
             403,
@@ -62,7 +62,7 @@ def verified(key: str, study: StudyRow, parameters: Mapping[str, str]) -> tuple[
 
 
 def valid_until(until: int) -> bool:
-    """Return whether a link that expires then is still valid."""
+    """Return whether a link that expires at this time is still valid."""
     return time.time() < until
 
 
@@ -84,6 +84,6 @@ def invitation_needed() -> Problem:
 
 
 def _signature(key: str, study: StudyRow, participant: str, until: int) -> str:
-    # The time of creation distinguishes a study from a deleted one with the same slug.
+    # The creation time distinguishes a study from a deleted one with the same slug.
     content = json.dumps([study.slug, study.created_at, participant, until])
     return signature(key, "link", content)[:_DIGITS]

@@ -1,4 +1,4 @@
-"""Resolved search parts of sessions, as they were when the sessions began."""
+"""Resolved parts of the sessions' searches, as they were when the sessions began."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ from pairseek.web.errors import Problem
 from pairseek.web.sessions.memo import Memo
 from pairseek.web.studies.configuration import StudyConfiguration
 
-_KINDS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
+_PART_KINDS = ("response", "prior", "posterior", "strategy", "candidates", "rest", "stop")
 
 Learned: TypeAlias = Population | SimilarityMap
-"""What a study has learned from its people: a population, or the map of a similarity study."""
+"""Result of a study's learning: a population, or the map of a similarity study."""
 PartsKey: TypeAlias = tuple[int, int | None, str, int]
-"""Study, version of its population, key of the parts and number of the catalogue: sessions with the same share one
+"""Study, version of its population, key of the parts and number of the catalogue. Sessions with equal keys share one
 `SessionParts`."""
 
 
-_DROPPED = "dropped_population"
-# Number of items of a study to which items can be added, and the first people's section of the balanced pairs.
-_ITEMS, _DESIGN = "items", "design"
-# Key of the items to ask about, where a study restricts them.
-_ASKABLE = "askable"
+_DROPPED_KEY = "dropped_population"
+# Keys of the number of items, in studies to which items can be added, and of the first people's section of the balanced
+# design.
+_ITEMS_KEY, _DESIGN_KEY = "items", "design"
+# Key of the items to ask about, if the study restricts them.
+_ASKABLE_KEY = "askable"
 
 
 def dropped_record(population: int) -> JSON:
-    """Return the record in place of parts that followed from a dropped population."""
-    return {"model": MODEL_VERSION, _DROPPED: population}
+    """Return the record that replaces parts derived from a dropped population."""
+    return {"model": MODEL_VERSION, _DROPPED_KEY: population}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +55,9 @@ class SessionParts:
     given
         Items of the study.
     record
-        The parts as plain data, with the version of the model: `SearchConfiguration.record`.
+        Parts as plain data with the model version, from `SearchConfiguration.record`.
     population
-        The population that the sessions began with, whose appeal the items get, or the map of a similarity study.
+        Population that the sessions began with, whose appeal the items get, or the map of a similarity study.
     """
 
     given: Items
@@ -71,49 +72,49 @@ class SessionParts:
         population: Learned | None = None,
         design: JSON | None = None,
     ) -> Self:
-        """Return the parts with which a session begins now, every default filled in.
+        """Resolve the parts of a session that begins now, with every default filled in.
 
-        ``design`` is the section of the balanced pairs that the first people of a study are asked.
+        ``design`` is the section of the balanced design that one of the study's first people is asked.
         """
         if configuration.is_similarity:
             return cls(items, {"model": MODEL_VERSION, "kind": "similarity", "candidates": CANDIDATES}, population)
         assert not isinstance(population, SimilarityMap)
         record = configuration.resolved(items, population).record()
-        # Items can be added to a study whose items have no coordinates.
-        further: JSON = {} if items.d else {_ITEMS: items.n}
+        # Items can be added later if they have no coordinates.
+        further: JSON = {} if items.d else {_ITEMS_KEY: items.n}
         if configuration.askable is not None:
-            further[_ASKABLE] = configuration.askable
-        return cls(items, {**record, **further, **({} if design is None else {_DESIGN: design})}, population)
+            further[_ASKABLE_KEY] = configuration.askable
+        return cls(items, {**record, **further, **({} if design is None else {_DESIGN_KEY: design})}, population)
 
     @classmethod
     def stored(cls, items: Items, record: JSON, population: Learned | None = None) -> Self:
-        """Return the parts of a record, with those of the study's items that were there when the session began."""
-        count = record.get(_ITEMS, items.n)
+        """Return the parts of a record, without items that were added after the session began."""
+        count = record.get(_ITEMS_KEY, items.n)
         return cls(items if count == items.n else first_items(items, count), record, population)
 
     @cached_property
     def items(self) -> Items:
-        """Items with the appeal, and where they have none the coordinates, that the population has learned."""
+        """Items with the population's appeal, and with its coordinates if they have none of their own."""
         return self.population.matched(self.given) if isinstance(self.population, Population) else self.given
 
     @property
     def count(self) -> int:
         """Number of items when the session began."""
-        return int(self.record.get(_ITEMS, self.given.n))
+        return int(self.record.get(_ITEMS_KEY, self.given.n))
 
     @property
     def design(self) -> tuple[int, int] | None:
-        """Seed and begin of the session's section of the balanced pairs; None if the strategy asks."""
-        found = self.record.get(_DESIGN)
-        return None if found is None else (int(found["seed"]), int(found["begin"]))
+        """Seed and first position of the session's section of the balanced design; None if the strategy asks."""
+        record = self.record.get(_DESIGN_KEY)
+        return None if record is None else (int(record["seed"]), int(record["begin"]))
 
     @cached_property
     def unmet(self) -> tuple[int, ...]:
-        """Rows of the items that nobody whom the population was learned from had met."""
+        """Rows of the items that were shown to nobody whom the population was learned from."""
         if not isinstance(self.population, Population) or self.given.d:
             return ()
-        known = set(self.population.items.ids) - set(self.population.provenance.get("unmet", ()))
-        return tuple(row for row, name in enumerate(self.given.ids) if name not in known)
+        met = set(self.population.items.ids) - set(self.population.provenance.get("unmet", ()))
+        return tuple(row for row, name in enumerate(self.given.ids) if name not in met)
 
     @property
     def model(self) -> object:
@@ -122,30 +123,30 @@ class SessionParts:
 
     @property
     def dropped(self) -> int | None:
-        """Version of the population that the parts followed from and that was dropped, if so."""
-        return self.record.get(_DROPPED)
+        """Version of the dropped population that the parts were derived from; None otherwise."""
+        return self.record.get(_DROPPED_KEY)
 
     @property
     def is_current(self) -> bool:
-        """Whether this pairseek can compute with the parts: they are there, and have its model version."""
+        """Whether this pairseek can compute with the parts: they exist and have its model version."""
         return bool(self.model == MODEL_VERSION) and self.dropped is None
 
     def check(self) -> None:
-        """Raise a `Problem` that says why unless the parts are current."""
+        """Raise a `Problem` with the reason if the parts are not current."""
         if self.dropped is not None:
             raise Problem(
                 409,
                 "population_dropped",
-                f"this session began with population {self.dropped}, which was learned from a participant who was "
-                f"forgotten, and was dropped",
+                f"this session began with population {self.dropped}, which was dropped because it was learned from a "
+                f"participant who was forgotten",
                 received=self.dropped,
-                hint="Its results are stored and can be read; begin a new session to go on.",
+                hint="Its results are stored and can be read; begin a new session to continue.",
             )
         if not self.is_current:
             raise Problem(
                 409,
                 "other_model",
-                f"this session began with version {self.model} of the model, and this pairseek computes with version "
+                f"this session began with model version {self.model}, but this pairseek computes with version "
                 f"{MODEL_VERSION}",
                 received=self.model,
                 hint="Continue it with the pairseek that it began with, or begin a new session.",
@@ -158,23 +159,23 @@ class SessionParts:
 
     @cached_property
     def _configuration(self) -> SearchConfiguration:
-        # Sessions from before there were goals were for a taste.
-        goal, askable = self.record.get("goal", "taste"), self.record.get(_ASKABLE)
+        # Sessions stored without a goal search for a taste.
+        goal, askable = self.record.get("goal", "taste"), self.record.get(_ASKABLE_KEY)
         return SearchConfiguration.resolved(self.items, goal=goal, askable=askable, **self.decoded)
 
     def changed(self, **others: object) -> Self:
-        """Return parts with other records in place of some."""
+        """Return the parts with some records replaced."""
         return type(self)(self.given, {**self.record, **others}, self.population)
 
     @cached_property
     def decoded(self) -> JSON:
         """Parts by kind."""
-        return {kind: serialization.decode_saved(kind, self.record[kind]) for kind in _KINDS}
+        return {kind: serialization.decode_saved(kind, self.record[kind]) for kind in _PART_KINDS}
 
     def recalled_estimate(self, events: Sequence[Event], compute: Callable[[], JSON]) -> JSON:
-        """Return the record of the estimate after these events, computed unless it is known."""
+        """Return the record of the estimate after these events, and compute it if it is not stored."""
         if self.decoded["candidates"] is None:
-            # The estimate of a procedure may depend on more than what was said.
+            # The estimate of a procedure may depend on more than the outcomes.
             return compute()
         return dict(self._estimates.of(events, compute))
 
@@ -188,12 +189,12 @@ class SessionParts:
 
 
 def learned_from_record(record: JSON) -> Learned:
-    """Read what a study has learned from its record."""
+    """Build a population or a map from its record."""
     return (SimilarityMap if record.get("kind") == "similarity" else Population).from_record(record)
 
 
 def first_items(items: Items, count: int) -> Items:
-    """Return the first items of a study without coordinates, to which others were added."""
+    """Return the first ``count`` items of a study without coordinates."""
     data = {name: values[:count] for name, values in items.data.items()}
     return Items._unwarned(None, items.ids[:count], items.labels[:count], items.appeal[:count], data)
 
@@ -204,6 +205,6 @@ def parts_key(row: SessionRow) -> PartsKey:
 
 
 def records_of(database: Database, rows: Iterable[SessionRow]) -> dict[str, JSON]:
-    """Return the records of the parts of these sessions, by key."""
+    """Return the records of these sessions' parts, by key."""
     keys = {row.parts for row in rows}
     return database.read(lambda connection: stored.contents(connection, keys))

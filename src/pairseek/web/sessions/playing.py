@@ -1,7 +1,7 @@
-"""Sounds and videos of a pair: what was played before the answer, and which answers that permits.
+"""Playback of a pair's sounds and videos: what was played before the answer, and which answers that permits.
 
-A browser says what was played, and a program may lie. The report is stored with the answer, and a choice is refused if
-the report says that something was not played.
+The client reports what was played, and it may lie. The report is stored with the answer, and a choice is refused if the
+report says that something was not played.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pairseek.web.studies.catalogue import Study
 
 Side: TypeAlias = Literal["left", "right", "anchor"]
 Played: TypeAlias = Literal["yes", "no", "failed"]
-"""Whether it was played as much as the study wants; failed: it could not be loaded."""
+"""Whether a sound or video was played as long as the study requires; failed: it could not be loaded."""
 UNKNOWN = "unknown"
-"""Stored for a program that does not say what was played."""
+"""Stored for clients that do not report what was played."""
 
 
 def played_of(study: Study, query: AskedPair, sent: Mapping[Side, Played] | None) -> dict[str, str] | None:
-    """Return what to store with an answer: whether the player of each side was played; None without players."""
+    """Return the playback to store with an answer, by side; None without players."""
     shown: dict[Side, str | None] = {
         "left": query.left,
         "right": query.right,
@@ -34,7 +34,7 @@ def played_of(study: Study, query: AskedPair, sent: Mapping[Side, Played] | None
 
 
 def check_played(study: Study, outcome: str, played: Mapping[str, str] | None) -> None:
-    """Raise a `Problem` for a choice before everything was played."""
+    """Raise a `Problem` for a choice made before everything was played."""
     missing = [side for side, state in (played or {}).items() if state in ("no", "failed")]
     if missing and outcome != "skip" and study.configuration.play:
         raise Problem(
@@ -52,5 +52,5 @@ def has_failed(played: Mapping[str, str] | None) -> bool:
 
 
 def was_heard(played: Mapping[str, str] | None) -> bool:
-    """Return whether all sounds and videos were played; an answer without a record, as of a picture, counts as such."""
+    """Return whether all sounds and videos were played; true for answers without a report, such as about pictures."""
     return all(state == "yes" for state in (played or {}).values())

@@ -1,10 +1,9 @@
 """Prefetching of the next query for each possible answer.
 
-Each worker has one thread for it. The thread starts a step only while the worker serves no request, skips sessions that
-have been answered meanwhile, and rests for a while after a step that had to wait for a core or for the lock of the
-interpreter, because real requests need them then. It has no lower priority: a thread that is not run while it holds
-that lock would keep the requests waiting. The result equals that of the request itself, because both are functions of
-the events.
+Each worker has one prefetching thread. It starts a step only while the worker serves no request, skips sessions that
+have been answered in the meantime, and rests after a step that had to wait for a core or for the interpreter lock,
+because real requests need them then. Its priority is not lowered: a thread that is suspended while it holds that lock
+would keep requests waiting. Prefetched and requested pairs are equal, because both are functions of the events.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from pairseek.web.sessions.service import Sessions
 from pairseek.web.sessions.snapshot import Snapshot
 from pairseek.web.sessions.view import outcomes_of, pair_of
 
-_WAITING = 200
-# Seconds between two looks for jobs; a new one is seen at once, unless the last one failed.
-_ROUND = 1.0
-# A step that has had a core for less than this share of its time was in the way of others, if it took so many seconds;
-# then the thread rests for so many times as long, and at most so many seconds.
-_SHARE, _LEAST = 0.6, 0.004
-_REST, _LONGEST = 8.0, 1.0
+_MAX_JOBS = 200
+# Seconds between two checks for jobs; a new job is seen immediately unless the last round failed.
+_ROUND_SECONDS = 1.0
+# A step that took longer than _MIN_SECONDS and had a core for less than _MIN_CPU_SHARE of that time was in the way of
+# others: the thread then rests _REST_FACTOR times as long as the step took, but at most _MAX_REST seconds.
+_MIN_CPU_SHARE, _MIN_SECONDS = 0.6, 0.004
+_REST_FACTOR, _MAX_REST = 8.0, 1.0
 
 
 class Gate:
-    """Counter of requests in progress, which lets background work wait until there are none."""
+    """Counter of requests in progress, on which background work waits until there are none."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -55,7 +54,7 @@ class Gate:
                     self._condition.notify_all()
 
     def wait_idle(self, seconds: float) -> bool:
-        """Wait until no request is in progress, at most ``seconds``; return whether that is so."""
+        """Wait at most ``seconds`` until no request is in progress; return whether that succeeded."""
         with self._condition:
             return self._condition.wait_for(lambda: not self._busy, seconds)
 
@@ -68,7 +67,7 @@ class Prefetcher:
     sessions
         Sessions whose next pairs are prefetched.
     gate
-        Counter of requests, which have priority.
+        Counter of requests, which take precedence.
     """
 
     def __init__(self, sessions: Sessions, gate: Gate) -> None:
@@ -76,7 +75,7 @@ class Prefetcher:
         self._condition = threading.Condition()
         self._jobs: OrderedDict[tuple[str, str], tuple[SessionRow, Future[JSON | None]]] = OrderedDict()
         self._rested_at = 0.0
-        self.rounds = Rounds("prefetch", _ROUND, self.round)
+        self.rounds = Rounds("prefetch", _ROUND_SECONDS, self.round)
 
     def start(self) -> None:
         """Start the thread."""
@@ -92,97 +91,97 @@ class Prefetcher:
         self.rounds.stop(10.0)
 
     def prefetch(self, row: SessionRow, query: str) -> Future[JSON | None]:
-        """Prefetch the pairs that follow each answer to this query; the result is None if it was answered."""
+        """Prefetch the pairs that follow each answer to this query; the result is None once it has been answered."""
         key = (row.id, query)
         with self._condition:
-            known = self._jobs.get(key)
-            if known is not None:
-                return known[1]
+            job = self._jobs.get(key)
+            if job is not None:
+                return job[1]
             future: Future[JSON | None] = Future()
             if self.rounds.stopped:
                 future.set_result(None)
                 return future
-            # A session has one open query, so jobs for its earlier queries are obsolete.
-            for older in [known for known in self._jobs if known[0] == row.id]:
+            # A session has a single open query, so jobs for its earlier queries are obsolete.
+            for older in [other for other in self._jobs if other[0] == row.id]:
                 _settle(self._jobs.pop(older)[1], None)
             self._jobs[key] = (row, future)
-            while len(self._jobs) > _WAITING:
-                # The oldest query is the most likely to have been answered already.
+            while len(self._jobs) > _MAX_JOBS:
+                # The oldest query is the most likely to be answered already.
                 _, (_, oldest) = self._jobs.popitem(last=False)
                 _settle(oldest, None)
         self.rounds.wake()
         return future
 
     def round(self) -> None:
-        """Prefetch the pairs of all jobs that wait."""
+        """Work through all waiting jobs."""
         while not self.rounds.stopped:
             with self._condition:
                 if not self._jobs:
                     return
-                # Newest first: its participant is the least likely to answer before the job is done.
+                # Newest first: that participant is the least likely to answer before the job is done.
                 key, (row, future) = next(reversed(self._jobs.items()))
             result = None
             try:
                 result = self._prefetched(row, key[1])
             except PairseekError:
                 pass  # the request repeats the computation and reports the error
-            except Exception:  # noqa: BLE001 - logged; the other sessions go on
+            except Exception:  # noqa: BLE001 - logged; the other sessions continue
                 note_failure("prefetch")
             with self._condition:
                 self._jobs.pop(key, None)
                 _settle(future, result)
 
     def _prefetched(self, row: SessionRow, query: str) -> JSON | None:
-        snapshot = self._waiting(row, query)
+        snapshot = self._snapshot_at(row, query)
         if snapshot is None:
-            # Another worker has served this session so far.
+            # So far, another worker has served this session.
             self._sessions.state(row)
-            snapshot = self._waiting(row, query)
+            snapshot = self._snapshot_at(row, query)
         if snapshot is None:
             return None
         study = snapshot.study
         for outcome in outcomes_of(study):
             while not self._may_go_on():
-                if self.rounds.stopped or self._waiting(row, query) is None:
+                if self.rounds.stopped or self._snapshot_at(row, query) is None:
                     return None
             snapshot = self._step(row, query, outcome)
             if snapshot is None:
                 return None
         out: JSON = {"query": query, "left": None, "right": None, "tie": None, "skip": None}
-        found = {name: None if pair is None else pair_of(study, pair) for name, pair in snapshot.prefetched.items()}
-        return {**out, **found}
+        pairs = {name: None if pair is None else pair_of(study, pair) for name, pair in snapshot.prefetched.items()}
+        return {**out, **pairs}
 
-    def _waiting(self, row: SessionRow, query: str) -> Snapshot | None:
-        """Return the snapshot of a session whose open pair is this one; None if it is not in memory or has gone on."""
+    def _snapshot_at(self, row: SessionRow, query: str) -> Snapshot | None:
+        """Return the snapshot of a session at this open query; None if it is not in memory or has moved on."""
         snapshot = self._sessions.peek(row.id)
         is_open = snapshot is not None and snapshot.current is not None and snapshot.current.name == query
         return snapshot if is_open else None
 
     def _may_go_on(self) -> bool:
-        """Wait, for a moment at most, until the thread has rested and no request is in progress; return whether so."""
+        """Wait briefly until the thread has rested and no request is in progress; return whether that succeeded."""
         rest = self._rested_at - time.monotonic()
         if rest > 0:
             time.sleep(min(rest, 0.1))
             return False
         return self._gate.wait_idle(1.0)
 
-    def _give_way(self, seconds: float, computed: float) -> None:
-        """Rest after a step that took so many seconds, of which it has computed for fewer.
+    def _back_off(self, seconds: float, computed: float) -> None:
+        """Rest after a step that was starved of CPU: it took ``seconds``, but computed for only ``computed`` seconds.
 
-        With several threads for the kernels, the thread of the step also waits for the others, and nothing follows.
+        If kernels use several threads, the step also waits for those, so the comparison says nothing.
         """
-        if thread_count() == 1 and seconds > _LEAST and computed < _SHARE * seconds:
-            self._rested_at = time.monotonic() + min(_REST * seconds, _LONGEST)
+        if thread_count() == 1 and seconds > _MIN_SECONDS and computed < _MIN_CPU_SHARE * seconds:
+            self._rested_at = time.monotonic() + min(_REST_FACTOR * seconds, _MAX_REST)
 
     def _step(self, row: SessionRow, query: str, outcome: str) -> Snapshot | None:
-        """Prefetch the pair that follows this answer; return the snapshot that has it, or None if it is obsolete."""
-        snapshot = self._waiting(row, query)
+        """Prefetch the pair that follows this answer; return the snapshot with it, or None if the query is obsolete."""
+        snapshot = self._snapshot_at(row, query)
         if snapshot is None or outcome in snapshot.prefetched:
             return snapshot
         began, computed = time.perf_counter(), time.thread_time()
         after = snapshot.answered(outcome)
         pair = after.next_pair(after.state)
-        self._give_way(time.perf_counter() - began, time.thread_time() - computed)
+        self._back_off(time.perf_counter() - began, time.thread_time() - computed)
         return self._sessions.prefetched(snapshot, outcome, pair)
 
 

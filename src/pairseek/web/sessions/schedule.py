@@ -1,7 +1,7 @@
-"""Schedule of a session: which queries the strategy chooses, and which are repeated, random or attention pairs.
+"""Schedule of a session: which pairs the strategy chooses, and which are repeated, random or attention pairs.
 
-The functions are pure functions of the session's seed and its answers, with random draws keyed by position. Undo, other
-workers and a replay therefore give the same schedule.
+The schedule is a pure function of the session's seed and its answers, with random draws keyed by position. Undo, other
+workers and replays therefore all lead to the same schedule.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pairseek.web.studies.configuration import StudyConfiguration
 Kind: TypeAlias = Literal["strategy", "repeated", "random", "attention"]
 KINDS: tuple[Kind, ...] = ("strategy", "repeated", "random", "attention")
 # Minimum number of pairs between a pair and its repetition, so that the answer is not remembered.
-APART = 4
+MIN_DISTANCE = 4
 # Separates the random streams of the schedule from those of the search, which uses the same seed.
 _DOMAIN = 0x5E55
-_WHICH, _PAIR, _SIDES, _PLACE, _ORDER = range(5)
+_KIND_STREAM, _PAIR_STREAM, _SIDES_STREAM, _PLACE_STREAM, _ORDER_STREAM = range(5)
 
 
 def pair_at(position: int, kind: Kind, left: str, right: str, **facts: object) -> AskedPair:
-    """Return a pair to ask at a position; ``facts`` that are None are left out of its details."""
+    """Return a pair to ask at a position; its details are the ``facts`` that are not None."""
     details = {name: value for name, value in facts.items() if value is not None}
     return AskedPair("", f"p{position + 1}", position, kind, left, right, "", details)
 
@@ -42,26 +42,27 @@ def scheduled_pair(
     *,
     learned: bool = False,
 ) -> AskedPair | None:
-    """Return the next pair if it is scheduled; None if the strategy chooses it.
+    """Return the next pair if it is scheduled; None if the strategy is to choose it.
 
     Parameters
     ----------
     configuration, items, seed, done
         Settings and items of the study, and seed and answers of the session.
     design
-        Seed and begin of a section of the balanced pairs, which the first people of a study are asked.
+        Seed and first position of a section of the balanced design, which the first people of a study are asked.
     unmet
-        Rows of items that nobody has met yet. Every other random pair has one of them.
+        Rows of items that nobody has seen yet. On average, every other random pair includes one of them.
     learned
-        Whether the study learned by itself what the session began with: a share of its pairs is then random.
+        Whether the session began with something that the study learned from its own people: it then asks at least
+        ``RANDOM_SHARE`` random pairs.
     """
     position = len(done)
     attention = _attention(configuration, seed, position)
     if attention is not None:
         return attention
     share = max(configuration.random, RANDOM_SHARE) if learned else configuration.random
-    # Making a generator takes as long as many a pair, and most studies draw nothing.
-    draw = float(_rng(seed, position, _WHICH).random()) if configuration.repeated or share else 1.0
+    # Creating a generator can take as long as choosing a pair, and most studies draw nothing.
+    draw = float(_rng(seed, position, _KIND_STREAM).random()) if configuration.repeated or share else 1.0
     if draw < configuration.repeated:
         return _repeated(seed, position, done)
     if design is not None:
@@ -74,8 +75,8 @@ def scheduled_pair(
 def _random(
     configuration: StudyConfiguration, items: Items, seed: int, position: int, unmet: Sequence[int]
 ) -> AskedPair:
-    """Return a random pair or triplet; half of the pairs have an item that nobody has met, if there is one."""
-    size, rng = 3 if configuration.is_similarity else 2, _rng(seed, position, _PAIR)
+    """Return a random pair or triplet; half of the pairs include an item that nobody has seen, if there is one."""
+    size, rng = 3 if configuration.is_similarity else 2, _rng(seed, position, _PAIR_STREAM)
     askable = askable_rows(items, configuration.askable)
     rows = rng.choice(items.n if askable is None else askable, size=size, replace=False).tolist()
     if unmet and rng.integers(2):
@@ -83,51 +84,56 @@ def _random(
         other = rows[1] if rows[0] == new else rows[0]
         rows = [new, other] if rng.integers(2) else [other, new]
     left, right, *anchor = (str(items.ids[row]) for row in rows)
-    # Nothing can be predicted of an item that nobody has met.
+    # Nothing can be predicted about an item that nobody has seen.
     is_new = True if set(rows) & set(unmet) else None
     return pair_at(position, "random", left, right, anchor=anchor[0] if anchor else None, unmet=is_new)
 
 
 def _balanced(items: Items, seed: int, done: Sequence[AnsweredPair], shared_seed: int, begin: int) -> AskedPair | None:
-    """Return the next of the balanced pairs; None when the person was asked every pair."""
+    """Return the next pair of the balanced design; None once the person was asked every pair."""
     asked = {frozenset((items.index(pair.left), items.index(pair.right))) for pair in done}
-    found = balanced_pair(items.n, shared_seed, begin, asked)
-    if found is None:
+    rows = balanced_pair(items.n, shared_seed, begin, asked)
+    if rows is None:
         return None
-    left, right = found if _rng(seed, len(done), _SIDES).integers(2) else found[::-1]
+    left, right = rows if _rng(seed, len(done), _SIDES_STREAM).integers(2) else rows[::-1]
     return pair_at(len(done), "random", str(items.ids[left]), str(items.ids[right]))
 
 
 def _attention(configuration: StudyConfiguration, seed: int, position: int) -> AskedPair | None:
     """Return the attention pair at this position, if there is one.
 
-    Each block has one at a random place, never the first pair of a session, in an order drawn for the session.
+    Each block of ``every`` pairs has one at a random place, but never as the first pair of a session. Their order is
+    drawn per session.
     """
     rule = configuration.attention
     if rule is None:
         return None
     block, place = divmod(position, rule.every)
     first = 1 if block == 0 else 0
-    if place != int(_rng(seed, block, _PLACE).integers(first, rule.every)):
+    if place != int(_rng(seed, block, _PLACE_STREAM).integers(first, rule.every)):
         return None
-    around, index = divmod(block, len(rule.pairs))
-    pair = rule.pairs[int(_rng(seed, around, _ORDER).permutation(len(rule.pairs))[index])]
-    left, right = (pair.left, pair.right) if _rng(seed, position, _SIDES).integers(2) else (pair.right, pair.left)
+    cycle, index = divmod(block, len(rule.pairs))
+    pair = rule.pairs[int(_rng(seed, cycle, _ORDER_STREAM).permutation(len(rule.pairs))[index])]
+    left, right = (
+        (pair.left, pair.right) if _rng(seed, position, _SIDES_STREAM).integers(2) else (pair.right, pair.left)
+    )
     return pair_at(position, "attention", left, right, expected=pair.answer, anchor=pair.anchor)
 
 
 def _repeated(seed: int, position: int, done: Sequence[AnsweredPair]) -> AskedPair | None:
-    before = done[: max(0, position - APART)]
-    again = {_items_of(pair) for pair in done if pair.kind == "repeated"}
-    usable = [
+    earlier = done[: max(0, position - MIN_DISTANCE)]
+    repeated = {_items_of(pair) for pair in done if pair.kind == "repeated"}
+    eligible = [
         pair
-        for pair in before
-        if pair.kind in ("strategy", "random") and pair.outcome in ("left", "right") and _items_of(pair) not in again
+        for pair in earlier
+        if pair.kind in ("strategy", "random") and pair.outcome in ("left", "right") and _items_of(pair) not in repeated
     ]
-    if not usable:
+    if not eligible:
         return None
-    pair = usable[int(_rng(seed, position, _PAIR).integers(len(usable)))]
-    left, right = (pair.left, pair.right) if _rng(seed, position, _SIDES).integers(2) else (pair.right, pair.left)
+    pair = eligible[int(_rng(seed, position, _PAIR_STREAM).integers(len(eligible)))]
+    left, right = (
+        (pair.left, pair.right) if _rng(seed, position, _SIDES_STREAM).integers(2) else (pair.right, pair.left)
+    )
     return pair_at(position, "repeated", left, right, repeats=pair.name, anchor=pair.anchor)
 
 

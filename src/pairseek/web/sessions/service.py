@@ -1,7 +1,7 @@
 """Session service: opens sessions, asks queries, stores answers and undoes them.
 
-The stored events are authoritative. A worker keeps a snapshot of them with the version of the session, and reads them
-again when another worker has changed it, so that any worker can serve any request.
+The stored events are authoritative. A worker caches a snapshot of them with the version of the session, and rereads
+them when another worker has changed the session, so that any worker can serve any request.
 """
 
 from __future__ import annotations
@@ -55,29 +55,29 @@ V = TypeVar("V")
 
 _TRIES = 8
 MOST_BLURS = 200
-"""Losses of focus in a session."""
-# More starts than this are never under way at the same time.
-_CONCURRENT = 200
-# Length of a section of the balanced pairs in a study with stop rules alone.
-_SECTION = 20
-# Number of parts and populations in the shared cache.
-_SHARED = 64
+"""Maximum number of losses of focus stored per session."""
+# Upper bound on the starts that are under way at the same time.
+_MAX_CONCURRENT_STARTS = 200
+# Length of a section of the balanced design in a study that has only stop rules.
+_SECTION_LENGTH = 20
+# Size of the caches of parts and of populations.
+_SHARED_CACHE_SIZE = 64
 
 
-def _before(connection: sa.Connection, study: Study, visitor: Visitor, claim: str) -> SessionRow | None:
-    """Return the session in which the visitor goes on; raise a `Problem` if there is one and they may not."""
-    before = sessions.of_person(connection, study.row.id, visitor.identity)
-    if before is None:
+def _previous_session(connection: sa.Connection, study: Study, visitor: Visitor, claim: str) -> SessionRow | None:
+    """Return the session that the visitor continues; raise a `Problem` if there is one that they may not continue."""
+    previous = sessions.of_person(connection, study.row.id, visitor.identity)
+    if previous is None:
         return None
-    if expired(before, study):
-        sessions.release(connection, study.row.id, claim, before.created_at)
+    if expired(previous, study):
+        sessions.release(connection, study.row.id, claim, previous.created_at)
         return None
-    check_return(before, study, visitor)
-    return before
+    check_return(previous, study, visitor)
+    return previous
 
 
 def _seed(connection: sa.Connection, study: Study) -> int:
-    """Return the seed of the study's n-th session, which the seed of the study determines."""
+    """Return the seed of the study's next session, derived from the study's seed and its number of sessions."""
     locks.wait_in_transaction(connection, f"start-{study.row.id}")
     count = sessions.count(connection, study.row.id, ["person", "simulated"])
     return int(np.random.default_rng([int(study.configuration.seed or 0), count]).integers(2**63))
@@ -89,7 +89,7 @@ class Sessions:
     Parameters
     ----------
     database, catalogue
-        The database and its studies.
+        Database and its studies.
     kept
         Maximum number of sessions in memory.
     most
@@ -107,8 +107,8 @@ class Sessions:
         self._most = most
         self._lock = threading.Lock()
         self._snapshots: LRUCache[str, Snapshot] = LRUCache(max(1, kept))
-        self._parts: LRUCache[PartsKey, SessionParts] = LRUCache(_SHARED)
-        self._populations: LRUCache[tuple[int, int], Learned] = LRUCache(_SHARED)
+        self._parts: LRUCache[PartsKey, SessionParts] = LRUCache(_SHARED_CACHE_SIZE)
+        self._populations: LRUCache[tuple[int, int], Learned] = LRUCache(_SHARED_CACHE_SIZE)
 
     # Opening
 
@@ -122,10 +122,10 @@ class Sessions:
         truth: JSON | None = None,
         opened_by: str | None = None,
     ) -> tuple[str, str]:
-        """Begin a session with the parts that are resolved now; return its id and its token.
+        """Begin a session with the parts resolved now, and return its id and token.
 
-        Only a hash of the token is stored. Later changes of the defaults do not affect the session. Where a study can
-        be taken only once, an id that has a session is refused. ``opened_by`` is the hash of the API token that begins
+        Only a hash of the token is stored. Later changes of defaults do not affect the session. If a study can be taken
+        only once, an id that already has a session is refused. ``opened_by`` is the hash of the API token that begins
         the session.
         """
         policy = study.configuration.resume.policy
@@ -142,37 +142,37 @@ class Sessions:
     def _enter(
         self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, further: JSON
     ) -> tuple[str, str]:
-        """Find the session that holds the claim or begin one; ``further`` are more columns of a new one."""
+        """Find the session that holds the claim, or begin one with ``further`` columns; return its id and token."""
         for _ in range(_TRIES):
-            found = self._entered(study, visitor, claim, seed, further)
-            if found is not None:
-                return found
-            # Someone else began with the claim at the same time, or a population was dropped, or else the study was
-            # deleted, which this call raises.
+            entered = self._try_enter(study, visitor, claim, seed, further)
+            if entered is not None:
+                return entered
+            # Someone else began with the claim at the same time, or a population was dropped. If the study was deleted,
+            # this call raises an error.
             self.catalogue.row(study.row.slug)
         raise busy()
 
-    def _entered(
+    def _try_enter(
         self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, further: JSON
     ) -> tuple[str, str] | None:
-        """Find or begin a session in one transaction; return None if something that it rests on has changed."""
+        """Find or begin a session in one transaction; return None if something that it depends on has changed."""
         session_id = secrets.token_hex(16)
         token = visitor.token(session_id)
         version = self.database.read(lambda connection: populations.current(connection, study.row.id))
         learned = self._population(study, version)
         if isinstance(learned, Population) and study.items.d and not learned.describes(study.items):
-            # It was learned before the items were replaced.
+            # The population was learned before the items were replaced.
             version = learned = None
         resolved = SessionParts.resolved(study.configuration, study.items, learned, self._design(study, version))
         if seed is None and study.configuration.seed is None:
             seed = secrets.randbits(63)
 
         def enter(connection: sa.Connection) -> tuple[str, str] | None:
-            before = None if claim is None else _before(connection, study, visitor, claim)
-            if before is not None:
-                again = visitor.token(before.id)
-                sessions.set_token(connection, before.id, hashed(again))
-                return before.id, again
+            previous = None if claim is None else _previous_session(connection, study, visitor, claim)
+            if previous is not None:
+                renewed = visitor.token(previous.id)
+                sessions.set_token(connection, previous.id, hashed(renewed))
+                return previous.id, renewed
             if version is not None and not populations.is_usable(connection, study.row.id, version):
                 return None
             if further["kind"] == "person":
@@ -188,13 +188,13 @@ class Sessions:
         try:
             return self.database.write(enter)
         except sa.exc.IntegrityError:
-            # After a commit whose confirmation was lost, the repeated transaction finds the inserted row.
+            # If the confirmation of a commit was lost, the retried transaction finds the row that was inserted.
             return (session_id, token) if self.by_token(token) is not None else None
 
     def _design(self, study: Study, version: int | None) -> JSON | None:
-        """Return the section of the balanced pairs for one of the first people; None where the strategy asks.
+        """Return the section of the balanced design for one of the first people; None if the strategy asks.
 
-        Where the items have coordinates, the strategy asks from the first person on.
+        If the items have coordinates, the strategy asks from the first person on.
         """
         if version is not None or study.items.d or not study.configuration.learns(study.items):
             return None
@@ -203,13 +203,13 @@ class Sessions:
         if seed is None:
             digest = hashlib.sha256(f"{study.row.slug} {study.row.created_at}".encode()).digest()
             seed = int.from_bytes(digest[:7])
-        return {"seed": seed, "begin": count * (study.configuration.answers or _SECTION)}
+        return {"seed": seed, "begin": count * (study.configuration.answers or _SECTION_LENGTH)}
 
     def _make_room(self, connection: sa.Connection, study: Study) -> None:
-        """Raise a `Problem` if the study is full; expired sessions without an answer give way before."""
-        if sessions.count(connection, study.row.id, ["person"]) < self._most - _CONCURRENT:
+        """Raise a `Problem` if the study is full even after expired sessions without an answer were deleted."""
+        if sessions.count(connection, study.row.id, ["person"]) < self._most - _MAX_CONCURRENT_STARTS:
             return
-        # Near the limit one start at a time is counted, over all servers.
+        # Near the limit, starts are counted one at a time across all servers.
         locks.wait_in_transaction(connection, f"start-{study.row.id}")
         if sessions.count(connection, study.row.id, ["person"]) < self._most:
             return
@@ -218,7 +218,7 @@ class Sessions:
             raise full()
 
     def by_token(self, token: str) -> SessionRow | None:
-        """Return the session that this token opens."""
+        """Return the session with this token."""
         return self.database.read(lambda connection: sessions.by_token(connection, hashed(token)))
 
     def by_id(self, session_id: str) -> SessionRow | None:
@@ -236,13 +236,13 @@ class Sessions:
         return state_of(self._advance(row, lambda snapshot: advance(snapshot, answer)))
 
     def undo(self, row: SessionRow, name: str) -> StateSchema:
-        """Undo the last answer, which must be the one to the pair of this name. The call is idempotent."""
-        # A snapshot in memory no longer has the pair that is to be asked again.
+        """Undo the last answer, which must belong to the pair with this name. The call is idempotent."""
+        # Snapshots in memory no longer contain the pair to ask again.
         self._forget(row)
         return state_of(self._advance(row, lambda snapshot: undo(snapshot, name)))
 
     def _advance(self, row: SessionRow, step_of: Callable[[Snapshot], Step | None]) -> Snapshot:
-        """Store the step from the newest snapshot of a session, and return the snapshot after it."""
+        """Store the step from the newest snapshot of a session, and return the resulting snapshot."""
         began = time.perf_counter()
         for _ in range(_TRIES):
             snapshot = self.snapshot(row)
@@ -264,19 +264,19 @@ class Sessions:
         raise busy()
 
     def confirm(self, row: SessionRow) -> bool:
-        """Confirm the end of a session, after which nothing can be undone; return False if it has not ended."""
+        """Confirm the end of a session, after which nothing can be undone; return False unless it has ended."""
         if row.confirmed_at is not None:
             return True
         return self.database.write(lambda connection: sessions.confirm(connection, row.id))
 
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
-        """Store a loss of focus during a query that was asked."""
+        """Store a loss of focus during a query."""
         if not row.is_open and row.kind == "person":
             raise closed(self.catalogue.numbered(row.study_id).row.slug)
 
         def add(connection: sa.Connection) -> None:
             if not events.was_asked(connection, row.id, query):
-                raise UnknownQuery(f"query {query!r} was not asked in this session")
+                raise UnknownQuery(f"query {query!r} was not asked in this session: name one that was")
             if sessions.count_blurs(connection, row.id) >= MOST_BLURS:
                 raise overfull()
             sessions.blur(connection, row.id, query, lost_at, ms)
@@ -289,12 +289,12 @@ class Sessions:
     # Sessions in memory
 
     def snapshot(self, row: SessionRow) -> Snapshot:
-        """Return the snapshot of a session: from memory, or from the database if its row has a newer version."""
-        known = self.peek(row.id)
-        if known is None or known.row.version < row.version:
+        """Return the snapshot of a session, from memory or, if its row has a newer version, from the database."""
+        cached = self.peek(row.id)
+        if cached is None or cached.row.version < row.version:
             return self._read(row)
-        # A row of an earlier version was read before this worker's latest write.
-        return known if known.row.version > row.version else replace(known, row=row)
+        # A row with an older version was read before this worker's latest write.
+        return cached if cached.row.version > row.version else replace(cached, row=row)
 
     def peek(self, session_id: str) -> Snapshot | None:
         """Return the snapshot of a session if it is in memory."""
@@ -302,19 +302,19 @@ class Sessions:
             return self._snapshots.get(session_id)
 
     def prefetched(self, snapshot: Snapshot, outcome: str, pair: AskedPair | None) -> Snapshot | None:
-        """Keep the pair that follows an answer, unless the session has gone on; return the snapshot that has it."""
+        """Keep the pair that follows an answer; return the snapshot with it, or None if the session has moved on."""
         with self._lock:
-            known = self._snapshots.get(snapshot.row.id)
-            if known is None or known.row.version != snapshot.row.version or known.current != snapshot.current:
+            cached = self._snapshots.get(snapshot.row.id)
+            if cached is None or cached.row.version != snapshot.row.version or cached.current != snapshot.current:
                 return None
-            self._snapshots[snapshot.row.id] = after = replace(known, prefetched={**known.prefetched, outcome: pair})
+            self._snapshots[snapshot.row.id] = after = replace(cached, prefetched={**cached.prefetched, outcome: pair})
         return after
 
     def _keep(self, snapshot: Snapshot) -> Snapshot:
-        """Keep a snapshot in memory, unless a newer one is known."""
+        """Keep a snapshot in memory unless a newer one is there."""
         with self._lock:
-            known = self._snapshots.get(snapshot.row.id)
-            if known is None or known.row.version < snapshot.row.version or known.current is None:
+            cached = self._snapshots.get(snapshot.row.id)
+            if cached is None or cached.row.version < snapshot.row.version or cached.current is None:
                 self._snapshots[snapshot.row.id] = snapshot
         return snapshot
 
@@ -323,71 +323,70 @@ class Sessions:
             self._snapshots.pop(row.id, None)
 
     def _read(self, row: SessionRow) -> Snapshot:
-        """Read a session from the database, with the pair of its last answer, which an undo asks again."""
+        """Read a session from the database, including the pair of its last answer, which an undo asks again."""
 
         def stored(connection: sa.Connection) -> tuple[SessionRow | None, Answers, list[AskedPair], list[JSON]]:
             answers = events.answers_of(connection, row.id)
-            # A version counts events and marks: the session is as in its row, and has no mark.
-            plain = answers.version == row.version == answers.events
+            # The version counts events and marks: if it equals the number of events, the row is current without marks.
+            is_current = answers.version == row.version == answers.events
             return (
-                row if plain else sessions.by_id(connection, row.id),
+                row if is_current else sessions.by_id(connection, row.id),
                 answers,
                 events.queries_from(connection, row.id, len(answers.done) - 1),
-                [] if plain else sessions.marks_of(connection, [row.id]),
+                [] if is_current else sessions.marks_of(connection, [row.id]),
             )
 
-        found, answers, asked, marks = self.database.read(stored)
-        if found is None:
+        current, answers, asked, marks = self.database.read(stored)
+        if current is None:
             raise gone()
-        study = self._study(found)
-        parts = self._began(study, found)
+        study = self._study(current)
+        parts = self._parts_of(study, current)
         if parts.count > study.items.n:
             study = self.catalogue.refreshed(study.row.id)
-        return Snapshot.of_rows(found, study, parts, answers, tuple(asked), voided(marks)[1])
+        return Snapshot.of_rows(current, study, parts, answers, tuple(asked), voided(marks)[1])
 
     def _study(self, row: SessionRow) -> Study:
         """Return the study with the items that a session began with."""
         study = self.catalogue.numbered(row.study_id)
         if row.catalogue > study.row.catalogue:
-            # Another worker has replaced the items, and this one has not read them yet.
+            # Another worker has replaced the items, and this one has not read the new ones yet.
             study = self.catalogue.refreshed(row.study_id)
         return study.at(row.catalogue)
 
-    def _began(self, study: Study, row: SessionRow) -> SessionParts:
-        """Return the parts of a session, one shared object for all sessions that began with them."""
+    def _parts_of(self, study: Study, row: SessionRow) -> SessionParts:
+        """Return the parts of a session, as one object shared by all sessions that began with them."""
         key = parts_key(row)
-        known = self._recalled(self._parts, key)
-        if known is None:
+        shared = self._recalled(self._parts, key)
+        if shared is None:
             record = records_of(self.database, [row]).get(row.parts)
             if record is None:
                 raise gone()
             parts = SessionParts.stored(study.items, record, self._population(study, row.population))
             if parts.count > study.items.n:
-                # Another worker has added items, and this one has not read them yet.
+                # Another worker has added items that this one has not read yet.
                 study = self.catalogue.refreshed(study.row.id)
                 parts = SessionParts.stored(study.items, record, parts.population)
-            known = self._shared(self._parts, key, parts)
-        return known
+            shared = self._shared(self._parts, key, parts)
+        return shared
 
     def _population(self, study: Study, version: int | None) -> Learned | None:
-        """Return a population; read once, as it never changes."""
+        """Return a population, which is read only once, because it never changes."""
         if version is None:
             return None
         key = (study.row.id, version)
-        known = self._recalled(self._populations, key)
-        if known is None:
-            found = populations_of(self.database, [key])[key]
-            known = self._shared(self._populations, key, found)
-        return known
+        shared = self._recalled(self._populations, key)
+        if shared is None:
+            shared = self._shared(self._populations, key, populations_of(self.database, [key])[key])
+        return shared
 
-    def _recalled(self, among: LRUCache[K, V], key: K) -> V | None:
+    def _recalled(self, cache: LRUCache[K, V], key: K) -> V | None:
         with self._lock:
-            return among.get(key)
+            return cache.get(key)
 
-    def _shared(self, among: LRUCache[K, V], key: K, value: V) -> V:
-        """Cache a shared value; of two values computed concurrently, the first is kept."""
+    def _shared(self, cache: LRUCache[K, V], key: K, value: V) -> V:
+        """Cache a shared value; if two are computed concurrently, the first is kept."""
         with self._lock:
-            return among.setdefault(key, value)
+            return cache.setdefault(key, value)
 
     def _fresh(self, row: SessionRow) -> SessionRow:
         stored = self.by_id(row.id)
@@ -396,10 +395,10 @@ class Sessions:
         return stored
 
     def clear_cache(self) -> None:
-        """Remove all sessions, parts and populations from memory, because some of them were deleted."""
+        """Remove all sessions, parts and populations from memory after a deletion."""
         with self._lock:
-            for cached in (self._snapshots, self._parts, self._populations):
-                cached.clear()
+            for cache in (self._snapshots, self._parts, self._populations):
+                cache.clear()
 
 
 def _store(connection: sa.Connection, step: Step) -> None:

@@ -1,4 +1,4 @@
-"""State of a session of a similarity study, and the choice of the state by the kind of a study."""
+"""State of a session of a similarity study, and choice of the state by the kind of study."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from pairseek.web.sessions.schedule import pair_at, scheduled_pair
 from pairseek.web.sessions.state import SessionState
 from pairseek.web.studies.configuration import StudyConfiguration
 
-# Separates the random streams of the triplets from those of schedule and search, which use the same seed.
+# Separates the random streams of the triplets from those of the schedule and the search, which use the same seed.
 _DOMAIN = 0x51A1
 
 
 class SimilarityState(SessionState):
     """State of a session in which people compare two items with an anchor.
 
-    A triplet depends on the map with which the session began, and on the triplets that this session has asked since.
+    A triplet depends on the map that the session began with and on the triplets that it has asked since.
     """
 
     @property
     def placement(self) -> Placement | None:
-        """Positions with which the session began; None for the first people of a study."""
+        """Item positions that the session began with; None for the first people of a study."""
         learned = self.parts.population
         return learned.placement if isinstance(learned, SimilarityMap) else None
 
@@ -40,11 +40,11 @@ class SimilarityState(SessionState):
         if most is not None and self.answered >= most:
             return None, f"{most} answers were given"
         self.parts.check()
-        other = scheduled_pair(self.configuration, self.items, self.seed, self.done)
-        return self._active() if other is None else other, None
+        scheduled = scheduled_pair(self.configuration, self.items, self.seed, self.done)
+        return self._active() if scheduled is None else scheduled, None
 
     def _active(self) -> AskedPair:
-        """Return the most informative triplet; a random one where there is no map."""
+        """Return the most informative triplet; without a map, a random one."""
         rng = np.random.default_rng(np.random.SeedSequence([self.seed, len(self.done), _DOMAIN]))
         placement = self.placement
         if placement is None:
@@ -66,16 +66,16 @@ class SimilarityState(SessionState):
         return [self.items.index(name) for name in names]
 
     def estimate_record(self) -> JSON:
-        """Return nothing: judgements of likeness are not about the person."""
+        """Return an empty record: similarity judgements are not about the person."""
         return {}
 
     def final(self) -> JSON:
-        """Return nothing to store at the end."""
+        """Return an empty record: nothing is stored at the end."""
         return {}
 
     @property
     def covariance(self) -> FloatArray:
-        """No covariance: there is no estimate."""
+        """Empty matrix, because there is no estimate."""
         return np.empty((0, 0))
 
     def _details(self, pair: AskedPair) -> JSON:
@@ -98,6 +98,6 @@ class SimilarityState(SessionState):
 def session_state(
     configuration: StudyConfiguration, parts: SessionParts, seed: int, done: Iterable[AnsweredPair] = ()
 ) -> SessionState:
-    """Return the state of a session of either kind of study."""
+    """Return the state of a session, whatever the kind of its study."""
     kind = SimilarityState if configuration.is_similarity else SessionState
     return kind(configuration, parts, seed, tuple(done))

@@ -1,4 +1,4 @@
-"""Simulated participants, whose sessions are marked as simulated."""
+"""Simulated participants, in sessions marked as simulated."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Study
 
-MOST = 200
+MAX_SESSIONS = 200
 # Median and log-standard deviation of simulated reaction times.
 _MEDIAN_MS, _SPREAD = 1500.0, 0.5
 
 
-def fill(sessions: Sessions, gate: Gate, study: Study, count: int, rng: np.random.Generator) -> None:
-    """Simulate ``count`` sessions one after the other, while no request is in progress."""
+def simulate_sessions(sessions: Sessions, gate: Gate, study: Study, count: int, rng: np.random.Generator) -> None:
+    """Simulate ``count`` sessions, one after another, giving precedence to requests."""
     for _ in range(count):
-        one(sessions, gate, study, np.random.default_rng(rng.integers(2**63)))
+        simulate_session(sessions, gate, study, np.random.default_rng(rng.integers(2**63)))
 
 
-def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
-    """Simulate a session of a user point drawn from the prior; return its id."""
+def simulate_session(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
+    """Simulate a session of a person drawn from the prior, and return its id."""
     if study.configuration.is_similarity:
         return _judge(sessions, gate, study, rng)
     search = SearchState(study.configuration.resolved(study.items), 0)
-    known = search.configuration
-    point = known.prior.sample(1, study.items.d, rng)[0]
-    person = SimulatedUser(point, typical_response(known.response, search.belief), rng)
+    resolved = search.configuration
+    point = resolved.prior.sample(1, study.items.d, rng)[0]
+    person = SimulatedUser(point, typical_response(resolved.response, search.belief), rng)
     seed = int(rng.integers(2**63))
     session_id, _ = sessions.open(study, {}, kind="simulated", seed=seed, truth={"point": point.tolist()})
     row = sessions.by_id(session_id)
@@ -55,7 +55,7 @@ def one(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) 
 
 
 def _judge(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
-    """Simulate a session of a similarity study; all simulated judges of a study have the same random map in mind."""
+    """Simulate a session of a similarity study, whose simulated judges all share one random map."""
     places = np.random.default_rng([study.row.id, study.items.n]).standard_normal((study.items.n, 2))
     session_id, _ = sessions.open(study, {}, kind="simulated", seed=int(rng.integers(2**63)), truth={})
     row = sessions.by_id(session_id)

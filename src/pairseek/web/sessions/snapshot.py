@@ -1,7 +1,7 @@
-"""Snapshot of a session: what its rows say, from which a request goes on.
+"""Snapshot of a session: the content of its rows, from which a request continues.
 
-A worker keeps the snapshots of its latest sessions, about a hundred bytes per answer, because they share items, parts
-and texts. The search is rebuilt from a snapshot on demand, which takes less time than choosing the next pair.
+A worker caches the snapshots of recent sessions. They take about a hundred bytes per answer, because they share items,
+parts and strings. The search is rebuilt from a snapshot on demand, which is faster than choosing the next pair.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ class Snapshot:
     row
         Stored row of the session.
     study, parts
-        Shared with other sessions.
+        Study and parts, shared with other sessions.
     done
         Answers that were not undone.
     undone
-        Outcomes of undone answers, by the name of their pair.
+        Outcomes of undone answers by the name of their pair.
     events
         Number of stored events.
     asked
         Stored pairs from the current position on.
     current
-        Open pair; None at the end, and while it has not been chosen.
+        Open pair; None at the end, and until it is chosen.
     prefetched
-        The pair that follows each answer to the open one, as far as they were computed ahead; None for an answer that
-        ends the session.
+        Pairs computed ahead, by the answer to the open pair that they follow; None for an answer that ends the session.
     """
 
     row: SessionRow
@@ -64,7 +63,7 @@ class Snapshot:
         asked: tuple[AskedPair, ...],
         void: Container[str],
     ) -> Self:
-        """Return the snapshot of stored rows; ``void`` are the names of the pairs whose answers are void."""
+        """Build a snapshot from stored rows; ``void`` contains the names of the pairs whose answers are void."""
         done = tuple(pair._replace(void=True) if pair.name in void else pair for pair in answers.done)
         read = cls(row, study, parts, done, answers.undone, answers.events, asked)
         return read if row.finished_at is not None else replace(read, current=read.open_pair())
@@ -76,21 +75,21 @@ class Snapshot:
 
     @property
     def accepts_answers(self) -> bool:
-        """Whether the study is open for this session: previews and simulated sessions go on in a closed one."""
+        """Whether the session accepts answers; previews and simulated sessions do so even in a closed study."""
         return self.row.is_open or self.row.kind != "person"
 
     def outcome_of(self, name: str) -> str | None:
-        """Return the answer to a pair, even if it was undone; None if there is none."""
+        """Return the answer to a pair, even if it was undone; None without an answer."""
         given = next((pair.outcome for pair in self.done if pair.name == name), None)
         return self.undone.get(name) if given is None else given
 
     def answered(self, outcome: str) -> Self:
-        """Return the session after this answer to the open pair, before the next one is chosen."""
+        """Return the session after this answer to the open pair, before the next pair is chosen."""
         assert self.current is not None
         return self._continued((*self.done, answered_pair(self.current, outcome)))
 
     def without_last(self) -> Self:
-        """Return the session after the last answer was undone, before the pair is asked again."""
+        """Return the session after its last answer was undone, before the pair is asked again."""
         last = self.done[-1]
         return replace(self._continued(self.done[:-1]), undone={**self.undone, last.name: last.outcome})
 
@@ -108,31 +107,32 @@ class Snapshot:
         return replace(self, asked=(*others, *(() if pair is None else (pair,))), current=pair)
 
     def ended(self, reason: str, result: JSON, at: str) -> Self:
-        """Return the session with its end."""
+        """Return the session after it has ended."""
         return replace(self, row=replace(self.row, finished_at=at, reason=reason, final=result))
 
     def open_pair(self) -> AskedPair | None:
-        """Return the stored pair that was asked after these answers and has no answer; None if there is none."""
+        """Return the stored pair that was asked after these answers and is unanswered; None without one."""
         return next((pair for pair in self._asked_now() if self.outcome_of(pair.name) is None), None)
 
     def next_pair(self, state: SessionState) -> AskedPair | None:
-        """Return the pair to ask after these answers, a function of the answers and the stored pairs; None at the end.
+        """Return the pair to ask after these answers; None at the end.
 
-        A pair whose answer was undone is asked again under a new name.
+        It is a function of the answers and the stored pairs. A pair whose answer was undone is asked again under a new
+        name.
         """
         stored = self.open_pair()
         if stored is not None:
             return stored
-        again = self._asked_now()
-        pair = again[-1] if again else state.following[0]
+        undone = self._asked_now()
+        pair = undone[-1] if undone else state.following[0]
         if pair is None:
             return None
-        here = sum(other.position == len(self.done) for other in self.asked)
-        name = f"p{len(self.done) + 1}" if not here else f"p{len(self.done) + 1}-{here + 1}"
-        return replace(pair if again else state.completed(pair), session_id=self.row.id, name=name)
+        count = sum(other.position == len(self.done) for other in self.asked)
+        name = f"p{len(self.done) + 1}" if not count else f"p{len(self.done) + 1}-{count + 1}"
+        return replace(pair if undone else state.completed(pair), session_id=self.row.id, name=name)
 
     def _asked_now(self) -> list[AskedPair]:
         """Return the stored pairs that were asked after exactly these answers."""
-        here = [pair for pair in self.asked if pair.position == len(self.done)]
-        path = path_of(self.done) if here else None
-        return [pair for pair in here if pair.details.get("after") == path]
+        pairs = [pair for pair in self.asked if pair.position == len(self.done)]
+        path = path_of(self.done) if pairs else None
+        return [pair for pair in pairs if pair.details.get("after") == path]

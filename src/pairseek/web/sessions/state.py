@@ -21,7 +21,7 @@ from pairseek.web.sessions.schedule import pair_at, scheduled_pair
 from pairseek.web.studies.configuration import StudyConfiguration
 
 NEAREST = 6
-"""Recommended items that are stored at the end of a session and shown on its result page."""
+"""Number of recommended items that are stored at the end of a session and shown on its result page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +49,23 @@ class EffectiveAnswer:
 
     @property
     def counts(self) -> bool:
-        """Whether it tells what people like: not void, no skip, and no answer to an attention pair."""
+        """Whether the answer says what a person likes: not void, not a skip, and not to an attention pair."""
         return not self.void and self.outcome != "skip" and self.query.kind != "attention"
 
     @property
     def passed(self) -> bool | None:
-        """Whether an attention pair was answered as expected; None for any other pair, and one that did not load."""
+        """Whether an attention pair was answered as expected; None for other pairs, and if the media did not load."""
         if self.query.kind != "attention" or self.has_failed:
             return None
         return self.winner == self.query.details.get("expected")
 
     def shown(self) -> AnsweredPair:
-        """Return the answered pair on which the following pairs depend."""
+        """Return the answered pair as far as later pairs depend on it."""
         return answered_pair(self.query, self.outcome, void=self.void)
 
 
 def answered_pair(pair: AskedPair, outcome: str, *, void: bool = False) -> AnsweredPair:
-    """Return a pair with its answer, on which the following pairs depend."""
+    """Return a pair with its answer as far as later pairs depend on it."""
     return AnsweredPair(pair.name, pair.kind, pair.left, pair.right, outcome, pair.details.get("anchor"), void)
 
 
@@ -74,23 +74,23 @@ def effective(
 ) -> tuple[EffectiveAnswer, ...]:
     """Return the answers that were not undone, in order."""
     asked, void = {query.name: query for query in queries}, set(voided)
-    last = remaining_answers([event.kind for event in events])
-    return tuple(EffectiveAnswer(asked[events[i].query], events[i], events[i].query in void) for i in last)
+    kept = remaining_answers([event.kind for event in events])
+    return tuple(EffectiveAnswer(asked[events[i].query], events[i], events[i].query in void) for i in kept)
 
 
 def attention_checks(queries: Iterable[AskedPair], events: Iterable[EventRow]) -> tuple[EffectiveAnswer, ...]:
-    """Return the first answer to each attention pair, undone or not: undo must not repair a failed check."""
+    """Return the first answer to each attention pair, even if undone: an undo must not repair a failed check."""
     asked = {query.name: query for query in queries if query.kind == "attention"}
     first: dict[int, EffectiveAnswer] = {}
     for event in events:
         if event.kind == "answer" and event.query in asked:
             query = asked[event.query]
             first.setdefault(query.position, EffectiveAnswer(query, event))
-    return tuple(one for one in first.values() if not one.has_failed)
+    return tuple(answer for answer in first.values() if not answer.has_failed)
 
 
 def voided(marks: Sequence[JSON]) -> tuple[bool, frozenset[str]]:
-    """Return whether the session as a whole is void, and which of its answers are."""
+    """Return whether the session as a whole is void, and the pairs whose answers are void."""
     state: dict[str | None, bool] = {}
     for mark in marks:
         if mark["action"] in ("void", "restore"):
@@ -99,23 +99,23 @@ def voided(marks: Sequence[JSON]) -> tuple[bool, frozenset[str]]:
 
 
 def counted(done: Iterable[AnsweredPair]) -> int:
-    """Return the number of answers and ties to pairs of any kind; skips do not count."""
-    return sum(one.outcome != "skip" for one in done)
+    """Return the number of choices and ties, whatever the kind of pair; skips do not count."""
+    return sum(pair.outcome != "skip" for pair in done)
 
 
 def path_of(done: Iterable[AnsweredPair]) -> str:
-    """Return a hash of the answers, by which a query asked after the same answers is found again."""
-    said = [[*_shown_items(one), one.outcome] for one in done]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+    """Return a hash of the answers, which identifies queries asked after the same answers."""
+    record = [[*_shown_items(pair), pair.outcome] for pair in done]
+    return hashlib.sha256(json.dumps(record).encode()).hexdigest()[:16]
 
 
-def _shown_items(one: AnsweredPair) -> list[str]:
-    return [one.left, one.right, *([] if one.anchor is None else [one.anchor])]
+def _shown_items(pair: AnsweredPair) -> list[str]:
+    return [pair.left, pair.right, *([] if pair.anchor is None else [pair.anchor])]
 
 
 @dataclass(frozen=True, eq=False)
 class SessionState:
-    """State of a session after its answers. The search is built on first access.
+    """State of a session after its answers; the search is built on first access.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class SessionState:
 
     @property
     def answered(self) -> int:
-        """Answers and ties to pairs of any kind; skips do not count."""
+        """Number of choices and ties, whatever the kind of pair; skips do not count."""
         return counted(self.done)
 
     @cached_property
@@ -164,11 +164,11 @@ class SessionState:
             if reason is not None:
                 return None, reason
             parts = self.parts
-            own = parts.population is not None and self.configuration.learns(parts.given)
-            other = scheduled_pair(
-                self.configuration, self.items, self.seed, self.done, parts.design, parts.unmet, learned=own
+            learned = parts.population is not None and self.configuration.learns(parts.given)
+            scheduled = scheduled_pair(
+                self.configuration, self.items, self.seed, self.done, parts.design, parts.unmet, learned=learned
             )
-            return self._chosen() if other is None else other, None
+            return self._chosen() if scheduled is None else scheduled, None
         except NoPairLeft as error:
             return None, f"no pair is left to ask: {error.rule}"
 
@@ -187,26 +187,26 @@ class SessionState:
         return path_of(self.done)
 
     def completed(self, pair: AskedPair) -> AskedPair:
-        """Return the next pair with the details that are stored with it: the estimate so far and its predictions."""
+        """Return the next pair with the details to store with it: the estimate so far and its predictions."""
         details = {"after": self.path, **self.estimate_record(), **self._details(pair)}
         if self.configuration.stops_early:
-            # The forecast needs the belief; storing it spares responses that repeat this pair the computation.
+            # The forecast needs the belief; storing it saves the computation in responses that repeat this pair.
             details["remaining"] = self.remaining
         return replace(pair, details=details)
 
     def estimate_record(self) -> JSON:
-        """Return estimate and radius, and the reliability where it is inferred."""
+        """Return estimate and radius, and the reliability if it is inferred."""
         return self.parts.recalled_estimate(self._learned, self._estimate_record)
 
     def _estimate_record(self) -> JSON:
         estimate, d = self.search.estimate(), self.parts.given.d
-        # A population of few people has a coordinate more than the study.
-        found: JSON = {"mean": estimate.point[:d].tolist(), "radius": estimate.credible_radius()}
-        how = estimate.reliability
-        return found if how is None else {**found, "reliability": asdict(how)}
+        # A population learned from few people has one coordinate more than the study.
+        record: JSON = {"mean": estimate.point[:d].tolist(), "radius": estimate.credible_radius()}
+        reliability = estimate.reliability
+        return record if reliability is None else {**record, "reliability": asdict(reliability)}
 
     def final(self) -> JSON:
-        """Return the result to store at the end, which later model versions do not change."""
+        """Return the result to store at the end, so that later model versions do not change it."""
         nearest = [[str(item.id), item.probability] for item in self.search.recommend(NEAREST)]
         return {**self.estimate_record(), "covariance": self.covariance.tolist(), "nearest": nearest}
 
@@ -231,17 +231,16 @@ class SessionState:
         if self.following[0] is None:
             return 0
         forecast = self.search.forecast()
-        known = [number for number in (fixed, forecast) if number is not None]
-        return min(known, default=None)
+        return min((number for number in (fixed, forecast) if number is not None), default=None)
 
 
 def learned(done: Iterable[AnsweredPair]) -> list[Event]:
-    """Return the events for the search, without repeated and attention pairs, which measure quality only."""
+    """Return the events for the search, without repeated and attention pairs, which only measure quality."""
     return [_event(pair) for pair in done if pair.kind in ("strategy", "random")]
 
 
 def _event(pair: AnsweredPair) -> Event:
-    # A random pair is an observation: the search has not asked it.
+    # A random pair is an observation without a query, because the search has not asked it.
     query = Query(pair.name, pair.left, pair.right) if pair.kind == "strategy" else None
     if pair.void or pair.outcome == "skip":
         return Event(pair.left, pair.right, "skip", None, query)

@@ -1,4 +1,4 @@
-"""State of a session as its pages and the API show it."""
+"""State of a session as shown by pages and API."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def state_of(snapshot: Snapshot) -> StateSchema:
 
 
 def _remaining(snapshot: Snapshot) -> int | None:
-    """Return the forecast of remaining answers; with stop rules, the one made with the open pair."""
+    """Return the forecast of remaining answers; with stop rules, the forecast stored with the open pair."""
     if snapshot.current is None:
         return 0
     configuration = snapshot.study.configuration

@@ -1,6 +1,7 @@
-"""Warm-up: compilation of the kernels and loading of the studies before the server accepts requests.
+"""Warm-up: compilation of kernels and loading of studies before the server accepts requests.
 
-The studies have a time limit, because the port opens after them; those that are left are compiled at the first visit.
+Warming up studies has a time limit, because the port opens afterwards; the kernels of the remaining studies are
+compiled at the first visit.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from pairseek.store.database import Database
 from pairseek.web.studies.catalogue import Catalogue, Study
 
 _ROUNDS = 5
-# Number of studies that are warmed up, newest first; older ones are compiled at the first visit.
-_MOST = 10
+# Number of studies to warm up, newest first; the kernels of older ones are compiled at the first visit.
+_MAX_STUDIES = 10
 _SECONDS = 20.0
 
 logger = logging.getLogger("pairseek.web")
@@ -34,42 +35,42 @@ logger = logging.getLogger("pairseek.web")
 def warm_up() -> None:
     """Compile the kernels of the defaults: EP, and the particle sampler that it falls back on.
 
-    Few items are searched pair by pair and many by branch and bound, so that both are gone through.
+    Both few and many items are used, because a few are searched pair by pair and many by branch and bound.
     """
     points = np.random.default_rng(0).normal(size=(600, 3))
     for posterior, rows in ((EP(), points[:40]), (EP(), points), (Particles(200), points[:40])):
-        _go_through(SearchConfiguration.resolved(Items(rows), posterior=posterior))
+        _run_search(SearchConfiguration.resolved(Items(rows), posterior=posterior))
 
 
 def warm_study(study: Study, until: float = math.inf) -> None:
-    """Compile the kernels that this study uses, until a time of the monotonic clock."""
+    """Compile the kernels that a study uses, until a time on the monotonic clock."""
     if study.configuration.is_similarity:
         triplets = Triplets(random_triplets(4, 20, np.random.default_rng(0)), range(4))
         most_informative(Placement.fit(triplets, 2), np.random.default_rng(0), asked=triplets.rows[:1])
         return
     try:
-        # A study from before the limits could take any time.
+        # A study created before there were limits could take arbitrarily long.
         study.configuration.check_limits(study.items)
-        _go_through(study.configuration.resolved(study.items), until)
+        _run_search(study.configuration.resolved(study.items), until)
     except PairseekError:
-        # The error is reported to the first visitor of the study.
+        # The first visitor of the study will see the error.
         logger.warning("a study could not be warmed up", extra={"facts": {"study": study.row.slug}})
 
 
 def warm_studies(database: Database, seconds: float = _SECONDS) -> dict[int, Study]:
-    """Warm up the newest open studies for some seconds, and return those that were loaded, by number."""
+    """Warm up the newest open studies for at most ``seconds``, and return the loaded ones by id."""
     until = monotonic() + seconds
     catalogue = Catalogue(database)
     rows = [row for row in database.read(studies.every) if row.is_open]
-    for row in rows[:_MOST]:
+    for row in rows[:_MAX_STUDIES]:
         if monotonic() > until:
             logger.warning("some studies were not warmed up in time")
             break
         warm_study(catalogue.named(row.slug), until)
-    return catalogue.known
+    return catalogue.cached
 
 
-def _go_through(configuration: SearchConfiguration, until: float = math.inf) -> None:
+def _run_search(configuration: SearchConfiguration, until: float = math.inf) -> None:
     state = SearchState(configuration, 0)
     for _ in range(_ROUNDS):
         query = None if monotonic() > until else state.following()

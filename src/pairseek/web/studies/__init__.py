@@ -1,1 +1,1 @@
-"""Studies: configuration, creation, items, media and cards."""
+"""Studies: configuration, creation, items, media, cards and forms."""

@@ -1,4 +1,4 @@
-"""Cards: items as sanitized plain data for the pages."""
+"""Item cards: sanitized plain data for the pages."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _TAGS = {
     "p", "br", "em", "strong", "del", "ul", "ol", "li", "blockquote", "code", "pre", "h1", "h2", "h3", "h4", "hr", "a",
     "table", "thead", "tbody", "tr", "th", "td", "sub", "sup",
 }  # fmt: skip
-# HTML is escaped, and images are disabled because they could be loaded from other hosts.
+# HTML is escaped, and images are disabled because they could load from other hosts.
 _markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
 
 
 @lru_cache(maxsize=4096)
 def safe_html(text: str) -> str:
-    """Render Markdown as sanitized HTML without scripts, styles and pictures; links are http(s) or mailto."""
+    """Render Markdown as sanitized HTML without scripts, styles or pictures; links must be http(s) or mailto."""
     return nh3.clean(
         _markdown.render(text),
         tags=_TAGS,
@@ -54,7 +54,7 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
             shown[name] = _picture(value, pictures[value], base, values.get("alt") or label)
         elif conversion in ("text", "markdown") and value:
             shown[name] = safe_html(value) if conversion == "markdown" else value
-    # A label that nobody wrote, because it is the id or comes from what the card shows, is hidden on the card.
+    # A label that nobody wrote is hidden on the card: the id, or a name derived from what the card shows anyway.
     own = label not in (identity, name_of({name: str(items.data[name][row]) for name in items.data}))
     return {"id": identity, "label": label if own or not shown else None, "name": label, "media": shown}
 

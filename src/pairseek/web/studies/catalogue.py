@@ -1,4 +1,4 @@
-"""Catalogue of studies, cached in memory because configurations never change, and items only with a new version."""
+"""Catalogue of studies, cached in memory: configurations never change, and changed items have a new version."""
 
 from __future__ import annotations
 
@@ -19,35 +19,36 @@ from pairseek.web.pages.contexts.shared import CardSchema
 from pairseek.web.studies.cards import card
 from pairseek.web.studies.configuration import StudyConfiguration, configured, unpack_items
 
-_KEPT = 32
-# Catalogues of one study that were replaced and are in memory.
-_KEPT_EARLIER = 4
+_CACHED_STUDIES = 32
+# Replaced item catalogues in memory per study.
+_CACHED_CATALOGUES = 4
 
 
 class EarlierItems:
-    """Items of a study that were replaced by others, read from the database when they are needed."""
+    """Replaced items of a study, read from the database on demand."""
 
     def __init__(self, database: Database, study_id: int) -> None:
         self._database, self._study_id = database, study_id
         self._lock = threading.RLock()
-        self._known: LRUCache[int, Items] = LRUCache(_KEPT_EARLIER)
+        self._cache: LRUCache[int, Items] = LRUCache(_CACHED_CATALOGUES)
         self._joined: tuple[int, Items] | None = None
 
     def numbered(self, number: int) -> Items:
         """Return the items of a catalogue by its number."""
         with self._lock:
-            if number not in self._known:
-                read = self._database.read(lambda c: studies.earlier_items(c, self._study_id, number))
-                if read is None:
+            if number not in self._cache:
+                content = self._database.read(lambda c: studies.earlier_items(c, self._study_id, number))
+                if content is None:
                     raise not_found("catalogue", number)
-                self._known[number] = unpack_items(read)
-            return self._known[number]
+                self._cache[number] = unpack_items(content)
+            return self._cache[number]
 
     def joined(self, row: StudyRow, items: Items) -> Items:
-        """Return these items, and those of all earlier catalogues that are gone."""
+        """Return these items, followed by items of earlier catalogues that have been removed."""
         with self._lock:
             if self._joined is None or self._joined[0] != row.additions:
-                numbers = [one.number for one in self._database.read(lambda c: studies.earlier(c, self._study_id))]
+                catalogues = self._database.read(lambda c: studies.earlier(c, self._study_id))
+                numbers = [catalogue.number for catalogue in catalogues]
                 for number in reversed(numbers):
                     items = joined_items(items, self.numbered(number))
                 self._joined = row.additions, items
@@ -55,15 +56,15 @@ class EarlierItems:
 
 
 def joined_items(items: Items, others: Items) -> Items:
-    """Return items, followed by the others that have new ids; all have the same dimension."""
+    """Return items, followed by those of the others that have new ids; both have the same dimension."""
     rows = [row for row, name in enumerate(others.ids) if items.find(name) < 0]
     if not rows:
         return items
 
-    # Not by `Items.subset`, because a single row is no set of items.
+    # `Items.subset` would refuse a single row.
     def column(name: str) -> tuple[object, ...]:
-        mine, theirs = (one.data.get(name, ("",) * one.n) for one in (items, others))
-        return (*mine, *(theirs[row] for row in rows))
+        first, second = (part.data.get(name, ("",) * part.n) for part in (items, others))
+        return (*first, *(second[row] for row in rows))
 
     return Items._unwarned(
         np.concatenate([items.coordinates, others.coordinates[rows]]) if items.d else None,
@@ -77,7 +78,7 @@ def joined_items(items: Items, others: Items) -> Items:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Study with its items: those of the newest catalogue, or of another one after `at`."""
+    """Study with the items of its newest catalogue, or of the catalogue chosen by `at`."""
 
     row: StudyRow
     configuration: StudyConfiguration
@@ -88,23 +89,23 @@ class Study:
 
     @property
     def newest(self) -> Items:
-        """Items of the newest catalogue, with which sessions begin."""
+        """Items of the newest catalogue, which new sessions get."""
         return self.items if self._newest is None else self._newest
 
     def at(self, catalogue: int) -> Study:
-        """Return the study with the items of a catalogue by its number, as a session has them."""
+        """Return the study with the items of the catalogue with this number, as its sessions see it."""
         if catalogue == self.row.catalogue:
             return self if self._newest is None else replace(self, items=self._newest, _newest=None)
         return replace(self, items=self.earlier.numbered(catalogue), _newest=self.newest)
 
     @property
     def every_item(self) -> Items:
-        """Items of all catalogues; where they differ, as the newest has them. Answers may be about any of them."""
+        """Items of all catalogues, which answers may be about; the newest version of each."""
         return self.newest if self.row.catalogue == 0 else self.earlier.joined(self.row, self.newest)
 
     @property
     def has_media(self) -> bool:
-        """Whether a page must load something to show the items: pictures, sounds or videos."""
+        """Whether pages load pictures, sounds or videos to show the items."""
         return bool(self.pictures) or any(name in self.items.data for name in loaded_media())
 
     @property
@@ -133,23 +134,23 @@ class Catalogue:
     ----------
     database
         Database of the studies.
-    known
-        Studies that were read before the worker was forked, by number.
+    preloaded
+        Studies that were read before the worker was forked, by id.
     """
 
-    def __init__(self, database: Database, known: Mapping[int, Study] | None = None) -> None:
+    def __init__(self, database: Database, preloaded: Mapping[int, Study] | None = None) -> None:
         self._database = database
         self._lock, self._reading = threading.Lock(), threading.Lock()
-        self._known: LRUCache[int, Study] = LRUCache(_KEPT)
-        for number, study in (known or {}).items():
-            # A connection of the process before the fork must not be used.
-            self._known[number] = replace(study, earlier=EarlierItems(database, number))
+        self._cache: LRUCache[int, Study] = LRUCache(_CACHED_STUDIES)
+        for number, study in (preloaded or {}).items():
+            # The database connections from before the fork must not be used.
+            self._cache[number] = replace(study, earlier=EarlierItems(database, number))
 
     @property
-    def known(self) -> dict[int, Study]:
-        """Studies in memory, by number."""
+    def cached(self) -> dict[int, Study]:
+        """Studies in memory, by id."""
         with self._lock:
-            return dict(self._known)
+            return dict(self._cache)
 
     def row(self, slug: str) -> StudyRow:
         """Return the current row of a study."""
@@ -163,56 +164,56 @@ class Catalogue:
         return self._study(self.row(slug))
 
     def numbered(self, study_id: int) -> Study:
-        """Return the study with this number."""
+        """Return the study with this id."""
         with self._lock:
-            known = self._known.get(study_id)
-        if known is not None:
-            return known
+            study = self._cache.get(study_id)
+        if study is not None:
+            return study
         row = self._database.read(lambda connection: studies.by_id(connection, study_id))
         if row is None:
             raise not_found("study", study_id)
         return self._study(row)
 
     def refreshed(self, study_id: int) -> Study:
-        """Return the study with this number, with items that were added since it was read."""
+        """Return the study with this id, including items added since it was last read."""
         row = self._database.read(lambda connection: studies.by_id(connection, study_id))
         if row is None:
             raise not_found("study", study_id)
         return self._study(row)
 
     def clear_cache(self) -> None:
-        """Remove studies from memory that were deleted."""
-        there = {row.id for row in self._database.read(studies.every)}
+        """Remove deleted studies from the cache."""
+        existing = {row.id for row in self._database.read(studies.every)}
         with self._lock:
-            for number in set(self._known) - there:
-                del self._known[number]
+            for number in set(self._cache) - existing:
+                del self._cache[number]
 
     def _study(self, row: StudyRow) -> Study:
-        known = self._recalled(row)
-        if known is not None:
-            return known
-        # After a restart many requests arrive at once: one thread reads the study and the others wait for it.
+        study = self._recalled(row)
+        if study is not None:
+            return study
+        # After a restart many requests arrive at once: one thread reads the study while the others wait for it.
         with self._reading:
             return self._recalled(row) or self._read(row)
 
     def _recalled(self, row: StudyRow) -> Study | None:
         with self._lock:
-            known = self._known.get(row.id)
-        if known is None or known.row.additions != row.additions:
+            study = self._cache.get(row.id)
+        if study is None or study.row.additions != row.additions:
             return None
-        return replace(known, row=row)
+        return replace(study, row=row)
 
     def _read(self, row: StudyRow) -> Study:
         number = row.id
-        found, pictures = self._database.read(
+        stored, pictures = self._database.read(
             lambda connection: (studies.with_items(connection, number), media.sizes(connection, number))
         )
-        if found is None:
+        if stored is None:
             raise not_found("study", number)
-        # The row belongs to the items, which may have been replaced since the caller read its own.
-        row, content = found
+        # The row that was read with the items, because these may have been replaced since the caller read its own.
+        row, content = stored
         earlier = EarlierItems(self._database, row.id)
         study = Study(row, configured(row.configuration), unpack_items(content), pictures, earlier)
         with self._lock:
-            self._known[row.id] = study
+            self._cache[row.id] = study
         return study

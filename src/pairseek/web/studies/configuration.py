@@ -317,7 +317,7 @@ class StudyConfiguration(_Strict):
         response = parts.get("response")
         if response is not None and response.tie_width > 0.0 and not self.offer.tie:
             raise InvalidParameter(
-                f"response.tie_width is {response.tie_width:g}, but the study offers no ties: set offer.tie to true, or "
+                f"response.tie_width is {response.tie_width:g}, but the study offers no ties: set offer.tie to true or "
                 f"leave the width out",
                 field="response.tie_width",
             )
@@ -427,7 +427,7 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
 
 
 def _named_items(configuration: StudyConfiguration) -> Iterator[tuple[str, str]]:
-    """Yield the items named in the settings with the setting; check that pairs have an anchor where they need one."""
+    """Yield each item named in a setting, with the setting; check that pairs have an anchor exactly if needed."""
     attention = [] if configuration.attention is None else configuration.attention.pairs
     practice = [configuration.practice] if isinstance(configuration.practice, PracticePair) else []
     pairs: list[tuple[KnownPair | PracticePair, str]] = [(pair, "attention") for pair in attention]
@@ -520,8 +520,8 @@ def read_items(
 ) -> Items:
     """Read items from a file; media columns become data under the name of their medium, and ids become text.
 
-    Without ``coordinates``, all numeric columns are coordinates. Items that are not ``placed``, as in a similarity study,
-    have no coordinates; the items of other studies may have none either.
+    Without ``coordinates``, all numeric columns are coordinates. Items that are not ``placed``, as in a similarity
+    study, have no coordinates; the items of other studies may have none either.
 
     ``content`` is the content of an uploaded CSV or Parquet file, whose path then only serves as a name in errors.
     Columns of different scale give no warning here: the commands and the study's page show ``items.scale_note``.
@@ -624,8 +624,8 @@ def _in_words(error: ErrorDetails) -> str:
     kind, received = error["type"], _short(error.get("input"))
     if kind == "extra_forbidden" and place == "space":
         return (
-            "a study asks about items, which a continuous space does not have: put points of the space in the rows of a "
-            "CSV, with a column that shows each (colour, audio, ...), or search it in Python with Search(Space(...))"
+            "a study asks about items, which a continuous space does not have: put points of the space in the rows of "
+            "a CSV, with a column that shows each (colour, audio, ...), or search it in Python with Search(Space(...))"
         )
     if kind == "extra_forbidden":
         names = StudyConfiguration.model_fields if len(error["loc"]) == 1 else ()

@@ -50,8 +50,8 @@ __all__ = [
     "set_open",
 ]
 
-# Time after which a catalogue that no session began with is deleted; none takes so long to begin.
-_UNUSED = timedelta(days=1)
+# Age at which a replaced catalogue without sessions is deleted; beginning a session never takes that long.
+_UNUSED_AGE = timedelta(days=1)
 
 
 class _ItemSettings(TypedDict, total=False):
@@ -62,11 +62,11 @@ class _ItemSettings(TypedDict, total=False):
 
 
 def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
-    """Read configuration, items, open state and pictures from a YAML file."""
+    """Read a YAML file and return configuration, items, open state and pictures."""
     if path.is_dir() or is_table(path):
         raise InvalidParameter(
-            f"{path} has items and is not a study's file: write a YAML file with title: ... and items: "
-            f"{path.name or '.'}, and give that"
+            f"{path} contains items and is not a study's file: write a YAML file with title: ... and items: "
+            f"{path.name or '.'}, and give that file"
         )
     try:
         record = read_yaml(path.read_text(encoding="utf-8"))
@@ -79,10 +79,10 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
     if isinstance(record, dict) and "space" in record:
         from_record(record)  # raises an error that explains it
     if not isinstance(record, dict) or "items" not in record:
-        raise InvalidParameter(f"{path} names no items: add items: FILE.csv, a path beside the study's file")
-    place = path.parent / str(record["items"])
+        raise InvalidParameter(f"{path} names no items: add items: FILE.csv, a path relative to the study's file")
+    items_path = path.parent / str(record["items"])
     configuration, is_open = from_record(record)
-    items, files = items_in(place, configuration)
+    items, files = items_in(items_path, configuration)
     return configuration, items, is_open, files
 
 
@@ -91,8 +91,8 @@ def items_in(path: Path, configuration: StudyConfiguration | None = None) -> tup
     settings = _settings_of_items(configuration)
     if path.is_dir():
         files = from_picture_folder(path)
-        nothing = f"the folder {path} has no pictures: put them there, or name a CSV file"
-        return _pictured(files, settings, nothing), files
+        error = f"the folder {path} has no pictures: put some there, or name a CSV file"
+        return _picture_items(files, settings, error), files
     items = read_items(path, **settings)
     return items, from_folder(items, path.parent)
 
@@ -100,11 +100,11 @@ def items_in(path: Path, configuration: StudyConfiguration | None = None) -> tup
 def items_sent(
     name: str, content: bytes | None, files: Files, configuration: StudyConfiguration | None = None
 ) -> Items:
-    """Read the items of a form: from an uploaded file, or without one from the pictures alone."""
+    """Read the items of a form from an uploaded file, or from its pictures if there is no file."""
     settings = _settings_of_items(configuration)
     if content is None:
-        nothing = "no items were sent: choose pictures, or a CSV or Parquet file with a column id or label"
-        return _pictured(files, settings, nothing)
+        error = "no items were sent: choose pictures, or a CSV or Parquet file with a column id or label"
+        return _picture_items(files, settings, error)
     return read_items(Path(name[:100]), content=content, **settings)
 
 
@@ -119,10 +119,10 @@ def _settings_of_items(configuration: StudyConfiguration | None) -> _ItemSetting
     }
 
 
-def _pictured(files: Files, settings: _ItemSettings, nothing: str) -> Items:
+def _picture_items(files: Files, settings: _ItemSettings, error: str) -> Items:
     items = items_of_pictures(files)
     if items is None:
-        raise InvalidItems(nothing)
+        raise InvalidItems(error)
     scaled, standardize = settings.get("scaled", False), settings.get("standardize", False)
     return study_items(items, scaled=scaled, standardize=standardize)
 
@@ -150,7 +150,7 @@ def create_study(
     items, readers = with_pictures(items, files or {})
     slug = configuration.named()
     if database.read(lambda connection: studies.by_slug(connection, slug)) is not None:
-        # Before the pictures are converted, which may take minutes.
+        # Checked before the pictures are converted, which may take minutes.
         raise _slug_taken(slug)
     record: JSON = configuration.model_dump(mode="json") | {"slug": slug}
     packed = pack_items(items)
@@ -158,7 +158,7 @@ def create_study(
     with PictureCopies(items, readers) as copies:
 
         def add(connection: sa.Connection) -> None:
-            # In one transaction, because other workers cache a study as soon as they see it.
+            # In a single transaction, because other workers cache a study as soon as they see it.
             number = studies.add(connection, slug, record, packed, is_open=is_open, who=who)
             copies.store(connection, number)
             studies.note(connection, who, "create_study", slug, items=items.n)
@@ -174,7 +174,7 @@ def _slug_taken(slug: str) -> Problem:
     return Problem(
         409,
         "slug_taken",
-        f"there is a study {slug!r} already",
+        f"the slug {slug!r} is taken by another study",
         received=slug,
         hint="Give another slug.",
         field="slug",
@@ -182,32 +182,36 @@ def _slug_taken(slug: str) -> Problem:
 
 
 def add_items(database: Database, study: Study, items: Items, *, who: str, files: Files | None = None) -> int:
-    """Add items to a study whose items have no coordinates; return how many it has now.
+    """Add items to a study whose items have no coordinates; return its new number of items.
 
     Sessions that have begun keep their items.
     """
-    slug, known = study.row.slug, study.items
+    slug, present = study.row.slug, study.items
     if study.configuration.is_similarity:
         raise Unsupported(
-            f"the study {slug!r} asks what is alike, and its maps have the items that it began with: make another "
-            f"study with the new items too; nothing was added"
+            f"the study {slug!r} is a similarity study, whose maps keep the items that it began with: create another "
+            f"study that includes the new items; nothing was added"
         )
-    if known.d or items.d:
-        where = "of the study" if known.d else "to be added"
+    if present.d or items.d:
+        where = "of the study" if present.d else "to be added"
         raise InvalidItems(
-            f"the items {where} have coordinates: items can be added without coordinates only, to a study that learns "
-            f"them; make another study"
+            f"the items {where} have coordinates: only items without coordinates can be added, to a study that learns "
+            f"them; create another study"
         )
-    twice = [name for name in items.ids if name in set(known.ids)]
-    if twice:
-        raise InvalidItems(f"the study {slug!r} has {quoted(twice)} already: give new items only; nothing was added")
+    duplicates = [name for name in items.ids if name in set(present.ids)]
+    if duplicates:
+        raise InvalidItems(
+            f"the study {slug!r} already has {quoted(duplicates)}: give only new items; nothing was added"
+        )
     items, readers = with_pictures(items, files or {})
-    columns = dict.fromkeys([*known.data, *items.data])
+    columns = dict.fromkeys([*present.data, *items.data])
     empty = ("",)
-    data = {name: (*known.data.get(name, empty * known.n), *items.data.get(name, empty * items.n)) for name in columns}
-    appeal = np.concatenate([known.appeal, items.appeal])
+    data = {
+        name: (*present.data.get(name, empty * present.n), *items.data.get(name, empty * items.n)) for name in columns
+    }
+    appeal = np.concatenate([present.appeal, items.appeal])
     joined = study_items(
-        Items._unwarned(None, (*known.ids, *items.ids), (*known.labels, *items.labels), appeal, data), scaled=False
+        Items._unwarned(None, (*present.ids, *items.ids), (*present.labels, *items.labels), appeal, data), scaled=False
     )
     packed = pack_items(joined)
 
@@ -226,43 +230,43 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
 
 
 def replace_items(database: Database, study: Study, items: Items, *, who: str) -> bool:
-    """Replace the items of a study by others in the same coordinates; return False if they are the same.
+    """Replace the items of a study with others in the same coordinate space; return False if nothing has changed.
 
-    Sessions that have begun keep their items, and the answers about items that are gone count on. Pictures of items
-    that stay are kept.
+    Sessions that have begun keep their items, and answers about removed items still count. Items that stay keep their
+    pictures.
     """
-    slug, known, configuration = study.row.slug, study.items, study.configuration
-    if configuration.is_similarity or not known.d:
+    slug, present, configuration = study.row.slug, study.items, study.configuration
+    if configuration.is_similarity or not present.d:
         raise Unsupported(
             f"the items of the study {slug!r} have no coordinates, and only items with coordinates can be replaced: "
-            f"add items to it, or make another study"
+            f"add items to it, or create another study"
         )
     if configuration.scaled or configuration.standardize:
         setting = "standardize" if configuration.standardize else "scaled"
         raise Unsupported(
-            f"the study {slug!r} has the setting {setting!r}, by which other items would get other coordinates: make a "
-            f"study without it, of items that you have scaled yourself"
+            f"the study {slug!r} has the setting {setting!r}, which would place new items on a different scale: create "
+            f"a study without it, with items that you have scaled yourself"
         )
-    if items.d != known.d:
+    if items.d != present.d:
         raise InvalidItems(
-            f"the items have {items.d} coordinates and those of the study {slug!r} have {known.d}: place both by the "
-            f"same map"
+            f"the new items have {items.d} coordinates, but those of the study {slug!r} have {present.d}: place both "
+            f"with the same map"
         )
-    if not same_space(known, items):
+    if not same_space(present, items):
         raise InvalidItems(
-            f"most items that the study {slug!r} has already are at other coordinates now: place old and new items by "
-            f"the same map, or make another study"
+            f"most items that the study {slug!r} already has are at different coordinates now: place old and new items "
+            f"with the same map, or create another study"
         )
-    items = study_items(_with_pictures_of(known, items), scaled=False)
+    items = study_items(_with_pictures_of(present, items), scaled=False)
     check(configuration, items)
     packed = pack_items(items)
-    if packed == pack_items(known):
+    if packed == pack_items(present):
         return False
 
     def change(connection: sa.Connection) -> bool:
-        if not studies.add_catalogue(connection, study.row, packed, hash=known.hash, count=known.n):
+        if not studies.add_catalogue(connection, study.row, packed, hash=present.hash, count=present.n):
             return False
-        studies.drop_catalogues(connection, study.row.id, stamp(datetime.now(UTC) - _UNUSED))
+        studies.drop_catalogues(connection, study.row.id, stamp(datetime.now(UTC) - _UNUSED_AGE))
         studies.note(connection, who, "replace_items", slug, count=items.n)
         return True
 
@@ -275,13 +279,13 @@ def replace_items(database: Database, study: Study, items: Items, *, who: str) -
     return True
 
 
-def _with_pictures_of(known: Items, items: Items) -> Items:
-    """Return items with the pictures that the known items of the same ids have, and with the known column names."""
+def _with_pictures_of(present: Items, items: Items) -> Items:
+    """Return items with the column names of the present items, and with the pictures of those with the same ids."""
     data = dict(items.data)
-    for name in set(known.data) - set(inline_media()) - set(data):
-        rows = [known.find(one) for one in items.ids]
-        data[name] = tuple(str(known.data[name][row]) if row >= 0 else "" for row in rows)
-    return Items._unwarned(items.coordinates, items.ids, items.labels, items.appeal, data, known.columns)
+    for name in set(present.data) - set(inline_media()) - set(data):
+        rows = [present.find(item) for item in items.ids]
+        data[name] = tuple(str(present.data[name][row]) if row >= 0 else "" for row in rows)
+    return Items._unwarned(items.coordinates, items.ids, items.labels, items.appeal, data, present.columns)
 
 
 def _items_changed(slug: str) -> Problem:
@@ -290,7 +294,7 @@ def _items_changed(slug: str) -> Problem:
         "items_changed",
         f"the items of the study {slug!r} were changed at the same time",
         received=slug,
-        hint="Look at its items, and change them again.",
+        hint="Look at its items, then change them again.",
     )
 
 

@@ -9,8 +9,8 @@ from pairseek.web.studies.configuration import StudyConfiguration, configured
 
 def colour_items() -> Items:
     """Return the colours as items of a study."""
-    found = colours()
-    return Items(found.coordinates, found.ids, found.labels, found.appeal, {"colour": found.data["hex"]})
+    items = colours()
+    return Items(items.coordinates, items.ids, items.labels, items.appeal, {"colour": items.data["hex"]})
 
 
 def colour_study() -> StudyConfiguration:

@@ -1,4 +1,4 @@
-"""Form for a new study, converted to the settings of a study file."""
+"""Conversion of the form for a new study to the settings of a study file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pairseek.web.errors import InvalidPictures
 from pairseek.web.studies.configuration import MOST_YAML, read_yaml
 from pairseek.web.studies.media import MOST_BYTES, MOST_PICTURES, Files, from_zip
 
-_PLAIN = (
+_TEXT_FIELDS = (
     "kind",
     "title",
     "slug",
@@ -27,7 +27,7 @@ _PLAIN = (
     "strategy",
     "learn",
 )
-_NUMBERS = (
+_NUMBER_FIELDS = (
     "answers",
     "dimensions",
     "repeated",
@@ -42,9 +42,9 @@ _NUMBERS = (
     "rest.pair",
     "rest.item",
 )
-_WHOLE = ("answers", "dimensions", "completion.wait", "rest.pair", "rest.item")
-_TICKS = ("standardize", "scaled", "offer.undo", "offer.tie", "offer.skip")
-_NESTED = (
+_INTEGER_FIELDS = ("answers", "dimensions", "completion.wait", "rest.pair", "rest.item")
+_CHECKBOXES = ("standardize", "scaled", "offer.undo", "offer.tie", "offer.skip")
+_NESTED_FIELDS = (
     "practice.left",
     "practice.right",
     "practice.anchor",
@@ -58,10 +58,10 @@ _NESTED = (
     "completion.codes.no_consent",
 )
 _FIELDS = {
-    *_PLAIN,
-    *_NUMBERS,
-    *_TICKS,
-    *_NESTED,
+    *_TEXT_FIELDS,
+    *_NUMBER_FIELDS,
+    *_CHECKBOXES,
+    *_NESTED_FIELDS,
     "attention",
     "stop.name",
     "stop.value",
@@ -72,35 +72,35 @@ _FIELDS = {
     "yaml",
 }
 STOPS = {"radius": "radius", "information": "bits", "best_item": "probability"}
-"""Stop rules of the form, and the setting that the number of each is."""
+"""Stop rules of the form, each with the setting that its number sets."""
 NEVER = "never"
-"""Choice of the form for no stop rule, also where the goal has one."""
+"""Form option for no stop rule, even if the goal has one."""
 
 
 def record_of(sent: object, values: Mapping[str, str]) -> JSON:
-    """Return the settings of the YAML file, if one was sent, or of the form fields."""
+    """Return the settings in the YAML file if one was sent, otherwise those in the form fields."""
     if isinstance(sent, UploadFile) and sent.filename:
-        return _of_file(sent)
+        return _record_of_file(sent)
     record: JSON = {}
-    for name in (*_PLAIN, *_NESTED):
+    for name in (*_TEXT_FIELDS, *_NESTED_FIELDS):
         if values.get(name, "").strip():
             _put(record, name, values[name].strip())
-    for name in _NUMBERS:
+    for name in _NUMBER_FIELDS:
         if values.get(name, "").strip():
             _put(record, name, _number(name, values[name].strip()))
     if values.get("coordinates") and values.get("kind") != "similarity":
         record["coordinates"] = json.loads(values["coordinates"])
-    for name in _TICKS:
+    for name in _CHECKBOXES:
         _put(record, name, values.get(name) == "true")
     parts = _attention(values.get("attention", "")) | _stop(values)
-    return _complete(record, values) | parts | _further(values.get("more", ""))
+    return _complete(record, values) | parts | _further_settings(values.get("more", ""))
 
 
 def field_of(error: PairseekError, values: Mapping[str, str]) -> str:
-    """Return the form field of an invalid setting, or the one that contains it; empty for the form as a whole."""
+    """Return the form field of an invalid setting, or the field that contains it; empty for the form as a whole."""
     part, _, setting = error.field.partition(".")
     if part == "stop" and setting not in ("", "name"):
-        # The form has one number, whatever a rule calls its setting.
+        # The form has a single number field, whatever a rule calls its setting.
         return "stop.value"
     path = error.field
     while path:
@@ -111,8 +111,8 @@ def field_of(error: PairseekError, values: Mapping[str, str]) -> str:
     return "more" if part and values.get("more", "").strip() else ""
 
 
-def _of_file(sent: UploadFile) -> JSON:
-    # Characters have up to four bytes; `read_yaml` refuses what has too many characters.
+def _record_of_file(sent: UploadFile) -> JSON:
+    # Characters have up to four bytes; `read_yaml` rejects text with too many characters.
     content = sent.file.read(4 * MOST_YAML + 4)
     record = read_yaml(content.decode("utf-8", errors="replace"))
     if not isinstance(record, dict):
@@ -123,22 +123,22 @@ def _of_file(sent: UploadFile) -> JSON:
 
 
 def _complete(record: JSON, values: Mapping[str, str]) -> JSON:
-    """Add the names of parts for which numbers were given."""
+    """Add the names of parts whose numbers were given."""
     if values.get("response.unknown") == "true":
         response = record.setdefault("response", {})
         median = response.get("k")
-        response["k"] = "unknown" if median is None else _unknown("log_normal", median=median, spread=1.5)
-        response["lapse"] = _unknown("beta")
+        response["k"] = "unknown" if median is None else _unknown_record("log_normal", median=median, spread=1.5)
+        response["lapse"] = _unknown_record("beta")
     if "response" in record:
         record["response"].setdefault("name", "logistic")
     if "name" not in record.get("prior", {"name": ""}):
         raise InvalidParameter(
-            "the setting 'prior.name' is empty, but its numbers are given: choose a prior", field="prior.name"
+            "the setting 'prior.name' is empty, but numbers for it are given: choose a prior", field="prior.name"
         )
     return record
 
 
-def _unknown(prior: str, **settings: float | None) -> JSON:
+def _unknown_record(prior: str, **settings: float | None) -> JSON:
     given = {name: value for name, value in settings.items() if value is not None}
     return {"name": "unknown", "prior": {"name": prior, **given}}
 
@@ -160,26 +160,26 @@ def _stop(values: Mapping[str, str]) -> JSON:
     return {"stop": [{"name": name, STOPS[name]: _number("stop.value", value)}]}
 
 
-def _further(text: str) -> JSON:
-    """Parse the settings that have no field of their own, as YAML."""
+def _further_settings(text: str) -> JSON:
+    """Parse the YAML with settings that have no form field."""
     if not text.strip():
         return {}
     further = read_yaml(text)
     if not isinstance(further, dict):
         raise InvalidParameter(
-            f"the setting 'more' is {text.strip()[:80]!r}: write settings, as in prior: ...", field="more"
+            f"the setting 'more' is {text.strip()[:80]!r}: write settings, such as prior: ...", field="more"
         )
     return {str(name): value for name, value in further.items()}
 
 
 def pictures_of(sent: Sequence[UploadFile]) -> Files:
-    """Return the uploaded pictures: the content of one zip, or single files."""
+    """Return the uploaded pictures, from one zip or from single files."""
     if len(sent) > MOST_PICTURES:
-        raise InvalidPictures(f"{len(sent):,} images were sent: a study takes at most {MOST_PICTURES:,}")
+        raise InvalidPictures(f"{len(sent):,} images were sent: send at most {MOST_PICTURES:,}")
     zips = [file for file in sent if str(file.filename).lower().endswith(".zip")]
     if zips:
         if len(sent) > 1:
-            raise InvalidPictures(f"{len(sent)} files of images were sent, a zip among them: send one zip, or images")
+            raise InvalidPictures(f"{len(sent)} files were sent, including a zip: send either one zip, or images")
         return from_zip(zips[0].file)
 
     def reader(file: UploadFile) -> Callable[[], bytes]:
@@ -204,7 +204,7 @@ def _number(name: str, text: str) -> float | int:
         number = float(text.replace(",", "."))
     except ValueError:
         raise InvalidParameter(f"the setting {name!r} is {text[:50]!r}: give a number", field=name) from None
-    return int(number) if number.is_integer() and name in _WHOLE else number
+    return int(number) if number.is_integer() and name in _INTEGER_FIELDS else number
 
 
 def _attention(text: str) -> JSON:
@@ -215,8 +215,8 @@ def _attention(text: str) -> JSON:
         parts = [part.strip() for part in line.split(",")]
         if len(parts) not in (3, 4):
             raise InvalidParameter(
-                f"the setting 'attention' has the line {line[:80]!r}: write left, right, answer, and in a similarity "
-                f"study the anchor after them",
+                f"the setting 'attention' has the line {line[:80]!r}: write left, right, answer, followed in a "
+                f"similarity study by the anchor",
                 field="attention",
             )
         pairs.append(dict(zip(("left", "right", "answer", "anchor"), parts, strict=False)))

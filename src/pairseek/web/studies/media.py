@@ -1,4 +1,4 @@
-"""Item pictures: validated, rotated upright, stripped of metadata, and resized."""
+"""Item pictures: validation, upright rotation, removal of metadata, and resizing."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ MOST_PIXELS = 50_000_000
 MOST_UNPACKED = 2_000_000_000
 KINDS = ("JPEG", "PNG", "WEBP", "GIF")
 _QUALITY = 82
-# Bytes of converted pictures that are kept in memory; more go to a file.
-_IN_MEMORY = 16_000_000
+# Bytes of converted pictures kept in memory before they spill to a file.
+_MAX_BUFFER = 16_000_000
 
 
 def from_folder(items: Items, folder: Path) -> Files:
-    """Return the pictures that items name by paths inside a folder."""
+    """Return the pictures that items name by their path in a folder."""
     files: dict[str, Callable[[], bytes]] = {}
     root = folder.resolve()
     for name in dict.fromkeys(map(str, items.data.get("image", ()))):
@@ -49,7 +49,7 @@ def from_folder(items: Items, folder: Path) -> Files:
             continue
         path = (root / name).resolve()
         if root not in path.parents:
-            raise InvalidPictures(f"the image {name!r} is outside the folder of the items: put it beside them")
+            raise InvalidPictures(f"the image {name!r} is outside the folder of the items: move it there")
         if path.is_file():
             files[name] = path.read_bytes
     return files
@@ -61,12 +61,12 @@ def from_picture_folder(folder: Path) -> Files:
 
 
 def items_of_pictures(files: Files) -> Items | None:
-    """Return one item for each picture, or None without pictures.
+    """Return one item per picture; None without pictures.
 
-    An item is named after its file: `red-oak.jpg` is the item `red-oak`, called Red oak.
+    An item is named after its file: `red-oak.jpg` becomes the item `red-oak` with the label Red oak.
     """
-    # A zip has each file by its path and by its name; the readers tell which are the same.
-    names = {read: name for name, read in files.items() if not _is_of_the_system(name)}
+    # A zip lists each file by path and by name; both share a reader.
+    names = {read: name for name, read in files.items() if not _is_system_file(name)}
     pictures = sorted(names.values(), key=str.casefold)
     if not pictures:
         return None
@@ -76,8 +76,8 @@ def items_of_pictures(files: Files) -> Items | None:
     return Items._unwarned(None, stems if distinct else pictures, labels, None, {"image": pictures}, least=1)
 
 
-def _is_of_the_system(name: str) -> bool:
-    """Return whether an operating system put the file there, as a thumbnail or a setting of the folder."""
+def _is_system_file(name: str) -> bool:
+    """Return whether a file was created by an operating system, such as thumbnails or folder settings."""
     last = PurePosixPath(name).name
     return last.startswith(".") or last.casefold() in ("thumbs.db", "desktop.ini")
 
@@ -86,58 +86,60 @@ def from_zip(file: BinaryIO) -> Files:
     """Return the pictures of a zip by file name and by path."""
     try:
         archive = zipfile.ZipFile(file)
-        members = [one for one in archive.infolist() if not one.is_dir() and "__MACOSX" not in one.filename]
+        members = [entry for entry in archive.infolist() if not entry.is_dir() and "__MACOSX" not in entry.filename]
     except (zipfile.BadZipFile, OSError, ValueError) as error:
-        raise InvalidPictures(f"the file of images is not a zip that can be read ({error}): pack it again") from None
+        raise InvalidPictures(f"the file of images is not a readable zip ({error}): pack it again") from None
     if len(members) > MOST_PICTURES:
-        raise InvalidPictures(f"the zip holds {len(members):,} files: at most {MOST_PICTURES:,} images")
-    if sum(one.file_size for one in members) > MOST_UNPACKED:
+        raise InvalidPictures(f"the zip contains {len(members):,} files: send at most {MOST_PICTURES:,} images")
+    if sum(member.file_size for member in members) > MOST_UNPACKED:
         raise InvalidPictures(f"the zip unpacks to more than {MOST_UNPACKED:,} bytes: send smaller images")
     files: dict[str, Callable[[], bytes]] = {}
-    for one in members:
-        path = PurePosixPath(one.filename)
-        if path.is_absolute() or ".." in path.parts or "\\" in one.filename:
-            raise InvalidPictures(f"the zip holds the path {one.filename[:100]!r}: use plain names")
-        if one.file_size > MOST_BYTES:
-            raise InvalidPictures(f"the image {path.name!r} has {one.file_size:,} bytes: at most {MOST_BYTES:,}")
+    for member in members:
+        path = PurePosixPath(member.filename)
+        if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
+            raise InvalidPictures(f"the zip contains the path {member.filename[:100]!r}: use plain names")
+        if member.file_size > MOST_BYTES:
+            raise InvalidPictures(
+                f"the image {path.name!r} has {member.file_size:,} bytes: send one of at most {MOST_BYTES:,}"
+            )
 
-        def read(one: zipfile.ZipInfo = one) -> bytes:
-            # The declared size may be wrong, so the number of bytes read is limited too.
-            with archive.open(one) as member:
-                return member.read(MOST_BYTES + 1)
+        def read(member: zipfile.ZipInfo = member) -> bytes:
+            # The declared size may be wrong, so the number of bytes read is limited as well.
+            with archive.open(member) as file:
+                return file.read(MOST_BYTES + 1)
 
-        files[one.filename] = read
+        files[member.filename] = read
         files.setdefault(path.name, read)
     return files
 
 
 def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable[[], bytes]]]:
     """Return the items with the stored names of their pictures, and a reader for each picture."""
-    wanted = [str(name) for name in items.data.get("image", ())]
-    distinct = {name for name in wanted if name}
+    names = [str(name) for name in items.data.get("image", ())]
+    distinct = {name for name in names if name}
     if len(distinct) > MOST_PICTURES:
-        raise InvalidPictures(f"the items name {len(distinct):,} images: a study takes at most {MOST_PICTURES:,}")
+        raise InvalidPictures(f"the items name {len(distinct):,} images: use at most {MOST_PICTURES:,}")
     missing = sorted(distinct - set(files))
     if missing:
-        raise InvalidPictures(f"the image {quoted(missing, 1)} is named by the items and was not sent: send it along")
+        raise InvalidPictures(f"the items name the image {quoted(missing, 1)}, but it was not sent: send it with them")
     if not distinct:
         return items, {}
-    kept, readers = {}, {}
+    hashes, readers = {}, {}
     for name in sorted(distinct):
         content = files[name]()
-        _opened(name, content).close()
-        kept[name] = hashlib.sha256(content).hexdigest()[:32]
-        readers[kept[name]] = files[name]
-    # The file's own name stays beside the hash, for exports.
-    data = dict(items.data) | {"image": [kept.get(name, "") for name in wanted], PICTURE_FILE: wanted}
+        _open_picture(name, content).close()
+        hashes[name] = hashlib.sha256(content).hexdigest()[:32]
+        readers[hashes[name]] = files[name]
+    # The file name is kept for exports.
+    data = dict(items.data) | {"image": [hashes.get(name, "") for name in names], PICTURE_FILE: names}
     coordinates = items.coordinates if items.d else None
     return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, data, items.columns, least=1), readers
 
 
 class PictureCopies:
-    """Copies of pictures in every size, converted at once and kept in a temporary file until they are stored.
+    """Copies of pictures in every size, converted immediately and kept in a temporary file until they are stored.
 
-    Conversion takes most of the time, so that one short transaction can store the pictures with the items.
+    Conversion takes most of the time. Doing it first keeps the transaction short that stores pictures and items.
 
     Parameters
     ----------
@@ -149,7 +151,7 @@ class PictureCopies:
 
     def __init__(self, items: Items, readers: Files) -> None:
         files = dict(zip(items.data.get("image", ()), map(str, items.data.get("image_file", ())), strict=True))
-        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by `__exit__`
+        self._file = tempfile.SpooledTemporaryFile(_MAX_BUFFER)  # noqa: SIM115 - closed by `__exit__`
         self._copies: list[tuple[StoredPicture, int]] = []
         try:
             for name, read in readers.items():
@@ -161,12 +163,12 @@ class PictureCopies:
             raise
 
     def store(self, connection: sa.Connection, study_id: int) -> None:
-        """Store the pictures that the study does not have yet; a transaction that is repeated calls it again."""
-        known = media.sizes(connection, study_id)
+        """Store the pictures that the study does not have yet; safe to call again when a transaction is retried."""
+        present = media.sizes(connection, study_id)
         self._file.seek(0)
         for picture, size in self._copies:
             content = self._file.read(size)
-            if picture.name not in known:
+            if picture.name not in present:
                 media.add(connection, replace(picture, study_id=study_id, content=content))
 
     def __enter__(self) -> Self:
@@ -179,13 +181,13 @@ class PictureCopies:
 
 
 def copies(study_id: int, name: str, content: bytes, file: str | None = None) -> Iterator[StoredPicture]:
-    """Yield the picture in every width up to its own; ``file`` is its name in errors."""
+    """Yield copies of a picture in every width up to its own; ``file`` is its name in errors."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
-        with _opened(file or name, content) as opened:
+        with _open_picture(file or name, content) as opened:
             upright = ImageOps.exif_transpose(opened)
-            image = upright.convert("RGBA" if _is_clear(upright) else "RGB")
+            image = upright.convert("RGBA" if _has_transparency(upright) else "RGB")
         widths = [width for width in WIDTHS if width < image.width] + [min(image.width, WIDTHS[-1])]
         for width in sorted(set(widths)):
             height = max(1, round(image.height * width / image.width))
@@ -197,7 +199,7 @@ def copies(study_id: int, name: str, content: bytes, file: str | None = None) ->
         raise InvalidPictures(f"the image {(file or name)!r} is damaged ({error}): save it again") from None
 
 
-def _opened(name: str, content: bytes) -> Any:
+def _open_picture(name: str, content: bytes) -> Any:
     try:
         from PIL import Image, UnidentifiedImageError
     except ModuleNotFoundError:
@@ -213,9 +215,9 @@ def _opened(name: str, content: bytes) -> Any:
     if image.width * image.height > MOST_PIXELS:
         size = f"{image.width} x {image.height}"
         image.close()
-        raise InvalidPictures(f"the image {name!r} has {size} pixels: at most {MOST_PIXELS:,} in all")
+        raise InvalidPictures(f"the image {name!r} has {size} pixels: send one with at most {MOST_PIXELS:,} in total")
     return image
 
 
-def _is_clear(image: Image.Image) -> bool:
+def _has_transparency(image: Image.Image) -> bool:
     return "A" in image.getbands() or "transparency" in image.info

@@ -1,4 +1,4 @@
-"""Names of items as people see them: their label, or else what their card shows instead of one."""
+"""Names of items as people see them: the label, or a name derived from what the card shows."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pairseek.core.media import PICTURE_FILE
 from pairseek.model.items import Items
 
 MOST_NAME = 80
-"""Maximum number of characters of a name that is the beginning of a text."""
+"""Maximum number of characters of a name taken from the beginning of a text."""
 _TEXTS = ("text", "markdown", "alt")
 _FILES = (PICTURE_FILE, "image", "video", "audio")
 
 
 def spoken_name(stem: str) -> str:
-    """Return the name of a file as a person would write it: `red-oak` is Red oak."""
+    """Return the stem of a file name as a person would write it: `red-oak` becomes Red oak."""
     words = " ".join(stem.replace("_", " ").replace("-", " ").split()) or stem
     return words[0].upper() + words[1:]
 
 
 def name_of(media: Mapping[str, str]) -> str:
-    """Return the name of an item without a label: the beginning of its text, or its file's name; empty without both."""
+    """Return a name for an unlabelled item: the beginning of its text, or its file name; empty without either."""
     for medium in _TEXTS:
         words = " ".join(media.get(medium, "").replace("*", "").replace("#", "").split())
         if words:
@@ -30,12 +30,12 @@ def name_of(media: Mapping[str, str]) -> str:
 
 
 def named_items(items: Items) -> Items:
-    """Return items whose labels are names that people know, where their ids stood for labels."""
-    known = [name for name in (*_TEXTS, *_FILES) if name in items.data]
-    if not known or not any(label == str(name) for label, name in zip(items.labels, items.ids, strict=True)):
+    """Return items with a readable name in place of every label that is just the id."""
+    media = [name for name in (*_TEXTS, *_FILES) if name in items.data]
+    if not media or not any(label == str(name) for label, name in zip(items.labels, items.ids, strict=True)):
         return items
     labels = [
-        label if label != str(name) else name_of({key: str(items.data[key][row]) for key in known}) or label
+        label if label != str(name) else name_of({key: str(items.data[key][row]) for key in media}) or label
         for row, (name, label) in enumerate(zip(items.ids, items.labels, strict=True))
     ]
     coordinates = items.coordinates if items.d else None

@@ -23,8 +23,12 @@ def docs_page(openapi: JSON) -> DocsPage:
                     "path": path,
                     "description": facts.get("description") or facts.get("summary", ""),
                     "parameters": [
-                        {"name": one["name"], "place": one["in"], "description": one.get("description")}
-                        for one in facts.get("parameters", [])
+                        {
+                            "name": parameter["name"],
+                            "place": parameter["in"],
+                            "description": parameter.get("description"),
+                        }
+                        for parameter in facts.get("parameters", [])
                     ],
                     "takes": _schema(facts.get("requestBody", {}), schemas),
                     "gives": _schema(good, schemas),
@@ -37,8 +41,8 @@ def _schema(message: JSON, schemas: JSON) -> Shape | None:
     schema: JSON | None = message.get("content", {}).get("application/json", {}).get("schema")
     if not schema:
         return None
-    many = schema.get("type") == "array"
-    name = str((schema["items"] if many else schema).get("$ref", "")).rpartition("/")[2]
+    is_list = schema.get("type") == "array"
+    name = str((schema["items"] if is_list else schema).get("$ref", "")).rpartition("/")[2]
     if name not in schemas:
         return None
-    return {"name": f"a list of {name}" if many else name, "schema": json.dumps(schemas[name], indent=1)}
+    return {"name": f"a list of {name}" if is_list else name, "schema": json.dumps(schemas[name], indent=1)}

@@ -1,4 +1,4 @@
-"""Views of the findings of a study: group ranking, segments, map of the group and how people answered."""
+"""Views of the findings of a study: group ranking, segments, map of the group and data quality."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from pairseek.web.results.findings import GroupAnswers, GroupFindings, Participa
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.result import flat, pairs_of, plane
 
-# Largest numbers of items in the table of a ranking and on the map, of which the best-liked are shown, and of people in
-# the table of how they answered, the newest first.
+# Largest number of items in the ranking and on the map (the best-liked ones), and of people in the table of data
+# quality (the newest).
 MOST_RANKED, MOST_ON_MAP, MOST_PEOPLE = 500, 300, 500
 # Posterior probability of the ellipse around a person on the map.
 _REGION = 0.5
 _PICTURE = re.compile(r"^/media/[^/]+/(?P<name>[^/]+)/(?P<width>\d+)$")
 
 
-def findings_context(study: Study, found: StudyFindings, *, everyone: bool) -> FindingsContext:
-    """Return the findings as plain data, without the people whom the ranking leaves out or with everyone."""
-    group, shown = found.group, found.everyone if everyone else found.careful
+def findings_context(study: Study, findings: StudyFindings, *, everyone: bool) -> FindingsContext:
+    """Return the findings as plain data, of everyone or without the people whom the ranking leaves out."""
+    group, shown = findings.group, findings.everyone if everyone else findings.careful
     empty: FindingsContext = {
         "problem": _problem(shown) if isinstance(shown, InvalidChoices) else None,
         "everyone": everyone,
         "simulated": group.simulated,
         "people": 0,
         "answers": 0,
-        "left_out": sum(one.left_out for one in group.people),
+        "left_out": sum(person.left_out for person in group.people),
         "first": group.first,
         "last": group.last,
         "tiers": 0,
@@ -57,7 +57,7 @@ def findings_context(study: Study, found: StudyFindings, *, everyone: bool) -> F
         "ranking": [],
         "segments": [],
         "map": None,
-        "quality": [_quality(one, shown) for one in group.people[::-1][:MOST_PEOPLE]],
+        "quality": [_quality(person, shown) for person in group.people[::-1][:MOST_PEOPLE]],
     }
     if isinstance(shown, InvalidChoices):
         return empty
@@ -67,7 +67,7 @@ def findings_context(study: Study, found: StudyFindings, *, everyone: bool) -> F
         "people": ranking.people,
         "answers": ranking.answers,
         "tiers": ranking.tiers,
-        "unseen": sum(one.answers == 0 for one in ranking),
+        "unseen": sum(item.answers == 0 for item in ranking),
         "ranking": _rank_rows(study, ranking),
         "segments": _segments(study, segments),
         "map": _map(study, group, shown) if study.items.d else None,
@@ -76,47 +76,47 @@ def findings_context(study: Study, found: StudyFindings, *, everyone: bool) -> F
 
 def _rank_rows(study: Study, ranking: Ranking) -> list[RankRow]:
     rows: list[RankRow] = []
-    for one in ranking.items[:MOST_RANKED]:
-        numbers = asdict(one)
+    for item in ranking.items[:MOST_RANKED]:
+        numbers = asdict(item)
         # The card has the label.
         del numbers["id"], numbers["label"]
-        rows.append(cast("RankRow", {"card": study.card(str(one.id)), **numbers}))
+        rows.append(cast("RankRow", {"card": study.card(str(item.id)), **numbers}))
     return rows
 
 
-def _segments(study: Study, found: Segmentation) -> list[SegmentContext]:
+def _segments(study: Study, segmentation: Segmentation) -> list[SegmentContext]:
     return [
         {
             "number": number,
-            "share": one.share,
-            "favourites": [study.card(str(item)) for item in one.favourites],
-            "distinctive": [study.card(str(item)) for item in one.distinctive],
+            "share": segment.share,
+            "favourites": [study.card(str(item)) for item in segment.favourites],
+            "distinctive": [study.card(str(item)) for item in segment.distinctive],
         }
-        for number, one in enumerate(found.segments, 1)
+        for number, segment in enumerate(segmentation.segments, 1)
     ]
 
 
-def _problem(why: InvalidChoices) -> NothingContext:
-    return {"reason": why.reason, "count": why.count, "text": str(why)}
+def _problem(error: InvalidChoices) -> NothingContext:
+    return {"reason": error.reason, "count": error.count, "text": str(error)}
 
 
-def _quality(one: Participation, shown: GroupFindings | InvalidChoices) -> QualityRow:
+def _quality(person: Participation, shown: GroupFindings | InvalidChoices) -> QualityRow:
     segment, chance, trust = None, None, None
-    if not isinstance(shown, InvalidChoices) and one.session in shown.segments.people:
-        row = shown.segments.people.index(one.session)
+    if not isinstance(shown, InvalidChoices) and person.session in shown.segments.people:
+        row = shown.segments.people.index(person.session)
         trust = float(shown.model.trust[row])
         if len(shown.segments) > 1:
             segment = int(shown.segments.membership[row].argmax()) + 1
             chance = float(shown.segments.membership[row].max())
-    median = one.quality["median_ms"]
+    median = person.quality["median_ms"]
     return {
-        **one.quality,
-        "session": one.session,
-        "name": one.name,
-        "answers": one.answers,
+        **person.quality,
+        "session": person.session,
+        "name": person.name,
+        "answers": person.answers,
         "median_seconds": None if median is None else median / 1000,
-        "voided": one.void,
-        "left_out": one.left_out,
+        "voided": person.void,
+        "left_out": person.left_out,
         "trust": trust,
         "segment": segment,
         "chance": chance,
@@ -124,12 +124,12 @@ def _quality(one: Participation, shown: GroupFindings | InvalidChoices) -> Quali
 
 
 def _map(study: Study, group: GroupAnswers, shown: GroupFindings) -> GroupMap:
-    """Return the items, the people who count and the names of the axes, on the plane of the map."""
+    """Return the ranked items, the people who count, and the names of the axes, on the plane of the map."""
     items = study.every_item
     places = dict(zip(map(str, items.ids), flat(items, items.coordinates), strict=True))
     best: list[GroupItem] = [
-        {"card": study.card(str(one.id)), "point": places[str(one.id)], "place": one.place}
-        for one in shown.ranking.items[:MOST_ON_MAP]
+        {"card": study.card(str(item.id)), "point": places[str(item.id)], "place": item.place}
+        for item in shown.ranking.items[:MOST_ON_MAP]
     ]
     people: list[GroupPerson] = []
     segments = shown.segments
@@ -143,7 +143,7 @@ def _map(study: Study, group: GroupAnswers, shown: GroupFindings) -> GroupMap:
 
 
 def axis_names(items: Items) -> tuple[str, str]:
-    """Return the names of the axes: a column, or the two columns with the largest shares of a principal component."""
+    """Return the names of the axes: a column, or the two columns with the largest loadings on a principal component."""
     if items.d <= 2:
         return (items.columns[0], items.columns[1] if items.d == 2 else "")
     names = []
@@ -162,22 +162,22 @@ def _flipped(sign: str) -> str:
 
 
 def report_page(
-    database: Database, study: Study, found: StudyFindings, *, everyone: bool, language: str = "en"
+    database: Database, study: Study, findings: StudyFindings, *, everyone: bool, language: str = "en"
 ) -> ReportPage:
-    """Return the context of the report, with every picture in it, and the codebook in a language."""
-    context = findings_context(study, found, everyone=everyone)
+    """Return the context of the report, with all pictures embedded and the codebook in the given language."""
+    context = findings_context(study, findings, everyone=everyone)
     embed = _embedding(database, study)
     context["ranking"] = [{**row, "card": embed(row["card"])} for row in context["ranking"]]
     context["segments"] = [
         {
-            **one,
-            "favourites": [embed(card) for card in one["favourites"]],
-            "distinctive": [embed(card) for card in one["distinctive"]],
+            **segment,
+            "favourites": [embed(card) for card in segment["favourites"]],
+            "distinctive": [embed(card) for card in segment["distinctive"]],
         }
-        for one in context["segments"]
+        for segment in context["segments"]
     ]
     if context["map"] is not None:
-        context["map"]["items"] = [{**one, "card": embed(one["card"])} for one in context["map"]["items"]]
+        context["map"]["items"] = [{**item, "card": embed(item["card"])} for item in context["map"]["items"]]
     return {
         "title": study.configuration.title,
         "slug": study.row.slug,
@@ -195,8 +195,8 @@ def report_page(
 
 
 def _embedding(database: Database, study: Study) -> Callable[[CardSchema], CardSchema]:
-    """Return a function that puts the smallest copy of a card's picture into the card itself, as a data address."""
-    known: dict[str, str] = {}
+    """Return a function that embeds the smallest copy of a card's picture in the card as a data URL."""
+    urls: dict[str, str] = {}
 
     def embed(card: CardSchema) -> CardSchema:
         image = card["media"].get("image")
@@ -206,17 +206,17 @@ def _embedding(database: Database, study: Study) -> Callable[[CardSchema], CardS
         assert match is not None
         name = match["name"]
         width, height = study.pictures[name][0]
-        if name not in known:
+        if name not in urls:
             stored = database.read(lambda connection: media.picture(connection, study.row.id, name, width))
             content = "" if stored is None else base64.b64encode(stored.content).decode()
-            known[name] = "" if stored is None else f"data:{stored.kind};base64,{content}"
-        within: ImageSchema = {
-            "src": known[name],
+            urls[name] = "" if stored is None else f"data:{stored.kind};base64,{content}"
+        embedded: ImageSchema = {
+            "src": urls[name],
             "srcset": None,
             "width": width,
             "height": height,
             "alt": str(image["alt"]),
         }
-        return {**card, "media": {**card["media"], "image": within}}
+        return {**card, "media": {**card["media"], "image": embedded}}
 
     return embed

@@ -1,4 +1,4 @@
-"""Link of a study as participants reach it, and its QR code."""
+"""Participants' link to a study, and its QR code."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import segno
 
 from pairseek.web.pages.contexts.study import QrCode
 
-# White modules around a code, which scanners need.
+# Width of the white border in modules, which scanners need.
 _BORDER = 4
 
 
-def public_address(requested: str, known: str) -> str:
-    """Return the address for participants: that of the request, or the known one if only this computer reaches that."""
-    return (known if known and is_local(requested) else requested).rstrip("/")
+def public_address(requested: str, configured: str) -> str:
+    """Return the address for participants: the requested one, or the configured one if the request was local."""
+    return (configured if configured and is_local(requested) else requested).rstrip("/")
 
 
 def is_local(address: str) -> bool:
-    """Return whether only this computer reaches the address."""
+    """Return whether an address can be reached only from this computer."""
     host = urlsplit(address).hostname or ""
     if host == "localhost":
         return True
@@ -30,7 +30,7 @@ def is_local(address: str) -> bool:
 
 
 def qr_code(link: str) -> QrCode:
-    """Return the QR code of a link, as one stroke for each run of dark modules."""
+    """Return the QR code of a link, drawn as one stroke per run of dark modules."""
     code = segno.make(link, error="m", micro=False)
     rows = [bytes(row) for row in code.matrix]
     strokes = []

@@ -1,4 +1,4 @@
-"""Participants in the dashboard, cached by session version."""
+"""Participants on the dashboard, cached by session version."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.result import flat
 
-# More than the sessions of a study, because each visit goes through all of them in order.
-_KEPT = 2 * Settings.most_sessions
-# Number of sessions read in one batch.
+# Twice the largest study: every visit goes through all sessions in order, and a smaller cache would have lost them.
+_CACHE_SIZE = 2 * Settings.most_sessions
+# Sessions read per batch.
 _BATCH = 200
 
-Seen: TypeAlias = tuple[PersonRow, MapPoint | None]
-"""A participant's row in the list, and their point on the map, if there is an estimate."""
+Entry: TypeAlias = tuple[PersonRow, MapPoint | None]
+"""Participant's row in the list, and their point on the map if they have an estimate."""
 _State: TypeAlias = tuple[str, int, bool]
 
 
@@ -43,40 +43,40 @@ class Overview:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._known: LRUCache[_State, Seen] = LRUCache(_KEPT)
+        self._cache: LRUCache[_State, Entry] = LRUCache(_CACHE_SIZE)
 
-    def of(self, study: Study) -> list[Seen]:
+    def of(self, study: Study) -> list[Entry]:
         """Return all participants of a study except previews, newest first; only changed sessions are read again.
 
-        Sessions without an answer are not read at all: their row says everything, and the map does not show them.
+        Sessions without an answer are never read: their row is sufficient, and they are not on the map.
         """
         number = study.row.id
         rows = self._database.read(lambda c: sessions.of_study(c, number, ["person", "simulated"]))[::-1]
         with self._lock:
-            known = {row.id: _empty(row) if row.version == 0 else self._known.get(_state(row)) for row in rows}
-        missing = [row for row in rows if known[row.id] is None]
+            entries = {row.id: _empty(row) if row.version == 0 else self._cache.get(_state(row)) for row in rows}
+        missing = [row for row in rows if entries[row.id] is None]
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
-            for one in history.read_histories(self._database, study, batch):
-                along = history.estimates_along(study, one)
-                seen = person(study, one, along), _point(study, one, along)
-                known[one.row.id] = seen
-                # Rows that are newer than the session's version are not cached.
-                if len(one.events) + len(one.marks) == one.row.version:
-                    self._keep(_state(one.row), seen)
-        return [found for row in rows if (found := known[row.id]) is not None]
+            for session in history.read_histories(self._database, study, batch):
+                along = history.estimates_along(study, session)
+                fresh = person(study, session, along), _point(study, session, along)
+                entries[session.row.id] = fresh
+                # Not cached if events or marks have been added since the row was read.
+                if len(session.events) + len(session.marks) == session.row.version:
+                    self._keep(_state(session.row), fresh)
+        return [entry for row in rows if (entry := entries[row.id]) is not None]
 
     def clear_cache(self) -> None:
-        """Remove all participants from memory, because some of them were deleted."""
+        """Clear the cache after a deletion."""
         with self._lock:
-            self._known.clear()
+            self._cache.clear()
 
-    def _keep(self, state: _State, seen: Seen) -> None:
+    def _keep(self, state: _State, entry: Entry) -> None:
         with self._lock:
-            self._known[state] = seen
+            self._cache[state] = entry
 
 
-def _empty(row: SessionRow) -> Seen:
+def _empty(row: SessionRow) -> Entry:
     """Return a participant who has not answered yet."""
     return {
         "session": row.id,
@@ -95,10 +95,10 @@ def _state(row: SessionRow) -> _State:
     return row.id, row.version, row.finished_at is not None
 
 
-def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> PersonRow:
+def person(study: Study, session: history.SessionHistory, along: Sequence[JSON]) -> PersonRow:
     """Return the row of a participant; ``along`` holds the estimate after each answer."""
-    row, done = one.row, one.done
-    quality = quality_indicators(study.configuration, done, one.checks, manner_of(along))
+    row, done = session.row, session.done
+    quality = quality_indicators(study.configuration, done, session.checks, manner_of(along))
     median = quality["median_ms"]
     return {
         "session": row.id,
@@ -108,20 +108,20 @@ def person(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> 
         "started": row.created_at,
         "median_seconds": None if median is None else median / 1000,
         "simulated": row.kind == "simulated",
-        "voided": one.is_void,
+        "voided": session.is_void,
         "quality": quality,
     }
 
 
-def _point(study: Study, one: history.SessionHistory, along: Sequence[JSON]) -> MapPoint | None:
-    found = history.latest_estimate(study, one, along)
-    if found["radius"] is None or not study.items.d:
+def _point(study: Study, session: history.SessionHistory, along: Sequence[JSON]) -> MapPoint | None:
+    estimate = history.latest_estimate(study, session, along)
+    if estimate["radius"] is None or not study.items.d:
         return None
     return {
-        "session": one.row.id,
-        "name": one.row.participant or one.row.prolific_pid,
-        "point": flat(study.items, np.array(found["mean"]))[0],
-        "radius": found["radius"],
-        "simulated": one.row.kind == "simulated",
-        "voided": one.is_void,
+        "session": session.row.id,
+        "name": session.row.participant or session.row.prolific_pid,
+        "point": flat(study.items, np.array(estimate["mean"]))[0],
+        "radius": estimate["radius"],
+        "simulated": session.row.kind == "simulated",
+        "voided": session.is_void,
     }

@@ -25,11 +25,11 @@ from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies.cards import safe_html
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import PracticePair
-from pairseek.web.views.result import found
+from pairseek.web.views.result import session_result
 
 
 def head(study: Study) -> StudyHead:
-    """Return the study as the participant's pages name it."""
+    """Return slug and title of a study."""
     return {"slug": study.row.slug, "title": study.configuration.title}
 
 
@@ -49,12 +49,12 @@ def start_page(study: Study, *, begun: bool, preview: bool) -> StartPage:
 def run_page(study: Study, row: SessionRow, state: StateSchema, *, prefetch: bool) -> RunPage:
     """Return the context of the page with the pairs."""
     practice, offer = study.configuration.practice, study.configuration.offer
-    pair: PracticeContext | bool | None = None
+    practice_pair: PracticeContext | bool | None = None
     if practice and not state["progress"]["answered"]:
-        pair = _built_in_practice(study) if study.configuration.is_similarity else True
+        practice_pair = _built_in_practice(study) if study.configuration.is_similarity else True
         if isinstance(practice, PracticePair):
             anchor = None if practice.anchor is None else study.card(practice.anchor)
-            pair = {"anchor": anchor, "left": study.card(practice.left), "right": study.card(practice.right)}
+            practice_pair = {"anchor": anchor, "left": study.card(practice.left), "right": study.card(practice.right)}
     return {
         "study": head(study),
         "similarity": study.configuration.is_similarity,
@@ -62,7 +62,7 @@ def run_page(study: Study, row: SessionRow, state: StateSchema, *, prefetch: boo
         "question": study.configuration.question,
         "state": state,
         "offers": {"undo": offer.undo, "tie": offer.tie, "skip": offer.skip},
-        "practice": pair,
+        "practice": practice_pair,
         "play": study.configuration.play if study.has_players else None,
         "prefetch": prefetch,
         "preview": row.kind == "preview",
@@ -70,7 +70,7 @@ def run_page(study: Study, row: SessionRow, state: StateSchema, *, prefetch: boo
 
 
 def _built_in_practice(study: Study) -> PracticeContext:
-    """Return the practice question that comes with similarity studies."""
+    """Return the built-in practice question of similarity studies."""
     say = words(study.configuration.language).say
 
     def shown(side: str) -> CardSchema:
@@ -82,12 +82,12 @@ def _built_in_practice(study: Study) -> PracticeContext:
 
 def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
     """Return the context of the result page."""
-    one = read_histories(service.database, study, [row])[0]
-    first, shows = one.parts.design is not None, study.configuration.result
-    crowd = appeal_before(service.database, study, one) if first and shows else None
-    data = found(study, one, crowd) if shows else None
-    done = one.done
-    code = completion_code(study, one.checks)
+    session = read_histories(service.database, study, [row])[0]
+    first, shows = session.parts.design is not None, study.configuration.result
+    crowd = appeal_before(service.database, study, session) if first and shows else None
+    data = session_result(study, session, crowd) if shows else None
+    done = session.done
+    code = completion_code(study, session.checks)
     return {
         "study": head(study),
         "goal": study.configuration.goal,
@@ -99,7 +99,7 @@ def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
         "answers": sum(answered.outcome != "skip" for answered in done),
         "debrief_html": safe_html(study.configuration.debrief) if study.configuration.debrief else None,
         "mine": f"/s/{study.row.slug}/mine",
-        "redirect": way_back(study, code, row.prolific_pid or row.participant),
+        "redirect": completion_url(study, code, row.prolific_pid or row.participant),
         # Previews never redirect to the completion URL.
         "wait": None if row.kind == "preview" else study.configuration.completion.wait,
         "code": code,
@@ -111,7 +111,7 @@ def declined_page(study: Study, identity: Mapping[str, str | None]) -> DeclinedP
     """Return the context of the page for people who do not consent."""
     code = study.configuration.completion.codes.no_consent
     who = identity.get("prolific_pid") or identity.get("participant")
-    return {"study": head(study), "redirect": way_back(study, code, who) if code else None, "code": code}
+    return {"study": head(study), "redirect": completion_url(study, code, who) if code else None, "code": code}
 
 
 def closed_page(study: Study, row: SessionRow | None) -> ClosedPage:
@@ -128,10 +128,10 @@ def completion_code(study: Study, checks: Sequence[EffectiveAnswer]) -> str | No
 def failed_attention(study: Study, checks: Sequence[EffectiveAnswer]) -> bool:
     """Return whether more attention pairs failed than the study allows."""
     rule = study.configuration.attention
-    return rule is not None and sum(not one.passed for one in checks) > rule.allowed
+    return rule is not None and sum(not check.passed for check in checks) > rule.allowed
 
 
-def way_back(study: Study, code: str | None, who: str | None) -> str | None:
+def completion_url(study: Study, code: str | None, who: str | None) -> str | None:
     """Return the completion URL; None if the study has none."""
     address = study.configuration.completion.address
     if address is None:
@@ -140,12 +140,12 @@ def way_back(study: Study, code: str | None, who: str | None) -> str | None:
 
 
 def own_data(service: Service, row: SessionRow) -> JSON:
-    """Return what a person has said, for their own download; with the estimate if the study shows its result."""
+    """Return a person's own data for download, with the estimate if the study shows its result."""
     study = service.catalogue.numbered(row.study_id)
-    one = read_histories(service.database, study, [row])[0]
+    session = read_histories(service.database, study, [row])[0]
     shown: JSON = {}
     if study.configuration.result and not study.configuration.is_similarity:
-        estimate = latest_estimate(study, one, estimates_along(study, one))
+        estimate = latest_estimate(study, session, estimates_along(study, session))
         shown = {"estimate": None if estimate["radius"] is None else estimate["mean"], "radius": estimate["radius"]}
     return {
         "study": head(study),
@@ -169,7 +169,7 @@ def own_data(service: Service, row: SessionRow) -> JSON:
                 "rt_ms": answered.event.rt_ms,
                 "answered_at": answered.event.at,
             }
-            for answered in one.done
+            for answered in session.done
         ],
         **shown,
     }

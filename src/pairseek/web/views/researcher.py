@@ -60,11 +60,11 @@ from pairseek.web.views.overview import person
 from pairseek.web.views.result import dots, flat, nearest
 
 PAGE = 50
-"""Participants on one page of the list."""
-# Window in minutes over which the answer rate is computed.
+"""Participants per page of the list."""
+# Window in minutes for the answer rate.
 _RATE_MINUTES = 5
 _SAMPLES = 400
-_SHOWN = (
+_SHOWN_ACTIONS = (
     "open",
     "close",
     "create_study",
@@ -84,8 +84,8 @@ _SHOWN = (
     "link",
 )
 LIFETIMES = (7, 30, DAYS, MOST_DAYS)
-# Maximum number of items on a map; more could not be distinguished.
-_DOTS = 4000
+# Maximum number of items on a map; more would be indistinguishable.
+_MAX_DOTS = 4000
 
 
 def user_facts(user: Account) -> User:
@@ -95,17 +95,17 @@ def user_facts(user: Account) -> User:
 
 def study_facts(service: Service, row: StudyRow, items: int) -> StudyContext:
     """Return a study as a row of the list."""
-    found = service.database.read(lambda connection: counts(connection, row.id, "9999"))
+    totals = service.database.read(lambda connection: counts(connection, row.id, "9999"))
     return {
         "slug": row.slug,
         "title": row.configuration["title"],
         "status": "open" if row.is_open else "closed",
         "items": items,
-        "started": found.started,
-        "finished": found.finished,
-        "answers": found.answers,
+        "started": totals.started,
+        "finished": totals.finished,
+        "answers": totals.answers,
         "created": row.created_at,
-        "last_answer": found.last_answer,
+        "last_answer": totals.last_answer,
     }
 
 
@@ -117,16 +117,16 @@ def studies_page(service: Service, user: Account) -> StudiesPage:
 
 
 def live(service: Service, study: Study) -> LiveContext:
-    """Return the figures that the dashboard refreshes."""
+    """Return the figures that the dashboard keeps refreshing."""
     since = stamp(datetime.now(UTC) - timedelta(minutes=_RATE_MINUTES))
-    found = service.database.read(lambda connection: counts(connection, study.row.id, since))
+    totals = service.database.read(lambda connection: counts(connection, study.row.id, since))
     return {
         "status": "open" if study.row.is_open else "closed",
-        "started": found.started,
-        "finished": found.finished,
-        "answers": found.answers,
-        "answers_per_minute": found.recent / _RATE_MINUTES,
-        "median_seconds": float(np.median(found.times)) / 1000 if found.times else None,
+        "started": totals.started,
+        "finished": totals.finished,
+        "answers": totals.answers,
+        "answers_per_minute": totals.recent / _RATE_MINUTES,
+        "median_seconds": float(np.median(totals.times)) / 1000 if totals.times else None,
         "latency_ms": service.latency.median_ms(),
         "updated": now(),
     }
@@ -161,7 +161,7 @@ def study_page(
 
 
 def learning_facts(service: Service, study: Study, *, requested: bool) -> LearningContext:
-    """Return what the study has learned from its own people, and when it learns next."""
+    """Return what a study has learned from its own people, and when it will learn next."""
     number = study.row.id
     state, finished, current = service.database.read(
         lambda connection: (
@@ -206,12 +206,12 @@ def _version(row: JSON, current: int | None) -> VersionRow:
 
 
 def findings_page(service: Service, user: Account, study: Study, *, everyone: bool) -> FindingsPage:
-    """Return the context of the page of findings; they are None until the thread has computed them."""
-    found, current = service.findings.look(study)
+    """Return the context of the findings page; the findings are None until the thread has computed them."""
+    findings, current = service.findings.look(study)
     return {
         "user": user_facts(user),
         "study": study_facts(service, study.row, study.items.n),
-        "findings": None if found is None else findings_context(study, found, everyone=everyone),
+        "findings": None if findings is None else findings_context(study, findings, everyone=everyone),
         "current": current,
         "languages": list(languages()),
     }
@@ -220,16 +220,16 @@ def findings_page(service: Service, user: Account, study: Study, *, everyone: bo
 def person_page(service: Service, user: Account, study: Study, row: SessionRow) -> PersonPage:
     """Return the context of a participant's page, with the items that the session began with."""
     study = study.at(row.catalogue)
-    one = history.read_histories(service.database, study, [row])[0]
-    done, along = one.done, history.estimates_along(study, one)
-    found = history.latest_estimate(study, one, along)
+    session = history.read_histories(service.database, study, [row])[0]
+    done, along = session.done, history.estimates_along(study, session)
+    estimate = history.latest_estimate(study, session, along)
     track = [point for point in along if point["radius"] is not None]
-    state = one.state(study, done) if one.parts.is_current and not study.configuration.is_similarity else None
+    state = session.state(study, done) if session.parts.is_current and not study.configuration.is_similarity else None
     return {
         "user": user_facts(user),
         "study": study_facts(service, study.row, study.items.n),
-        "person": person(study, one, along),
-        "reliability": found.get("reliability"),
+        "person": person(study, session, along),
+        "reliability": estimate.get("reliability"),
         "ids": {name: str(value) for name, value in tables.identity(row).items() if value and name != "simulated"},
         "map": {
             "items": _thin(dots(study.items)),
@@ -260,13 +260,13 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
 
 
 def columns_of(items: Items) -> ColumnsContext:
-    """Return which columns of the list of things are coordinates, and which were kept as data."""
+    """Return the columns of an item list that are coordinates, and those kept as data."""
     data = [name for name in items.data if name not in (*MEDIA, PICTURE_FILE)]
     return {"coordinates": list(items.columns), "data": data}
 
 
 def columns_part(items: Items | None, problem: str | None) -> ColumnsPart:
-    """Return the context of the part of the form about the columns of a list of things, or what is wrong with it."""
+    """Return the context of the form's part about the columns of an item list, or the problem with the list."""
     if items is None:
         return {"count": 0, "columns": None, "problem": problem}
     return {"count": items.n, "columns": columns_of(items), "problem": problem}
@@ -274,7 +274,7 @@ def columns_part(items: Items | None, problem: str | None) -> ColumnsPart:
 
 def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]) -> NewStudyPage:
     """Return the context of the form for a new study."""
-    first = {
+    defaults = {
         "answers": "20",
         "language": "en",
         "offer.undo": "true",
@@ -295,13 +295,13 @@ def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]
         "noises": list(NOISES),
         "priors": list(PRIORS),
         "languages": list(languages()),
-        "values": dict(values) or first,
+        "values": dict(values) or defaults,
         "errors": dict(errors),
     }
 
 
 def tokens_page(service: Service, user: Account, fresh: str | None = None, error: Problem | None = None) -> TokensPage:
-    """Return the context of the page of API tokens: the user's own, or for an administrator all."""
+    """Return the context of the page of API tokens: the user's own tokens, or all of them for an administrator."""
     whose = None if user.is_admin else user.name
     rows, time = service.database.read(lambda connection: people.every_token(connection, whose)), now()
     return {
@@ -330,11 +330,11 @@ def tokens_page(service: Service, user: Account, fresh: str | None = None, error
 
 
 def _scales(items: Items) -> Scales | None:
-    """Return the widest and the narrowest column, if they differ too much in scale."""
-    found = items.scale_contrast
-    if found is None or not found.uneven:
+    """Return the widest and the narrowest column if their scales differ too much."""
+    contrast = items.scale_contrast
+    if contrast is None or not contrast.uneven:
         return None
-    return {"widest": _column(found.widest), "narrowest": _column(found.narrowest)}
+    return {"widest": _column(contrast.widest), "narrowest": _column(contrast.narrowest)}
 
 
 def _column(column: ColumnScale) -> Column:
@@ -359,12 +359,12 @@ def _audit(service: Service, study: Study) -> list[AuditRow]:
         }
         for mark in marks
     ]
-    rows += [_noted(note) for note in notes if note["action"] in _SHOWN]
+    rows += [_audit_row(note) for note in notes if note["action"] in _SHOWN_ACTIONS]
     return sorted(rows, key=lambda row: row["when"], reverse=True)
 
 
-def _noted(note: JSON, *, study: bool = False) -> AuditRow:
-    """Return an entry of the audit log, with the name of its study if wanted."""
+def _audit_row(note: JSON, *, study: bool = False) -> AuditRow:
+    """Return an entry of the audit log; with ``study``, it names the study."""
     details = note["details"]
     facts = [details[name] for name in ("count", "version", "sessions", "user", "name") if name in details]
     return {
@@ -379,7 +379,7 @@ def _noted(note: JSON, *, study: bool = False) -> AuditRow:
 
 
 def administration_page(service: Service, user: Account) -> AdministrationPage:
-    """Return the context of the page for administrators."""
+    """Return the context of the administration page."""
     rows, tokens, notes = service.database.read(
         lambda connection: (
             people.every_user(connection),
@@ -403,12 +403,12 @@ def administration_page(service: Service, user: Account) -> AdministrationPage:
             }
             for row in rows
         ],
-        "audit": [_noted(note, study=True) for note in notes],
+        "audit": [_audit_row(note, study=True) for note in notes],
     }
 
 
 def confirm_participant(service: Service, user: Account, study: Study, row: SessionRow, *, wrong: bool) -> ConfirmPage:
-    """Return the context of the page that asks whether to forget a participant."""
+    """Return the context of the page that confirms forgetting a participant."""
     at = f"/studies/{study.row.slug}/people/{row.id}"
     return {
         "user": user_facts(user),
@@ -423,7 +423,7 @@ def confirm_participant(service: Service, user: Account, study: Study, row: Sess
 
 
 def confirm_study(service: Service, user: Account, study: Study, *, wrong: bool) -> ConfirmPage:
-    """Return the context of the page that asks whether to delete a study."""
+    """Return the context of the page that confirms deleting a study."""
     at = f"/studies/{study.row.slug}"
     return {
         "user": user_facts(user),
@@ -438,7 +438,7 @@ def confirm_study(service: Service, user: Account, study: Study, *, wrong: bool)
 
 
 def confirm_user(service: Service, user: Account, row: JSON, *, wrong: bool) -> ConfirmPage:
-    """Return the context of the page that asks whether to remove a user."""
+    """Return the context of the page that confirms removing a user."""
     return {
         "user": user_facts(user),
         "kind": "user",
@@ -452,21 +452,21 @@ def confirm_user(service: Service, user: Account, row: JSON, *, wrong: bool) -> 
 
 
 def person_of(row: SessionRow) -> str:
-    """Return the id by which the sessions of a participant are found."""
+    """Return the id that identifies a participant's sessions."""
     return row.participant or row.prolific_pid or row.id
 
 
 def shown_name(row: SessionRow) -> str:
-    """Return the name of a participant on the pages."""
+    """Return the name of a participant as pages show it."""
     return row.participant or row.prolific_pid or row.id[:8]
 
 
 def _even_samples(belief: Belief, d: int) -> FloatArray:
-    """Return (_SAMPLES, d) samples, drawn by weight at even steps: without randomness, and the same every time."""
+    """Return (_SAMPLES, d) posterior samples by systematic resampling, which is deterministic."""
     steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
-    drawn = np.minimum(np.searchsorted(np.cumsum(belief.weights), steps), len(belief.weights) - 1)
-    return belief.samples[drawn, :d]
+    rows = np.minimum(np.searchsorted(np.cumsum(belief.weights), steps), len(belief.weights) - 1)
+    return belief.samples[rows, :d]
 
 
 def _thin(all_dots: list[Dot]) -> list[Dot]:
-    return all_dots if len(all_dots) <= _DOTS else all_dots[:: -(-len(all_dots) // _DOTS)]
+    return all_dots if len(all_dots) <= _MAX_DOTS else all_dots[:: -(-len(all_dots) // _MAX_DOTS)]

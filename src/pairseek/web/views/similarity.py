@@ -1,4 +1,4 @@
-"""Views of a similarity study: its map, error, vague items, forecast and findings."""
+"""View of a similarity study: its map, error, vague items, forecast and findings."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.researcher import study_page
 from pairseek.web.views.result import flat
 
-# Size of the drawing, and of an item on it, by the number of items.
+# Size of the drawing, and size of an item on it up to a number of items.
 _SIZE, _MARGIN = 1000.0, 60.0
 _SIDES = ((25, 92.0), (60, 64.0), (150, 44.0))
 _SMALLEST = 28.0
-# Vague items that are named.
-_NAMED = 8
+# Number of vague items that are listed.
+_MAX_NAMED = 8
 
 
 def similarity_page(
@@ -69,25 +69,25 @@ def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None
         "tried": tried,
         "k": learned.k,
         "drawing": _drawing(study, newest, set(vague)),
-        "vague": [study.card(str(study.items.ids[row])) for row in vague[:_NAMED]],
+        "vague": [study.card(str(study.items.ids[row])) for row in vague[:_MAX_NAMED]],
         "vague_count": len(vague),
-        "curve": [_step(one) for one in versions if one.learned.error is not None],
-        "findings": [cast("FindingContext", asdict(one)) for one in learned.findings],
+        "curve": [_step(version) for version in versions if version.learned.error is not None],
+        "findings": [cast("FindingContext", asdict(finding)) for finding in learned.findings],
     }
 
 
-def _step(one: MapVersion) -> CurveStep:
-    learned = one.learned
+def _step(version: MapVersion) -> CurveStep:
+    learned = version.learned
     assert learned.error is not None
     assert learned.standard_error is not None
     return {"judgements": learned.judgements, "error": learned.error, "standard_error": learned.standard_error}
 
 
 def _drawing(study: Study, newest: MapVersion, vague: set[int]) -> SimilarityDrawing:
-    """Return the items on a drawing with equal scales, the farther back the vaguer."""
+    """Return a drawing of the items with equal scales; the vaguer an item, the farther back it is."""
     items = newest.learned.final.items()
     points = flat(items, items.coordinates)
-    side = next((side for most, side in _SIDES if items.n <= most), _SMALLEST)
+    side = next((side for limit, side in _SIDES if items.n <= limit), _SMALLEST)
     room = _SIZE - 2 * _MARGIN
     frame = Frame.fitted(points, (room, room), (_MARGIN, _MARGIN))
     width, height = (max(places) + _MARGIN for places in zip(*(frame.place(x, y) for x, y in points), strict=True))

@@ -8,7 +8,7 @@ from pairseek.web.pages.contexts.shared import ErrorSchema
 
 
 class User(TypedDict):
-    """Signed-in user; ``admin``: whether they are an administrator."""
+    """Signed-in user; ``admin`` says whether they are an administrator."""
 
     name: str
     admin: bool
@@ -23,9 +23,9 @@ class LoginPage(TypedDict):
 
 
 class AuditRow(TypedDict):
-    """Entry of the audit log; ``action`` is a key of the catalogue under ``audit.``.
+    """Entry of the audit log; ``action`` is a message key under ``audit.``.
 
-    ``study`` is named where entries of several studies are shown.
+    ``study`` is given if the page shows entries of several studies.
     """
 
     when: str
@@ -52,7 +52,7 @@ class TokenRow(TypedDict):
 
 
 class TokensPage(TypedDict):
-    """``tokens``: ``fresh`` is the secret of a token that was just created, shown once, and ``expires`` its end.
+    """``tokens``: the API tokens. ``fresh`` is the secret of a token just created, shown once, which ``expires``.
 
     ``lifetimes`` are the numbers of days to choose from, and ``lifetime`` is the default.
     """
@@ -68,10 +68,10 @@ class TokensPage(TypedDict):
 
 
 class ConfirmPage(TypedDict):
-    """``confirm``: what is deleted, and a field for its name; ``wrong`` if another name was typed.
+    """``confirm``: what will be deleted, and a field for its name; ``wrong`` if a different name was typed.
 
     ``kind`` is ``participant``, ``study`` or ``user``, and ``count`` the number of their sessions or tokens.
-    ``consequences`` are keys of the catalogue under ``confirm.also.``.
+    ``consequences`` are message keys under ``confirm.also.``.
     """
 
     user: User
@@ -96,7 +96,7 @@ class UserRow(TypedDict):
 
 
 class AdministrationPage(TypedDict):
-    """``administration``: users, and the record of what was done in all studies."""
+    """``administration``: users, and the audit log of all studies."""
 
     user: User
     users: list[UserRow]
@@ -104,7 +104,7 @@ class AdministrationPage(TypedDict):
 
 
 class Shape(TypedDict):
-    """Request or response schema of an operation: its name, and the schema as text."""
+    """Request or response schema of an operation: its name and text."""
 
     name: str
     schema: str

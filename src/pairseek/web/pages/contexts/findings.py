@@ -11,7 +11,7 @@ from pairseek.web.pages.contexts.study import Quality, StudyContext
 
 
 class RankRow(TypedDict):
-    """Item in the group ranking: see `pairseek.people.ranking.RankedItem`."""
+    """Item in the group ranking, see `pairseek.people.ranking.RankedItem`."""
 
     card: CardSchema
     place: int
@@ -29,7 +29,7 @@ class RankRow(TypedDict):
 
 
 class SegmentContext(TypedDict):
-    """Segment of people: what it likes best, and what it likes more than the others do."""
+    """Segment of people: what they like best, and what they like more than others do."""
 
     number: int
     share: float
@@ -40,7 +40,7 @@ class SegmentContext(TypedDict):
 class QualityRow(Quality):
     """Data quality of a person's answers; ``trust`` is the probability that the answers are not random.
 
-    ``segment`` is the most probable one, with its probability ``chance``, if there are several.
+    If there are several segments, ``segment`` is the most probable one and ``chance`` its probability.
     """
 
     session: str
@@ -55,7 +55,7 @@ class QualityRow(Quality):
 
 
 class NothingContext(TypedDict):
-    """Why there is no ranking: a key of the message catalogue with its number, and the text where no key is known."""
+    """Reason why there is no ranking: a message key with its count, and the text for reasons without a message."""
 
     reason: str
     count: int
@@ -65,7 +65,7 @@ class NothingContext(TypedDict):
 class FindingsContext(TypedDict):
     """Findings of a study; ``problem`` says why there is no ranking.
 
-    ``everyone`` says whether people whom the ranking leaves out are included, ``left_out`` how many they are, and
+    ``everyone`` says whether people whom the ranking leaves out are included, ``left_out`` how many there are, and
     ``simulated`` whether all people are simulated.
     """
 
@@ -87,7 +87,7 @@ class FindingsContext(TypedDict):
 
 
 class FindingsPage(TypedDict):
-    """``findings``: what a study tells, None until it is computed; ``current`` if no answer has come since."""
+    """``findings``: the findings of a study, None until computed; ``current`` if no answer has arrived since."""
 
     user: User
     study: StudyContext
@@ -105,7 +105,7 @@ class CodebookRow(TypedDict):
 
 
 class ReportPage(TypedDict):
-    """``_report``: the stand-alone report of a study; ``balanced`` where its first people were asked balanced pairs."""
+    """``_report``: the self-contained report of a study; ``balanced`` if its first people were asked balanced pairs."""
 
     title: str
     slug: str

@@ -1,4 +1,4 @@
-"""Contexts of the maps: plain numbers, which the pages draw."""
+"""Contexts of the maps: plain numbers for the pages to draw."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Dot = tuple[float, float, str | None, str | None]
 class MapData(TypedDict):
     """Items in two dimensions, the estimate, and the outline of its credible region.
 
-    ``pictures`` of items, where there are few, are places and addresses.
+    ``pictures`` has (x, y, address) of the items' pictures if there are few items.
     """
 
     items: list[Dot]
@@ -41,7 +41,7 @@ class StudyMap(TypedDict):
 
 
 class GroupItem(TypedDict):
-    """Item on the map of a group, with its place in the ranking."""
+    """Item on the map of a group, with its rank."""
 
     card: CardSchema
     point: tuple[float, float]
@@ -49,7 +49,7 @@ class GroupItem(TypedDict):
 
 
 class GroupPerson(TypedDict):
-    """Person on the map of a group: estimate, the ellipse that holds half of the posterior, and segment."""
+    """Person on the map of a group: estimate, outline of the ellipse with half of the posterior, and segment."""
 
     point: tuple[float, float]
     outline: list[tuple[float, float]]
@@ -66,7 +66,7 @@ class GroupMap(TypedDict):
 
 
 class Track(TypedDict):
-    """Estimate after each answer in chronological order, in the plane of the map, with its radius."""
+    """Estimates and radii after each answer, in the plane of the map and in chronological order."""
 
     points: list[tuple[float, float]]
     radii: list[float]
@@ -81,7 +81,7 @@ class PersonMap(TypedDict):
 
 
 class PlacedItem(TypedDict):
-    """Item on the map of a similarity study; ``undecided`` is the share of orders around it that may be wrong."""
+    """Item on the map of a similarity study; ``undecided`` is the share of orderings around it that may be wrong."""
 
     card: CardSchema
     x: float

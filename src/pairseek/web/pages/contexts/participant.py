@@ -9,14 +9,14 @@ from pairseek.web.pages.contexts.shared import CardSchema, ErrorSchema, StateSch
 
 
 class StudyHead(TypedDict):
-    """Study as the participant's pages name it."""
+    """Study as named on the participant's pages."""
 
     slug: str
     title: str
 
 
 class StartPage(TypedDict):
-    """``start``: consent and instructions; ``begun`` for a session that is resumed."""
+    """``start``: consent and instructions; ``begun`` if a session will be resumed."""
 
     study: StudyHead
     consent_html: str | None
@@ -45,9 +45,9 @@ class Offers(TypedDict):
 class RunPage(TypedDict):
     """``run``: the pairs. ``session`` is the public name under which the browser stores unsent answers.
 
-    ``practice`` is None, a pair, or True for a pair that the page brings along. ``prefetch``: the service has the next
-    pairs before the answer. ``similarity``: pairs have an anchor. ``play``: how much of each sound and video is played
-    before a choice, ``"end"`` or seconds; None in a study without any.
+    ``practice`` is None, a pair, or True for the page's built-in pair. ``prefetch``: whether the service computes the
+    next pairs ahead. ``similarity``: whether pairs have an anchor. ``play``: how much of each sound and video must be
+    played before a choice, ``"end"`` or seconds; None in a study without media to play.
     """
 
     study: StudyHead
@@ -63,9 +63,9 @@ class RunPage(TypedDict):
 
 
 class Near(TypedDict):
-    """Recommended item: how probably it is the best of all, and is chosen over another item drawn at random.
+    """Recommended item: its probability of being best, and ``share``, that of being chosen over a random other item.
 
-    The latter is None for a session of another version of the model.
+    ``share`` is None if the session belongs to another model version.
     """
 
     card: CardSchema
@@ -74,7 +74,7 @@ class Near(TypedDict):
 
 
 class LearnedContext(TypedDict):
-    """Sentence: a key of the catalogue under ``learned.`` and its values."""
+    """Sentence: a message key under ``learned.`` with its values."""
 
     key: str
     values: dict[str, object]
@@ -83,9 +83,10 @@ class LearnedContext(TypedDict):
 class ResultPage(TypedDict):
     """``result``: the result. ``redirect`` is the completion URL, ``code`` the completion code.
 
-    ``wait`` is the number of seconds until the page goes there by itself, None where it does not. ``goal`` decides what
-    is shown: the map and the nearest items, one pick and others, or a list. ``first``: the study had learned nothing
-    yet when the session began, and ``before`` people's answers were used beside the person's own.
+    ``wait`` is the number of seconds until the page redirects there, None if it does not. ``goal`` decides what is
+    shown: the map and the nearest items, a pick with alternatives, or a list. ``first``: whether the study had learned
+    nothing yet when the session began; then ``before`` is the number of people whose answers were used in addition to
+    the person's own.
     """
 
     study: StudyHead
@@ -113,7 +114,7 @@ class DeclinedPage(TypedDict):
 
 
 class ClosedPage(TypedDict):
-    """``closed``: the study accepts no answers; ``mine`` links to the person's data, if there are any."""
+    """``closed``: the study accepts no answers; ``mine`` links to the person's data, if any."""
 
     study: StudyHead
     mine: str | None

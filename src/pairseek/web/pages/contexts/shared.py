@@ -1,6 +1,6 @@
-"""Declarations that pages and the HTTP API share: the types of contexts, and the schemas of replies.
+"""Declarations shared by pages and the HTTP API: types of contexts and schemas of replies.
 
-Their names, docstrings and descriptions are part of the API's description. No further keys are allowed.
+Their names, docstrings and descriptions are part of the API description. Additional keys are not allowed.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class CardSchema(TypedDict):
 
     id: str
     label: str | None
-    # The label, also where the card hides it; without one, the beginning of the text, or the name of the picture.
+    # The label, even if the card hides it; without a label, the beginning of the text or the name of the picture.
     name: str
-    # In the order in which they are shown. Markdown is sanitized.
+    # In display order; Markdown is sanitized.
     media: Annotated[
         dict[str, str | ImageSchema],
         Field(description="what the card shows besides the label, by medium; markdown is HTML, image an object"),
@@ -51,7 +51,7 @@ class CardSchema(TypedDict):
 
 @_declared
 class PairSchema(TypedDict):
-    """Query: two items to choose between; in a similarity study, the one that is more like the anchor."""
+    """Query: two items to choose between; in a similarity study, to choose the one more like the anchor."""
 
     query: Annotated[str, Field(description="id of the query, to be sent with the answer")]
     number: int
@@ -106,7 +106,7 @@ class IntervalSchema(TypedDict):
 class ReliabilitySchema(TypedDict):
     """Inferred reliability of the participant."""
 
-    # Pages name it by the message of this key under ``manner.``.
+    # Message key under ``manner.``.
     word: Literal["consistent", "noisy", "random"]
     agreement: Annotated[IntervalSchema, Field(description="share of answers that agree with the person's preference")]
     k: IntervalSchema

@@ -10,7 +10,7 @@ from pairseek.web.pages.contexts.study import StudyPage
 
 
 class CurveStep(TypedDict):
-    """Error on the judgements kept apart, for one version of a map."""
+    """Error of one version of a map on held-out judgements."""
 
     judgements: int
     error: float
@@ -28,8 +28,8 @@ class DimensionContext(TypedDict):
 class FindingContext(TypedDict):
     """Finding about a map; ``level`` is ``good``, ``note`` or ``act``.
 
-    ``key`` and ``advice_key`` name its sentences among the messages, with ``values``; they are empty in earlier maps,
-    whose sentences are English.
+    ``key`` and ``advice_key`` are the message keys of its sentences, with ``values``; they are empty for older maps,
+    whose sentences are in English.
     """
 
     level: str
@@ -42,7 +42,7 @@ class FindingContext(TypedDict):
 
 
 class SimilarityContext(TypedDict):
-    """Newest map of a similarity study; ``forecast`` is None where very many judgements are needed."""
+    """Newest map of a similarity study; ``forecast`` is None if too many judgements are needed."""
 
     version: int
     created: str

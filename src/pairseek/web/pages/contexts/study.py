@@ -32,14 +32,14 @@ class StudiesPage(TypedDict):
 
 
 class ColumnsContext(TypedDict):
-    """Columns of the list of things that are coordinates, and further columns that were kept as data."""
+    """Columns of an item list that are coordinates, and the other columns, which are kept as data."""
 
     coordinates: list[str]
     data: list[str]
 
 
 class ColumnsPart(TypedDict):
-    """``_columns``: part of the form for a new study about its list of ``count`` things, or the ``problem`` with it."""
+    """``_columns``: part of the form for a new study with the columns of its ``count`` items, or a ``problem``."""
 
     count: int
     columns: ColumnsContext | None
@@ -49,10 +49,10 @@ class ColumnsPart(TypedDict):
 class NewStudyPage(TypedDict):
     """``study_new``: submitted ``values``, and ``errors`` by field name ("" for the whole form).
 
-    A field is named by its place in the study's file: ``title``, ``offer.tie`` (sent as "true" if ticked),
-    ``completion.codes.finished``. ``items``, ``images`` and ``yaml`` are files. ``attention`` is lines of
-    ``left, right, answer``, and ``more`` is YAML with any further settings. ``columns`` are the columns of the items
-    file that the form names besides id and coordinates. ``formats`` are those of tables that can be read.
+    Fields are named after their place in the study's file: ``title``, ``offer.tie`` (sent as "true" if ticked),
+    ``completion.codes.finished``. ``items``, ``images`` and ``yaml`` are files. ``attention`` contains lines of
+    ``left, right, answer``, and ``more`` is YAML with any other settings. ``columns`` are the columns of the items file
+    that the form mentions in addition to id and coordinates. ``formats`` are the table formats that can be read.
     """
 
     user: User
@@ -70,7 +70,7 @@ class NewStudyPage(TypedDict):
 
 
 class LiveContext(TypedDict):
-    """Figures that the dashboard refreshes; also served at ``/studies/{slug}/live.json``."""
+    """Figures that the dashboard keeps refreshing, also served at ``/studies/{slug}/live.json``."""
 
     status: str
     started: int
@@ -83,10 +83,7 @@ class LiveContext(TypedDict):
 
 
 class Quality(TypedDict):
-    """Quality indicators: shares, the median reaction time, and conspicuous ones by name.
-
-    ``flags`` are keys of the catalogue under ``flag.``.
-    """
+    """Quality indicators: shares, the median response time, and ``flags``, which are message keys under ``flag.``."""
 
     consistency: float | None
     attention: float | None
@@ -143,8 +140,10 @@ class RetentionContext(TypedDict):
 
 
 class VersionRow(TypedDict):
-    """Version of what a study has learned; ``before`` and ``after`` are shares of held-out answers of so many people as
-    were ``measured``, and ``random`` of answers to random pairs.
+    """Version learned by a study, with the share of answers that it predicts correctly.
+
+    ``before`` (previous version) and ``after`` (this version) are the shares of the held-out answers of ``measured``
+    people, and ``random`` is the share of answers to ``pairs`` random pairs.
     """
 
     version: int
@@ -163,10 +162,10 @@ class VersionRow(TypedDict):
 
 
 class LearningContext(TypedDict):
-    """State of the learning of a study from its own people.
+    """Learning state of a study.
 
-    ``on`` says whether it learns by itself, ``requested`` whether it was just asked to, ``finished`` the sessions that
-    count, ``due`` the number at which it learns next, ``current`` the version with which sessions begin, and
+    ``on`` says whether learning is automatic, ``requested`` whether it was just requested, ``finished`` how many
+    sessions count, ``due`` at how many it learns next, ``current`` which version sessions begin with, and
     ``extensible`` whether items can be added.
     """
 
@@ -182,7 +181,7 @@ class LearningContext(TypedDict):
 
 
 class QrCode(TypedDict):
-    """QR code of a link as a path of strokes in a square; ``local`` where only this computer reaches the link."""
+    """QR code of a link as a path of strokes in a square; ``local`` if only this computer can reach the link."""
 
     local: bool
     size: int
@@ -190,9 +189,9 @@ class QrCode(TypedDict):
 
 
 class StudyPage(TypedDict):
-    """``study``: the dashboard; ``filling`` is the number of simulated people requested just before.
+    """``study``: the dashboard; ``filling`` is the number of simulated people that were just requested.
 
-    ``scales`` is there where the columns of the items differ too much in scale, and else None.
+    ``scales`` is None unless the columns of the items differ too much in scale.
     """
 
     user: User
@@ -214,7 +213,7 @@ class StudyPage(TypedDict):
 
 
 class AnswerRow(TypedDict):
-    """Answer of a person; ``kind`` is a key of the catalogue under ``kind.``; ``anchor`` in a similarity study."""
+    """Answer of a person; ``kind`` is a message key under ``kind.``, and ``anchor`` is set in a similarity study."""
 
     index: int
     query: str
