@@ -146,7 +146,7 @@ def test_another_version_is_refused_and_named(saved):
 
 def test_another_version_of_the_model_is_refused_and_named(saved):
     resealed(saved, lambda record: record["configuration"].update(model=1))
-    refused(saved, f"it has version 1 of the model, and this pairseek expects {MODEL_VERSION}")
+    refused(saved, f"it has model version 1, but this pairseek expects {MODEL_VERSION}")
 
 
 @pytest.mark.parametrize("text", ["hello", "[1, 2]", '{"a": 1}', "\x00\x01"])
@@ -193,7 +193,7 @@ def resealed(path, change):
         ),
         (lambda r: r.update(configuration=[1]), "is not a valid saved search"),
         (lambda r: r.update(items="many"), "is not a valid saved search"),
-        (lambda r: r["events"][0]["query"].update(id="abc"), "a query has the id 'abc', expected q0, q1"),
+        (lambda r: r["events"][0]["query"].update(id="abc"), "a query has the id 'abc': expected an id such as q0, q1"),
         (lambda r: r["events"][0]["query"].update(id=7), "a query has the id 7"),
         (lambda r: r["events"][0]["query"].update(id="q3"), "'q3' precedes the events that it must follow"),
         (lambda r: r["events"][1]["query"].update(id="q0"), "two queries have the same id"),

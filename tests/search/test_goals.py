@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.refusals import refused
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.search.engine import selection_context
 from pairseek.search.gains import expected_gain
@@ -136,5 +137,6 @@ class TestGain:
 
     @pytest.mark.parametrize("gain", [0, -1, float("nan"), "x"])
     def test_the_gain_must_be_a_number_above_zero(self, gain):
-        with pytest.raises(InvalidParameter, match="give a number of logits above 0"):
+        with refused("gain") as caught:
             ps.GainBelow(gain)
+        assert "give a number of logits above 0" in str(caught.value)

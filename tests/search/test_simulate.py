@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.refusals import refused
 from pairseek.errors import InvalidParameter
 
 ITEMS = ps.Items([[0.0, 0.0], [1.0, 0.0], [0.3, 0.9]], appeal=[0.0, 0.5, 0.0])
@@ -49,10 +50,11 @@ def test_a_user_without_error_names_the_nearer():
     assert user.answer(space, ps.Query("q", (0.0, 1.0), (0.5, 0.0))) == (0.5, 0.0)
 
 
-def test_bad_points_are_named():
+def test_points_must_be_finite_vectors():
     for point in ([np.nan], 1.0, "x", None, [1j], [[1.0]]):
-        with pytest.raises(InvalidParameter, match=r"a user's point is .*: give d finite numbers"):
+        with refused("point") as caught:
             ps.SimulatedUser(point, RESPONSE)
+        assert str(caught.value).startswith(f"a user's point is {point!r}: give d finite numbers")
 
 
 def test_a_user_of_items_without_coordinates_has_residual_utilities_alone():
@@ -64,23 +66,23 @@ def test_a_user_of_items_without_coordinates_has_residual_utilities_alone():
     assert 70 < answers.count("a") < 130
     again = [user.answer(items, ps.Query("r", "b", "a")) for user in users]
     assert sum(one == other for one, other in zip(answers, again, strict=True)) > 140
-    with pytest.raises(InvalidParameter, match="the user's point has 0 numbers"):
+    with refused("point"):
         ps.SimulatedUser([], response).answer(ITEMS, ps.Query("q", 0, 1))
 
 
-def test_other_bad_arguments_are_named():
-    with pytest.raises(InvalidParameter, match="a user's response is 'logistic': give an instance"):
+def test_invalid_responses_seeds_and_dimensions_are_rejected():
+    with refused("response") as caught:
         ps.SimulatedUser(POINT, "logistic")
+    assert str(caught.value).startswith("a user's response is 'logistic': give an instance")
     with pytest.raises(InvalidParameter, match="k of Logistic is not set"):
         ps.SimulatedUser(POINT, ps.Logistic())
     for rng in (-1, 1.5, "x"):
-        with pytest.raises(InvalidParameter, match=r"rng is .*: give a whole number, at least 0"):
+        with pytest.raises(InvalidParameter, match="rng is"):
             ps.SimulatedUser(POINT, RESPONSE, rng=rng)
     for response in (RESPONSE, None):
-        with pytest.raises(InvalidParameter, match="the user's point has 1 number, the items have 2 dimensions"):
+        with refused("point") as caught:
             ps.SimulatedUser([0.5], response).answer(ITEMS, ps.Query("q", 0, 1))
-    with pytest.raises(InvalidParameter, match="k of Logistic is not set"):
-        ps.SimulatedUser(POINT, ps.Logistic()).answer(ITEMS, ps.Query("q", 0, 1))
+        assert str(caught.value).startswith("the user's point has 1 number and the items have 2 dimensions")
 
 
 def test_a_pickled_user_answers_the_same_and_stays_read_only():

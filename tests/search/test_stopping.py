@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.errors import InvalidParameter, SearchFinished, Unsupported
+from helpers.refusals import refused
+from pairseek.errors import SearchFinished, Unsupported
 
 FEW = ps.Particles(400)
 
@@ -162,20 +163,31 @@ def test_the_best_item_has_no_meaning_in_a_continuous_space():
 
 
 @pytest.mark.parametrize(
-    ("make", "text"),
+    ("make", "field", "text"),
     [
-        (lambda: ps.AfterAnswers(0), "at least 1"),
-        (lambda: ps.AfterAnswers(2.5), "give a whole number"),
-        (lambda: ps.RadiusBelow(0.0), "give a radius above 0"),
-        (lambda: ps.RadiusBelow(1.0, level=1.0), "between 0 and 1"),
-        (lambda: ps.InformationBelow(1.0), "give a number of bits between 0 and 1"),
-        (lambda: ps.BestItemFound(0.0), "between 0 and 1"),
-        (lambda: ps.RadiusBelow("x"), "give a radius above 0"),
-        (lambda: ps.RadiusBelow(1.0, level=None), "between 0 and 1"),
-        (lambda: ps.InformationBelow("x"), "give a number of bits between 0 and 1"),
-        (lambda: ps.BestItemFound("x"), "between 0 and 1"),
+        (lambda: ps.AfterAnswers(0), "count", "the count of AfterAnswers is 0: give a whole number, at least 1"),
+        (lambda: ps.RadiusBelow(0.0), "radius", "give a radius above 0"),
+        (lambda: ps.RadiusBelow(1.0, level=1.0), "level", "give a share between 0 and 1"),
+        (lambda: ps.InformationBelow(1.0), "bits", "give a number of bits between 0 and 1"),
+        (lambda: ps.BestItemFound(0.0), "probability", "give a probability between 0 and 1"),
     ],
 )
-def test_bad_rules_are_named(make, text):
-    with pytest.raises(InvalidParameter, match=text):
+def test_settings_out_of_range_are_rejected(make, field, text):
+    with refused(field) as caught:
+        make()
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: ps.AfterAnswers(2.5), "count"),
+        (lambda: ps.RadiusBelow("x"), "radius"),
+        (lambda: ps.RadiusBelow(1.0, level=None), "level"),
+        (lambda: ps.InformationBelow("x"), "bits"),
+        (lambda: ps.BestItemFound("x"), "probability"),
+    ],
+)
+def test_settings_of_the_wrong_type_are_rejected(make, field):
+    with refused(field):
         make()

@@ -142,7 +142,10 @@ ERRORS = {
         "lapse is unknown with the prior LogNormal.*: give a Beta",
     ),
     "no prior": (lambda: ps.Unknown(3.0), "the prior of an Unknown is 3.0: give LogNormal"),
-    "the class": (lambda: ps.Logistic(ps.Unknown), "k is <class .*Unknown'>: give a number of at least 0, or Unknown()"),
+    "the class": (
+        lambda: ps.Logistic(ps.Unknown),
+        "k is <class .*Unknown'>: give a number of at least 0, or Unknown()",
+    ),
     "a simulated person": (
         lambda: ps.SimulatedUser([0.0], ps.Logistic(ps.Unknown())),
         "k of Logistic is unknown: give a number",
@@ -181,7 +184,7 @@ class LogConcaveOnly:
         (
             LogConcaveOnly(),
             ps.Logistic(2.0, lapse=0.1),
-            r"LogConcaveOnly needs a log-concave posterior, which lapse=0.1 does not give",
+            r"LogConcaveOnly needs a log-concave posterior, but lapse=0.1 rules that out",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The interactive search for one person's point."""
+"""Interactive search for one person's user point."""
 
 from pairseek.search.search import Search
 

@@ -1,4 +1,4 @@
-"""The probability that an item is the best one for a person."""
+"""Probability that an item is the best one for a person."""
 
 from __future__ import annotations
 
@@ -17,36 +17,38 @@ from pairseek.model.responses import Logistic, Response
 from pairseek.numerics.distances import squared_distances
 from pairseek.pairs.features import residual_unit
 
-# Below this k an item's appeal outweighs any distance, and the quotient of the two would overflow.
-_LEAST_K = 1e-100
-# In more dimensions a tree looks at nearly every item, and a product of matrices does so faster.
-_MOST_OF_A_TREE = 8
+# Below this k an item's appeal outweighs any distance, and appeal / k could overflow.
+_MIN_K = 1e-100
+# In more dimensions a tree visits nearly every item, and a matrix product is faster.
+_MAX_TREE_DIMENSIONS = 8
+# User points per matrix product.
 _CHUNK = 64
-# With residual utilities: the least and the most samples of the belief, and samples times items between the two.
-_FEWEST, _SAMPLES, _WORK = 256, 1024, 1 << 18
-# Items of highest expected utility that are all counted, and the size of a sample that stands for all others.
-_COUNTED = 1024
-# Bins of utilities, and a grid of the best utility, both in deviations of a residual utility.
-_BIN, _BINS, _STEP = 0.125, 96, 0.25
-_GRID = np.arange(-4.0, 7.0, _STEP)
+# With residual utilities: the minimum and maximum number of samples of the belief, and the target for samples times
+# items in between.
+_MIN_SAMPLES, _MAX_SAMPLES, _SAMPLES_TIMES_ITEMS = 256, 1024, 1 << 18
+# Number of items of highest expected utility that are treated exactly, and size of the sample that represents the rest.
+_MAX_EXACT = 1024
+# Bins of utilities, and a grid of the best utility, both in standard deviations of a residual utility.
+_BIN_WIDTH, _BINS, _GRID_STEP = 0.125, 96, 0.25
+_GRID = np.arange(-4.0, 7.0, _GRID_STEP)
 
 
 @dataclass(frozen=True, eq=False)
 class RecommendationPool:
-    """Items that may be recommended, and what is believed of them.
+    """Items that may be recommended, and the belief about them.
 
     Attributes
     ----------
     own
-        The items as they were given.
+        The items as given.
     items
-        The items as the model has them: see `Search.modelled_items`.
+        The items in the coordinates of the model: see `SearchConfiguration.modelled`.
     belief
-        The belief about the point, and about those of these items that were shown.
+        The belief about the user point, and about the residual utilities of the items shown so far.
     response
-        Response model with its typical k and lapse.
+        Response model with typical values of k and lapse.
     unit
-        Conversion of residual utilities to the unit of the utilities: see `residual_unit`.
+        Factor that converts residual utilities to the unit of the utilities: see `residual_unit`.
     rows
         Ascending rows of the items that may be recommended; None for all.
     """
@@ -65,7 +67,7 @@ class RecommendationPool:
 
     @cached_property
     def utilities(self) -> FloatArray:
-        """(n,) expectations of appeal - k|w - x|² + ε, -inf for items that may not be recommended."""
+        """(n,) expectations of appeal - k|w - x|² + ε; -inf for items that may not be recommended."""
         belief, k = self.belief, self.response.typical_k
         square = squared_distances(self.items.coordinates, belief.mean)
         out = self.items.appeal - k * (square + np.trace(belief.covariance))
@@ -78,7 +80,7 @@ class RecommendationPool:
         return np.asarray(out)
 
     def highest(self, count: int) -> IntArray:
-        """Return the rows of highest expected utility in descending order, equal ones in the order of the items."""
+        """Return the rows of highest expected utility, in descending order; ties are in the order of the items."""
         utility, count = self.utilities, min(count, len(self.allowed))
         cut = np.partition(utility, len(utility) - count)[len(utility) - count]
         rows = np.flatnonzero(utility >= cut)
@@ -87,133 +89,137 @@ class RecommendationPool:
 
 @lru_cache(maxsize=4)
 def typical_unit(items: Items, noise: str) -> float:
-    """Return `residual_unit` of items under a noise kind, which takes a pass over all of them."""
+    """Return the `residual_unit` of items under a noise kind; cached, because it takes a pass over all items."""
     return residual_unit(items.coordinates, Logistic(1.0, noise))  # type: ignore[arg-type]
 
 
 def best_probabilities(pool: RecommendationPool, rows: IntArray) -> FloatArray:
-    """Return the (m,) posterior probabilities that items of these rows are the best of all that may be recommended.
+    """Return the (m,) posterior probabilities that these items are the best of all that may be recommended.
 
-    Without residual utilities the best item follows from the point: each item has the share of the samples for which it
-    is the best, whatever their reliability. Residual utilities are integrated out: see `_residual_chances`. The
-    probabilities of all items sum to 1, of more than 2048 to about 1 %. That of an item does not depend on what else is
-    asked for.
+    Without residual utilities the best item follows from the user point: an item's probability is the share of samples
+    for which it is the best, whatever their reliability. Residual utilities are integrated out: see
+    `_residual_probabilities`. The probabilities of all items sum to 1, or to within about 1 % of it for more than 2048
+    items. An item's probability does not depend on which other items are asked for.
     """
     if pool.belief.residuals is not None:
-        return _residual_chances(pool, pool.belief.residuals, rows)
+        return _residual_probabilities(pool, pool.belief.residuals, rows)
     allowed = pool.allowed
     if len(allowed) == 1:
         return np.ones(len(rows))
     items = pool.items if pool.rows is None else pool.items.subset(allowed)
     best = best_items(items, pool.belief.samples, pool.response)
-    chances = np.bincount(best, weights=pool.belief.weights, minlength=items.n)
-    return np.asarray(chances[np.searchsorted(allowed, rows)])
+    probabilities = np.bincount(best, weights=pool.belief.weights, minlength=items.n)
+    return np.asarray(probabilities[np.searchsorted(allowed, rows)])
 
 
 @lru_cache(maxsize=4)
 def _index(items: Items, k: float) -> Any:
-    # k|w - x|² - appeal = k|(w, 0) - (x, h)|² - constant, with h² = (top appeal - appeal)/k: appeal is an additional
-    # coordinate, and the best item the nearest neighbour. With k = 0 that is the nearest of those of highest appeal.
+    # k|w - x|² - appeal = k|(w, 0) - (x, h)|² - constant, with h² = (top appeal - appeal)/k: appeal becomes one more
+    # coordinate, and the best item is the nearest neighbour. For k = 0 it is the nearest item of highest appeal.
     if not np.ptp(items.appeal):
         return scipy.spatial.cKDTree(items.coordinates)
-    height = np.sqrt((items.appeal.max() - items.appeal) / max(k, _LEAST_K))
+    height = np.sqrt((items.appeal.max() - items.appeal) / max(k, _MIN_K))
     return scipy.spatial.cKDTree(np.column_stack([items.coordinates, height]))
 
 
 def best_items(items: Items, points: FloatArray, response: Response) -> IntArray:
-    """Return the (s,) rows of the item of highest utility appeal - k|w - x|² for each of (s, d) user points.
+    """Return the (s,) rows of the items of highest utility appeal - k|w - x|² for (s, d) user points.
 
-    It beats every other item more often than not, under every noise kind and for a person of any reliability.
+    A person at that point prefers the item to any other more often than not, under every noise kind and at any
+    reliability.
     """
     tree = _index(items, response.typical_k)
     if tree.m > items.d:
         points = np.column_stack([points, np.zeros(len(points))])
-    if tree.m <= _MOST_OF_A_TREE:
+    if tree.m <= _MAX_TREE_DIMENSIONS:
         return np.asarray(tree.query(points)[1], dtype=np.int64)
     places = np.asarray(tree.data)
-    # From the middle, so that items far from zero keep their digits; heights are 0 for the highest appeal already.
+    # Centred, so that items far from the origin keep their digits; heights start from 0 already.
     centre = np.zeros(tree.m)
     centre[: items.d] = items.coordinates.mean(axis=0)
     places = places - centre
     squares = np.einsum("nd,nd->n", places, places)
     out = np.empty(len(points), dtype=np.int64)
     for start in range(0, len(points), _CHUNK):
-        some = slice(start, start + _CHUNK)
-        out[some] = np.argmin(squares - 2.0 * (points[some] - centre) @ places.T, axis=1)
+        part = slice(start, start + _CHUNK)
+        out[part] = np.argmin(squares - 2.0 * (points[part] - centre) @ places.T, axis=1)
     return out
 
 
-def _residual_chances(pool: RecommendationPool, found: Residuals, wanted: IntArray) -> FloatArray:
-    """Return the probabilities of being the best item where utilities have residuals.
+def _residual_probabilities(pool: RecommendationPool, residuals: Residuals, rows: IntArray) -> FloatArray:
+    """Return the probabilities that items of these rows are the best, if utilities have residuals.
 
-    For each of some samples of the point and of the residual utilities of the items shown so far, the residual
-    utilities of the other items are independent. These have utilities u_i before their residuals, and the best of them
-    is below t with the probability F(t) = Π_i Φ((t - u_i)/σ); it is item j, at t, with the density F(t) φ(z)/(σ Φ(z)),
-    z = (t - u_j)/σ. The best item shown so far is therefore the best of all with the probability F(its utility), and
-    each other item with the integral of its density above that utility.
+    Given a sample of the user point and of the residual utilities of the items shown so far, the residual utilities of
+    the other items are independent. Let u_i be the utilities of those before their residuals. The best of them is below
+    t with probability F(t) = Π_i Φ((t - u_i)/σ), and it is item j, at t, with density F(t) φ(z)/(σ Φ(z)) for
+    z = (t - u_j)/σ. So the best item shown so far is the best of all with probability F(its utility), and any other
+    item with the integral of its density above that utility. The result averages over samples.
     """
-    shown = found.rows[np.isfinite(pool.utilities[found.rows])]
-    rows, counts = _counted(pool, np.union1d(pool.highest(_COUNTED), shown))
-    some, weights = _some_samples(pool.belief.weights, min(max(_WORK // len(rows), _FEWEST), _SAMPLES))
-    points = pool.belief.samples[some]
-    told = _levels(pool, points, shown) + pool.unit * found.samples[np.ix_(some, np.isin(found.rows, shown))]
-    rival = told.max(axis=1, initial=-np.inf)
-    chances, others = np.zeros(pool.items.n), np.isin(rows, shown, invert=True)
-    beaten = np.ones(len(points))
-    if np.any(others):
-        new = wanted[np.isin(wanted, shown, invert=True)]
-        level = _levels(pool, points, rows[others])
-        unmet = _Unmet(level, counts[others], rival, pool.unit * found.deviation)
-        each = weights[:, None] * unmet.chances(_levels(pool, points, new))
-        # Each item's sum by itself, so that its last digits do not depend on the other items asked for.
-        chances[new] = np.ascontiguousarray(each.T).sum(axis=1)
-        beaten = unmet.beaten
+    shown = residuals.rows[np.isfinite(pool.utilities[residuals.rows])]
+    candidates, counts = _representatives(pool, np.union1d(pool.highest(_MAX_EXACT), shown))
+    size = min(max(_SAMPLES_TIMES_ITEMS // len(candidates), _MIN_SAMPLES), _MAX_SAMPLES)
+    drawn, weights = _sample_rows(pool.belief.weights, size)
+    points = pool.belief.samples[drawn]
+    utility = _levels(pool, points, shown)
+    utility += pool.unit * residuals.samples[np.ix_(drawn, np.isin(residuals.rows, shown))]
+    best_shown = utility.max(axis=1, initial=-np.inf)
+    probabilities, unseen = np.zeros(pool.items.n), np.isin(candidates, shown, invert=True)
+    all_worse = np.ones(len(points))
+    if np.any(unseen):
+        new = rows[np.isin(rows, shown, invert=True)]
+        level = _levels(pool, points, candidates[unseen])
+        rivals = _UnseenItems(level, counts[unseen], best_shown, pool.unit * residuals.deviation)
+        by_sample = weights[:, None] * rivals.probabilities(_levels(pool, points, new))
+        # Each item is summed separately, so that its last digits do not depend on the other items asked for.
+        probabilities[new] = np.ascontiguousarray(by_sample.T).sum(axis=1)
+        all_worse = rivals.all_worse
     if len(shown):
-        chances[shown] = np.bincount(told.argmax(axis=1), weights * beaten, len(shown))
-    return chances[wanted]
+        probabilities[shown] = np.bincount(utility.argmax(axis=1), weights * all_worse, len(shown))
+    return probabilities[rows]
 
 
-class _Unmet:
-    """Items that were not shown, with independent residual utilities, against the best item that was.
+class _UnseenItems:
+    """Items that were not shown, with independent residual utilities, compared with the best item that was.
 
-    The log of F is a sum over a histogram of the utilities, and φ/Φ is tabulated by its bins. All integrals of a sample
-    are scaled so that they sum to 1 - F(the best utility shown).
+    log F is a sum over a histogram of the utilities, and φ/Φ is tabulated by its bins. The integrals of a sample are
+    scaled so that they sum to 1 - F(the best utility shown).
 
     Parameters
     ----------
     level, counts
-        (s, n) utilities without residuals, and (n,) the number of items that each stands for.
-    rival
+        (s, n) utilities without residuals, and (n,) the number of items that each represents.
+    best_shown
         (s,) utility of the best item that was shown; -inf without any.
     sigma
         Standard deviation of a residual utility.
 
     Attributes
     ----------
-    beaten
-        (s,) probability that all of these items are worse than the rival.
+    all_worse
+        (s,) probability that all of these items are worse than the best item shown.
     """
 
-    def __init__(self, level: FloatArray, counts: FloatArray, rival: FloatArray, sigma: float) -> None:
-        self._top, self._bin = level.max(axis=1), sigma * _BIN
+    def __init__(self, level: FloatArray, counts: FloatArray, best_shown: FloatArray, sigma: float) -> None:
+        self._top, self._bin = level.max(axis=1), sigma * _BIN_WIDTH
         log_below, ratio = _tables()
         histogram = _histogram((self._top[:, None] - level) / self._bin, counts)
         # einsum, because the last digits of matrix products depend on the number of threads.
         log_f = np.einsum("sb,bg->sg", histogram, log_below)
-        place = (rival - self._top) / sigma
-        self.beaten = np.where(place > _GRID[0], np.exp(_smooth(log_f, (place - _GRID[0]) / _STEP)), 0.0)
-        above = np.clip((_GRID - place[:, None]) / _STEP + 0.5, 0.0, 1.0)
-        self._chances = np.einsum("sg,bg->sb", np.exp(log_f) * above, ratio)
-        total = np.einsum("sb,sb->s", histogram, self._chances)
-        self._chances *= ((1.0 - self.beaten) / np.maximum(total, 1e-300))[:, None]
+        place = (best_shown - self._top) / sigma
+        f = np.exp(_cubic(log_f, (place - _GRID[0]) / _GRID_STEP))
+        self.all_worse = np.where(place > _GRID[0], f, 0.0)
+        above = np.clip((_GRID - place[:, None]) / _GRID_STEP + 0.5, 0.0, 1.0)
+        self._by_bin = np.einsum("sg,bg->sb", np.exp(log_f) * above, ratio)
+        total = np.einsum("sb,sb->s", histogram, self._by_bin)
+        self._by_bin *= ((1.0 - self.all_worse) / np.maximum(total, 1e-300))[:, None]
 
-    def chances(self, level: FloatArray) -> FloatArray:
+    def probabilities(self, level: FloatArray) -> FloatArray:
         """Return the (s, n) probabilities that items with these utilities are the best of all."""
-        return _interpolated(self._chances, (self._top[:, None] - level) / self._bin)
+        return _linear(self._by_bin, (self._top[:, None] - level) / self._bin)
 
 
-def _interpolated(table: FloatArray, places: FloatArray) -> FloatArray:
-    """Return the values of (s, m) tables at (s, ...) places in steps, linear between them."""
+def _linear(table: FloatArray, places: FloatArray) -> FloatArray:
+    """Interpolate (s, m) tables linearly at (s, ...) fractional indices."""
     most = table.shape[1] - 1
     places = np.clip(places, 0.0, most)
     spots = np.minimum(places.astype(np.int64), most - 1)
@@ -222,8 +228,8 @@ def _interpolated(table: FloatArray, places: FloatArray) -> FloatArray:
     return np.asarray((1.0 - share) * table[rows, spots] + share * table[rows, spots + 1])
 
 
-def _smooth(table: FloatArray, places: FloatArray) -> FloatArray:
-    """Return the values of (s, m) tables at (s,) places in steps, by the cubic through the four nearest entries."""
+def _cubic(table: FloatArray, places: FloatArray) -> FloatArray:
+    """Interpolate (s, m) tables at (s,) fractional indices by the cubic through the four nearest entries."""
     places = np.clip(places, 0.0, table.shape[1] - 1)
     spots = np.clip(places.astype(np.int64), 1, table.shape[1] - 3)
     t = places - spots
@@ -237,21 +243,21 @@ def _smooth(table: FloatArray, places: FloatArray) -> FloatArray:
 
 
 def _levels(pool: RecommendationPool, points: FloatArray, rows: IntArray) -> FloatArray:
-    """Return the (s, m) utilities appeal - k|w - x|² of some items for (s, d) points."""
+    """Return the (s, m) utilities appeal - k|w - x|² of items for (s, d) user points."""
     square = np.zeros((len(points), len(rows)))
-    # One coordinate after the other: an array of three axes would take d times the memory.
+    # One coordinate at a time: an array with three axes would take d times the memory.
     for own, others in zip(points.T, pool.items.coordinates[rows].T, strict=True):
         square += (own[:, None] - others) ** 2
     return np.asarray(pool.items.appeal[rows] - pool.response.typical_k * square)
 
 
-def _some_samples(weights: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
-    """Return the rows of some samples, with their weights.
+def _sample_rows(weights: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
+    """Select samples of a belief: their rows and weights.
 
-    Those of one posterior come in an order that is spread evenly, so that the first of them suffice. Those of a mixture
-    come one part after the other, and are resampled by their weights.
+    A single posterior orders its samples so that the first ones are evenly spread, so these suffice. A mixture lists
+    the samples of one component after the other; they are resampled by weight.
     """
-    if len(weights) <= 2 * _SAMPLES:
+    if len(weights) <= 2 * _MAX_SAMPLES:
         rows = np.arange(min(len(weights), size))
         return rows, weights[rows] / weights[rows].sum()
     places = (np.arange(size) + np.random.default_rng(0).random(size)) / size
@@ -260,13 +266,13 @@ def _some_samples(weights: FloatArray, size: int) -> tuple[IntArray, FloatArray]
     return np.asarray(rows, dtype=np.int64), np.full(size, 1.0 / size)
 
 
-def _counted(pool: RecommendationPool, top: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return ascending rows that stand for all items that may be recommended, and how many each stands for."""
+def _representatives(pool: RecommendationPool, top: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return ascending rows that represent all items that may be recommended, and how many items each represents."""
     allowed = pool.allowed
-    if len(allowed) <= len(top) + _COUNTED:
+    if len(allowed) <= len(top) + _MAX_EXACT:
         return allowed, np.ones(len(allowed))
-    # A grid over the rows: equal answers give equal numbers.
-    places = ((np.arange(_COUNTED) + 0.618) * (len(allowed) / _COUNTED)).astype(np.int64)
+    # A grid over the rows is deterministic: equal answers give equal numbers.
+    places = ((np.arange(_MAX_EXACT) + 0.618) * (len(allowed) / _MAX_EXACT)).astype(np.int64)
     others = np.setdiff1d(allowed[places], top)
     rows = np.union1d(top, others)
     counts = np.ones(len(rows))
@@ -277,7 +283,7 @@ def _counted(pool: RecommendationPool, top: IntArray) -> tuple[IntArray, FloatAr
 def _histogram(away: FloatArray, counts: FloatArray) -> FloatArray:
     """Return the (s, bins) histograms of (s, n) distances below the highest utility, in bins; omit distant items.
 
-    An item between two bins counts for both of them, as `_interpolated` reads it.
+    An item between two bins counts for both, to match linear interpolation.
     """
     size = len(away) * _BINS
     samples, items = np.nonzero(away < _BINS - 1)
@@ -291,6 +297,6 @@ def _histogram(away: FloatArray, counts: FloatArray) -> FloatArray:
 @lru_cache(maxsize=1)
 def _tables() -> tuple[FloatArray, FloatArray]:
     """Return (bins, grid) tables of log Φ(z) and of φ(z)/Φ(z)."""
-    z = np.arange(_BINS)[:, None] * _BIN + _GRID
+    z = np.arange(_BINS)[:, None] * _BIN_WIDTH + _GRID
     below = log_ndtr(z)
     return below, np.exp(-0.5 * z * z - below) / np.sqrt(2.0 * np.pi)

@@ -1,4 +1,4 @@
-"""Validation of the parts of a search: each by itself, and all of them together."""
+"""Validation of the parts of a search, separately and together."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Contract:
     Attributes
     ----------
     noun
-        The kind of part, with its article.
+        The kind of part, with an article.
     example
         An instance that meets the contract.
     alternatives
-        Sets of members; a part must have all members of one set. All are methods but ``name``.
+        Sets of members; a part must have all members of one set. All except ``name`` are methods.
     """
 
     noun: str
@@ -43,23 +43,25 @@ class Contract:
     alternatives: tuple[tuple[str, ...], ...]
 
     def missing(self, part: object) -> tuple[str, ...]:
-        """Return the members that a part lacks, of the set that it meets best."""
+        """Return the members that a part lacks, from the set of which it lacks fewest."""
         lacking = [missing_members(part, members) for members in self.alternatives]
         return min(lacking, key=len)
 
     def check(self, part: object, name: str) -> None:
-        """Raise `InvalidParameter` with the missing members if a part does not meet the contract."""
+        """Raise `InvalidParameter`, naming the missing members, if a part does not meet the contract."""
         missing = self.missing(part)
         if not missing:
             return
         required = " or ".join(_listed(members) for members in self.alternatives)
         if missing in self.alternatives:
             raise InvalidParameter(
-                f"{name} is {part!r}: expected {self.noun}, such as {self.example}, or an object with {required}"
+                f"{name} is {part!r}: expected {self.noun}, such as {self.example}, or an object with {required}",
+                field=name,
             )
         raise InvalidParameter(
             f"{name} is {part!r}, which is not {self.noun}: it lacks {_listed(missing)}; {self.noun} must have "
-            f"{required}, as {self.example} does"
+            f"{required}, as {self.example} does",
+            field=name,
         )
 
 
@@ -75,17 +77,19 @@ CONTRACTS = {
 
 
 def check_parts(**parts: object) -> None:
-    """Reject parts that do not meet their contract, naming the missing members; None stands for a default."""
+    """Reject parts that do not meet their contracts, naming the missing members; None stands for a default."""
     for name, part in parts.items():
         if part is None:
             continue
         if isinstance(part, type):
-            raise InvalidParameter(f"{name} is the class {part.__name__}: give an instance, {part.__name__}(...)")
+            raise InvalidParameter(
+                f"{name} is the class {part.__name__}: give an instance, {part.__name__}(...)", field=name
+            )
         if name == "response":
             check_response(part)
         elif name == "rest":
             if not isinstance(part, Rest):
-                raise InvalidParameter(f"rest is {part!r}: expected a Rest, such as Rest(pair=10, item=1)")
+                raise InvalidParameter(f"rest is {part!r}: expected a Rest, such as Rest(pair=10, item=1)", field=name)
         else:
             CONTRACTS[name].check(part, name)
             if name == "strategy" and not missing_members(part, ("score",)):
@@ -93,7 +97,7 @@ def check_parts(**parts: object) -> None:
 
 
 def check_score(strategy: BaseUtility) -> None:
-    """Reject a strategy whose score takes other arguments than a search gives."""
+    """Reject a strategy whose score does not accept the arguments that a search passes."""
     given = {"rng": None} if strategy.takes_generator else {}
     try:
         signature(strategy.score).bind(None, None, **given)
@@ -101,7 +105,8 @@ def check_score(strategy: BaseUtility) -> None:
         kind = type(strategy.own).__name__
         raise InvalidParameter(
             f"{kind}.score{signature(strategy.score)} cannot be called by a search: define "
-            f"score(candidates, belief) or, for a score that draws, score(candidates, belief, rng)"
+            f"score(candidates, belief) or, for a score that draws, score(candidates, belief, rng)",
+            field="strategy",
         ) from None
 
 
@@ -110,15 +115,19 @@ def check_response(response: object, name: str = "response") -> None:
     if not isinstance(response, Response):
         raise InvalidParameter(
             f"{name} is {response!r}: expected a Response, such as Logistic(k=1.5) or Probit(), or a subclass that "
-            f"defines {_listed(LINK_MEMBERS)}"
+            f"defines {_listed(LINK_MEMBERS)}",
+            field=name,
         )
     if not _has_hash(response):
-        raise InvalidParameter(f"{name} is {response!r}, which has no hash: give its settings as numbers or tuples")
+        raise InvalidParameter(
+            f"{name} is {response!r}, which cannot be hashed: give its settings as numbers or tuples", field=name
+        )
     missing = tuple(m for m in LINK_MEMBERS if getattr(type(response), m) is getattr(Response, m))
     if missing:
         raise InvalidParameter(
             f"{name} is {response!r}, whose class lacks {_listed(missing)}: a Response must define "
-            f"{_listed(LINK_MEMBERS)}"
+            f"{_listed(LINK_MEMBERS)}",
+            field=name,
         )
 
 
@@ -142,7 +151,7 @@ def check_together(
     given: Mapping[str, object],
     rules: Sequence[StopRule],
 ) -> None:
-    """Reject parts that these items or this strategy would ignore."""
+    """Reject parts that do not work with these items, or that these items or this strategy would ignore."""
     if utility is None or utility.planes is None:
         capable = (
             name for name, kind in UTILITIES.items() if issubclass(kind, BaseUtility) and kind.planes is not None
@@ -164,7 +173,7 @@ def check_together(
             words = f"{name}={part!r} would do nothing, because"
             items._catalogue(Unsupported(f"{words} a continuous Space has no list of pairs: leave it out"))
             if procedure is not None:
-                raise Unsupported(f"{words} the strategy {procedure.name!r} chooses by itself: leave it out")
+                raise Unsupported(f"{words} the strategy {procedure.name!r} chooses pairs itself: leave it out")
 
 
 def _name(*strategies: BaseUtility | BaseProcedure | None) -> str:
@@ -172,69 +181,72 @@ def _name(*strategies: BaseUtility | BaseProcedure | None) -> str:
 
 
 def check_askable(procedure: BaseProcedure | None, candidates: object) -> None:
-    """Reject a restriction of the items to ask about that the parts would not follow."""
+    """Reject `askable` if the parts would not respect it."""
     if procedure is not None:
-        raise Unsupported(f"the strategy {procedure.name!r} chooses by itself among all items: leave askable out")
+        raise Unsupported(f"the strategy {procedure.name!r} chooses among all items itself: leave askable out")
     if isinstance(candidates, ListedPairs):
-        raise Unsupported("ListedPairs names the pairs to ask by rows of all items: leave askable out")
+        raise Unsupported("ListedPairs already names the pairs to ask: leave askable out")
 
 
 def check_appeal(items: Items | Space, response: Response) -> None:
     """Reject an unknown noise kind for items that differ in appeal."""
     if response.noise_prior is not None and len(np.unique(items.appeal)) > 1:
         raise Unsupported(
-            "the noise kind is unknown and the items differ in appeal, as those of a population do: appeal is "
-            "measured against k, which has another unit under each kind; give the noise kind"
+            "the noise kind is unknown and the items differ in appeal, as the items of a population do: appeal is "
+            "measured against k, which has a different unit under each kind; give the noise kind"
         )
 
 
 def check_residual(items: Items | Space, response: Response, posterior: Posterior) -> None:
-    """Reject residual utilities where they have no meaning, or where the posterior does not infer them."""
+    """Reject residual utilities that make no sense here or cannot be inferred, and items with nothing to learn."""
     if response.residual_deviation == 0.0:
         if not items.d:
             raise Unsupported(
-                "the items have no coordinates and the response has no residual utilities, so that nothing can be "
-                "learned: give residual, as in ps.Logistic(1.0, 'constant', residual=1.5), or coordinates"
+                "the items have no coordinates and the response has no residual utilities, so nothing can be learned: "
+                "give residual, as in ps.Logistic(1.0, 'constant', residual=1.5), or coordinates"
             )
         return
     if not items.d and response.noise != "constant":
-        raise Unsupported(f"the items have no coordinates, and {response.noise} noise depends on them: use 'constant'")
-    items._catalogue(Unsupported("residual utilities belong to items, and a continuous Space has none: use residual=0"))
+        raise Unsupported(f"the items have no coordinates, but {response.noise} noise depends on them: use 'constant'")
+    items._catalogue(Unsupported("residual utilities belong to items, but a continuous Space has none: use residual=0"))
     if response.noise_prior is not None:
-        raise Unsupported("residual and an unknown noise kind cannot be combined: give the noise kind, or residual=0")
+        raise Unsupported(
+            "residual utilities cannot be combined with an unknown noise kind: give the noise kind, or residual=0"
+        )
     if not posterior_of(posterior).takes_residuals:
         raise Unsupported(f"{type(posterior).__name__} cannot infer residual utilities: use EP(), or residual=0")
 
 
 def check_curvature(items: Items | Space, response: Response, prior: Prior) -> None:
-    """Reject a curvature other than 1 where the model has no place for it."""
+    """Reject a curvature other than 1 if the model does not support it."""
     if response.curvature == 1.0:
         return
     items._catalogue(
-        Unsupported("a curvature other than 1 belongs to items, and a continuous Space has none: use curvature=1")
+        Unsupported("a curvature other than 1 belongs to items, but a continuous Space has none: use curvature=1")
     )
     if not items.d:
-        raise Unsupported("the items have no coordinates, so that their utility has no curvature: use curvature=1")
+        raise Unsupported("the items have no coordinates, so their utility has no curvature: use curvature=1")
     if not isinstance(prior, GaussianPrior):
         raise Unsupported(
-            f"a curvature other than 1 needs a Gaussian prior, and this one is {type(prior).__name__}: use "
+            f"a curvature other than 1 needs a Gaussian prior, but this one is {type(prior).__name__}: use "
             f"GaussianPrior(mean, covariance), or curvature=1"
         )
 
 
 def check_inference(response: Response, posterior: Posterior, prior: Prior, d: int) -> None:
-    """Reject a response or a prior that the posterior cannot infer with, or more dimensions than it accepts."""
+    """Reject a response, a prior or a number of dimensions that the posterior does not support."""
     kind, able = type(posterior).__name__, posterior_of(posterior)
     most = able.most_dimensions
     if most is not None and d > most:
         raise InvalidParameter(
-            f"a {kind} has at most {most} dimensions and the items have {d}: use EP() or Particles()"
+            f"a {kind} takes at most {most} dimensions and the items have {d}: use EP() or Particles()",
+            field="posterior",
         )
     if able.uses_kernels or response.unknown:
         _ = response.link  # raises Unsupported for a response with formulas of its own
     if able.uses_kernels and is_density(prior):
         raise Unsupported(
-            f"{kind} needs a Gaussian factor inside a box, and {type(prior).__name__} is known only by its "
+            f"{kind} needs a Gaussian factor inside a box, but {type(prior).__name__} is known only by its "
             f"log_density(): use Particles(), Grid() in up to {posteriors.Grid.most_dimensions} dimensions, or one of "
             "your own"
         )
@@ -242,17 +254,17 @@ def check_inference(response: Response, posterior: Posterior, prior: Prior, d: i
         return
     if response.unknown:
         raise Unsupported(
-            f"{kind} cannot infer k or a lapse, and the response is {response!r}: use EP(), or give numbers"
+            f"{kind} cannot infer k or a lapse, but they are unknown in {response!r}: use EP(), or give numbers"
         )
     if response.lapse_rate > 0.0 and not able.takes_lapses:
         raise Unsupported(
-            f"{kind} needs a log-concave posterior, which lapse={response.lapse_rate:g} does not give: "
+            f"{kind} needs a log-concave posterior, but lapse={response.lapse_rate:g} rules that out: "
             f"use Particles(), or lapse=0"
         )
 
 
 def rules_of(stop: StopRule | Sequence[StopRule] | int | None) -> tuple[StopRule, ...]:
-    """Return the stop rules as a tuple: none for None, `AfterAnswers` for a number, one or several as given."""
+    """Return the stop rules as a tuple: empty for None, `AfterAnswers` for a number, otherwise the given rules."""
     if stop is None:
         return ()
     if isinstance(stop, int | np.integer) and not isinstance(stop, bool):
@@ -262,6 +274,6 @@ def rules_of(stop: StopRule | Sequence[StopRule] | int | None) -> tuple[StopRule
         rules = tuple(stop)
     for rule in rules:
         if rule is None:
-            raise InvalidParameter(f"stop is {stop!r}: give rules, such as AfterAnswers(20)")
+            raise InvalidParameter(f"stop is {stop!r}: give rules, such as AfterAnswers(20)", field="stop")
         check_parts(stop=rule)
     return cast("tuple[StopRule, ...]", rules)

@@ -1,4 +1,4 @@
-"""Results of a search: the estimate of the user point, reliability, and recommended items."""
+"""Estimates of a search: the user point, the ideal point, curvature and reliability."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Interval:
 
 
 Manner: TypeAlias = Literal["consistent", "noisy", "random"]
-# Samples of a belief with residual utilities that suffice for a radius.
+# Number of samples for a credible radius, if there are residual utilities.
 _RADIUS_POINTS = 1024
 CONSISTENT, RANDOM = 0.8, 0.6
-"""Bounds on `agreement`: answers are consistent from the first bound on, and random below the second."""
+"""Thresholds of `agreement`: answers are consistent from the first, and random below the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class ReliabilityEstimate:
     lapse
         Share of answers given at random.
     agreement
-        Share of answers that follow the person's own taste, for questions whose plane is one standard deviation of
-        the prior away from the person: lapse/2 + (1 - lapse) f(z). It is 0.5 for random answers, and 0.88 for the
-        default response of a search.
+        Share of answers that follow the person's own taste, lapse/2 + (1 - lapse) f(z), for questions whose plane is
+        one standard deviation of the prior away from the person. It is 0.5 for random answers, and 0.88 for the default
+        response of a search.
     word
-        The likeliest of consistent (`agreement` of 0.8 or more), noisy, and random (below 0.6).
+        The likeliest of consistent (`agreement` of at least 0.8), noisy, and random (below 0.6).
     """
 
     k: Interval
@@ -65,18 +65,18 @@ class ReliabilityEstimate:
 class IdealPoint:
     """The point at which a person's utility is highest.
 
-    For the user point w, the curvature c and the prior's mean m it is m + (w - m)/c, if c is above 0. Otherwise there
-    is none: the utility grows without bound.
+    For the user point w, the curvature c and the prior's mean m it is m + (w - m)/c if c is above 0. Otherwise there is
+    no ideal point, because the utility grows without bound.
 
     Attributes
     ----------
     probability
-        Posterior probability that the person has an ideal point: that c is above 0.
+        Posterior probability that the person has an ideal point, that is, that c is above 0.
     point
-        (d,) the point of highest expected utility, which has the posterior means of w and c in place of w and c. None
-        if the mean of c is not above 0: the expected utility then has no maximum.
+        (d,) point of highest expected utility, computed from the posterior means of w and c. None if the mean of c is
+        not above 0, because the expected utility then has no maximum.
     low, high
-        (d,) ends of the 95 % credible interval of each coordinate, given that the person has an ideal point. None where
+        (d,) ends of the 95 % credible interval of each coordinate, given that the person has an ideal point. None if
         `point` is None.
 
     Examples
@@ -103,18 +103,18 @@ class Estimate:
     Attributes
     ----------
     point
-        (d,) the posterior mean, or a procedure's own estimate.
+        (d,) posterior mean, or a procedure's own estimate.
     covariance
         (d, d) posterior covariance.
     belief
-        The belief that the estimate summarizes. Where the curvature is unknown, it has one more dimension, which
-        `curvature` and `ideal` translate.
+        The belief that the estimate summarizes. If the curvature is unknown, it has one more dimension, which
+        `curvature` and `ideal` interpret.
     note
-        A remark of a procedure on its own estimate, for example that the answers contradict each other.
+        A procedure's remark on its own estimate, for example that the answers contradict each other.
     reliability
-        Inferred reliability; None where k is known and there are no lapses.
+        Inferred reliability; None if k is known and there are no lapses.
     utility
-        Shape of the person's utility, from which `curvature` and `ideal` follow; None for items without coordinates.
+        Shape of the person's utility, which determines `curvature` and `ideal`; None for items without coordinates.
 
     Examples
     --------
@@ -140,8 +140,8 @@ class Estimate:
     def curvature(self) -> Interval | None:
         """Curvature of the person's utility: 1 for the distance from an ideal point, 0 for a linear utility.
 
-        The posterior `median`, with the ends `low` and `high` of the 95 % credible interval; all three are the number
-        that was given, if one was. None for items without coordinates.
+        The posterior `median`, and the ends `low` and `high` of the 95 % credible interval. All three equal the given
+        curvature, if one was given. None for items without coordinates.
         """
         if self.utility is None:
             return None
@@ -153,8 +153,8 @@ class Estimate:
     def ideal(self) -> IdealPoint | None:
         """The point at which the person's utility is highest, if there is one; None for items without coordinates.
 
-        It follows from the belief, also where a procedure has an estimate of its own. `point` is the user point, which
-        is the ideal for a curvature of 1 only.
+        It follows from the belief, even if a procedure has an estimate of its own. The user point in `point` is the
+        ideal point only for a curvature of 1.
         """
         if self.utility is None:
             return None
@@ -165,15 +165,17 @@ class Estimate:
             return IdealPoint(probability, None, None, None)
         ideals = self.utility.ideals(samples[curved])
         ends = [_interval(column, weights[curved]) for column in ideals.T]
-        low, high = (np.array([getattr(one, end) for one in ends]) for end in ("low", "high"))
+        low, high = (np.array([getattr(interval, end) for interval in ends]) for end in ("low", "high"))
         return IdealPoint(probability, self.utility.ideals(mean)[0], low, high)
 
     def credible_radius(self, level: float = 0.95) -> float:
         """Return the radius of the ball around the point that contains this share of the posterior, to about 2 %."""
         if not (is_number(level) and 0 < level < 1):
-            raise InvalidParameter(f"the level of a credible radius is {level!r}: give a share between 0 and 1")
+            raise InvalidParameter(
+                f"the level of a credible radius is {level!r}: give a share between 0 and 1", field="level"
+            )
         belief = self.belief
-        # With residual utilities samples are points of Gaussians, of which some thousands are too many for one number.
+        # With residual utilities, samples are drawn from Gaussians; thousands of them would be wasted on one number.
         points, weights = (belief.samples, belief.weights) if belief.residuals is None else belief.draw(_RADIUS_POINTS)
         points = read_only(np.ascontiguousarray(points))
         return float(quantile_radius(points, read_only(weights), read_only(self.point), float(level)))
@@ -183,30 +185,34 @@ class Estimate:
 
 
 def estimate_panel(estimate: Estimate) -> str:
-    """Return the representation of an estimate: the point, and the samples of the belief in two dimensions."""
+    """Return an estimate as HTML: the point, and the samples of the belief in two dimensions."""
     point, deviation = estimate.point, np.sqrt(np.diag(estimate.covariance))
     rows = [(f"x{i}", f"{x:.3g} ± {s:.2g}") for i, (x, s) in enumerate(zip(point, deviation, strict=True))]
     drawing, note = notebook.Html(""), estimate.note or ""
     if len(point) > 1:
-        # Where the curvature is unknown, samples have one more coordinate, which is no place on a map.
+        # If the curvature is unknown, samples have an extra coordinate, which the map leaves out.
         samples = estimate.belief.samples[:, : len(point)]
         plane = map_plane(samples)
         mean, outline = plane.region(point, estimate.covariance, notebook.LEVEL)
         drawing = notebook.plane_map(
             plane.project(samples),
-            words="Samples of the posterior, and the region that contains the point with a probability of 95 %",
+            words="Samples of the posterior, and the region that contains the point with probability 95 %",
             point=mean,
             outline=outline,
         )
         shown = f"The map shows the two widest axes of {len(point)}: {plane.share:.0%} of the variance."
         note = " ".join(filter(None, (note, shown if len(point) > 2 else "")))
-    found = estimate.reliability
+    reliability = estimate.reliability
     further: list[tuple[str, object]] = []
     curvature = estimate.curvature
     if curvature is not None and curvature.low < curvature.high:
         further = [("curvature", f"{curvature.median:.2g} ({curvature.low:.2g} to {curvature.high:.2g})")]
-    if found is not None:
-        further += [("answers are", found.word), ("k", found.k.median), ("lapse", found.lapse.median)]
+    if reliability is not None:
+        further += [
+            ("answers are", reliability.word),
+            ("k", reliability.k.median),
+            ("lapse", reliability.lapse.median),
+        ]
     if len(point):
         further.insert(0, ("95 % radius", estimate.credible_radius()))
     title = f"Estimate in {plural(len(point), 'dimension')}"
@@ -215,15 +221,15 @@ def estimate_panel(estimate: Estimate) -> str:
 
 
 def reliability_estimate(belief: Belief, response: Response, spread: float) -> ReliabilityEstimate | None:
-    """Return the reliability of a person, for a prior with this standard deviation along a coordinate."""
-    known = belief.reliability
-    if known is None:
+    """Summarize a person's reliability, for a prior with this standard deviation along a coordinate."""
+    inferred = belief.reliability
+    if inferred is None:
         return None
     try:
         usual = dataclasses.replace(response, k=None, lapse=0.0).for_spread(spread).constant
     except InvalidParameter:  # decaying noise at a scale without a default k
         usual = response.typical_k
-    ks, lapses, weights = known.distribution()
+    ks, lapses, weights = inferred.distribution()
     f = response.link_function(response.typical * ks / usual)
     agreement = np.asarray(0.5 * lapses + (1.0 - lapses) * f)
     likely = [

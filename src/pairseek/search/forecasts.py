@@ -1,14 +1,15 @@
 """Forecasts of a search: the expected credible radius and information after further answers.
 
 The belief is described by the lengths of its axes, the standard deviations along the eigenvectors of its covariance.
-Each answer is about the axis on which it tells most, and shortens that axis alone: an answer of I bits takes I bits off
-the entropy, which is a factor of 2^-I on the length of one axis. A belief that is long in one direction therefore loses
-its information sooner than a round one of the same volume.
+Each answer concerns the axis about which it is most informative, and shortens only that axis: an answer of I bits
+reduces the entropy by I bits, which is a factor of 2^-I on the length of one axis. A belief that is elongated in one
+direction therefore runs out of informative questions sooner than a round one of the same volume.
 
-How steep logits are along an axis depends on the pairs that pass near the user point. Before the first answers the
-search asks across the middle of the catalogue, where pairs are many and, for constant noise, far apart; later it asks
-where the person turns out to be. So the steepness is averaged over places that the belief holds possible, by a few
-pairs near each, and scaled such that the same estimate at the present mean agrees with the present information.
+How steep logits are along an axis depends on the pairs whose planes pass near the user point. Before the first answers
+the search asks across the middle of the catalogue, where there are many pairs, which are far apart under constant
+noise; later it asks wherever the person turns out to be. The steepness is therefore averaged over plausible user
+points, using a few pairs near each, and scaled so that the estimate at the present mean agrees with the present
+information.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from pairseek.numerics.tables import S0, S_OCTAVES, axis, interpolate, look_up
 HORIZON = 1000
 """Longest forecast, in answers."""
 
-# Items of a large catalogue that are looked at, half of them those farthest from the middle, whose pairs are long.
-_ITEMS = 128
-# Places that the belief holds possible, and pairs at each: neighbours in the order by utility, this far apart.
+# Number of items considered in a large catalogue; half are those farthest from the middle, whose pairs are long.
+_MAX_ITEMS = 128
+# Plausible user points, and the pairs at each: items this far apart when ordered by utility.
 _PLACES = 8
 _LAGS = (1, 2, 3)
-# The best pair at a place rests after it was asked; of a whole catalogue the third best stands for those that follow.
+# The best pair at a place rests once asked; in a whole catalogue, the third best represents those that follow.
 _RANK = 2
-# Deviation of a logit at which information is proportional to its square.
-_SMALL = 0.1
+# Standard deviation of a logit at which information is proportional to its square.
+_SMALL_DEVIATION = 0.1
 
 
 def expected_path(
@@ -57,19 +58,19 @@ def expected_path(
     information
         Expected bits of the next answer.
     radius, level
-        Present credible radius at this level.
+        Present credible radius, and its level.
     items
-        The items, or a space, in which pairs are as good everywhere.
+        The items, or a space, in which pairs are equally good everywhere.
     belief
         The present belief.
     response
-        The response, with typical values in place of an unknown k or lapse.
+        The response, with typical values for an unknown k or lapse.
     """
     spread = 0.0 if belief.reliability is None else belief.reliability.spread
     variance = 2.0 * (response.typical_reliability * response.residual_deviation) ** 2
     bits = table(response.stand_in.link, "information", spread, response.lapse_rate, variance=variance)
     if variance > 0.0:
-        # What an answer tells of the residual utilities of two items says nothing of the point.
+        # Information about the residual utilities of two items is not information about the user point.
         bits = np.ascontiguousarray(np.maximum(bits - bits[:1], 0.0))
     values, axes = np.linalg.eigh(belief.covariance)
     lengths = np.sqrt(np.maximum(values, 1e-300))
@@ -79,11 +80,11 @@ def expected_path(
     yield radius, information
     quantile = NormalDist().inv_cdf(level)
     gaussian = _radius((lengths**2).tolist(), quantile)
-    # After a few answers, above all with lapses, a belief has longer tails than a Gaussian; they fade as it shrinks.
+    # After a few answers, especially with lapses, a belief has longer tails than a Gaussian; they fade as it shrinks.
     tails = radius / gaussian - 1.0
-    for squares, told in _steps(lengths.tolist(), steepness.tolist(), bits):
+    for squares, next_bits in _steps(lengths.tolist(), steepness.tolist(), bits):
         expected = _radius(squares, quantile)
-        yield expected * (1.0 + tails * expected / gaussian), told
+        yield expected * (1.0 + tails * expected / gaussian), next_bits
 
 
 Step = tuple[float, float]
@@ -92,7 +93,7 @@ Step = tuple[float, float]
 def _steps(
     lengths: Sequence[float], steepness: Sequence[float], bits: FloatArray
 ) -> Iterator[tuple[Sequence[float], float]]:
-    """Yield squared lengths and the bits of the next answer after each answer, until one tells next to nothing."""
+    """Yield squared lengths and bits of the next answer after each answer, until answers tell next to nothing."""
     squares = [length**2 for length in lengths]
     deviations = [slope * length for slope, length in zip(steepness, lengths, strict=True)]
     for _ in range(HORIZON):
@@ -109,8 +110,8 @@ def _steps(
 def _radius(squares: Sequence[float], quantile: float) -> float:
     """Return the credible radius of a Gaussian with these variances at a level given by its normal quantile.
 
-    The sum of squares is approximated by a multiple of a chi-square variable with the same mean and variance, and that
-    by the cube of a normal variable (Wilson and Hilferty).
+    The squared distance is approximated by a multiple of a chi-square variable with the same mean and variance, and the
+    chi-square variable by the cube of a normal one (Wilson and Hilferty).
     """
     mean, fourth = sum(squares), sum(square * square for square in squares)
     cube = 2.0 * fourth / (9.0 * mean * mean)
@@ -118,7 +119,7 @@ def _radius(squares: Sequence[float], quantile: float) -> float:
 
 
 def _deviation(bits: FloatArray, information: float) -> float:
-    """Return the deviation of a logit of mean 0 whose answer has this information."""
+    """Return the standard deviation at which a logit of mean 0 has this information."""
     return float(np.interp(information, bits[:, 0], axis(S0, S_OCTAVES)))
 
 
@@ -130,22 +131,22 @@ def _steepness(
     bits: FloatArray,
     deviation: float,
 ) -> FloatArray:
-    """Return the (d,) change of the logit of a good pair per unit of length along each axis of the belief.
+    """Return the (d,) steepness of a good pair's logit along each axis of the belief, per unit of length.
 
     Parameters
     ----------
     shape
-        (d,) lengths and (d, d) directions of the axes, in columns.
+        (d,) lengths of the axes, and (d, d) directions in columns.
     bits
         Table of the information.
     deviation
-        Deviation of a logit of mean 0 that is as informative as the next answer.
+        Standard deviation at which a logit of mean 0 is as informative as the next answer.
     """
     lengths, axes = shape
     rows, rank = _rows(items)
     points, appeal = items.coordinates[rows], items.appeal[rows]
     places = belief.mean + (_normals(items.d) * lengths) @ axes.T
-    # Items that are next to each other in the order by utility have a plane near the place.
+    # Pairs of items with similar utility have a plane near the place.
     cost = response.typical_k * (np.sum(points**2, axis=1) - 2.0 * places @ points.T) - appeal
     order = np.argsort(cost, axis=1)
     lags = [lag for lag in _LAGS if lag < len(rows)]
@@ -157,14 +158,16 @@ def _steepness(
     along = np.abs(slopes @ axes).reshape(*first.shape, -1)
     logits = np.abs(np.einsum("pqd,pd->pq", slopes.reshape(along.shape), places) + offsets.reshape(first.shape))
     present = _looked_up(bits, np.repeat(logits[0], items.d), (along[0] * lengths).ravel()).max()
-    # A logit of mean m tells less than one of mean 0; for small deviations that is a factor on the deviation.
-    alone = (
+    # A logit of mean m is less informative than one of mean 0; for small deviations, this is a factor on the deviation.
+    without_residuals = (
         table(response.stand_in.link, "information", lapse=response.lapse_rate)
         if response.residual_deviation > 0.0
         else bits
     )
-    lost = _looked_up(alone, logits[1:].ravel(), np.full(logits[1:].size, _SMALL)) / interpolate(alone, 0.0, _SMALL)
-    effective = along[1:] * np.sqrt(lost).reshape(*logits[1:].shape, 1)
+    small = np.full(logits[1:].size, _SMALL_DEVIATION)
+    relative = _looked_up(without_residuals, logits[1:].ravel(), small)
+    relative /= interpolate(without_residuals, 0.0, _SMALL_DEVIATION)
+    effective = along[1:] * np.sqrt(relative).reshape(*logits[1:].shape, 1)
     rank = min(rank, effective.shape[1] - 1)
     best = np.partition(effective, effective.shape[1] - 1 - rank, axis=1)[:, effective.shape[1] - 1 - rank]
     scale = deviation / max(_deviation(bits, float(present)), S0)
@@ -179,18 +182,18 @@ def _looked_up(values: FloatArray, m: FloatArray, s: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def _rows(items: Items) -> tuple[IntArray, int]:
-    """Return the rows of the items that are looked at, and the rank of the pair among theirs that stands for all."""
-    if items.n <= _ITEMS:
+    """Return the rows of the items considered, and the rank among their pairs of the one that represents all."""
+    if items.n <= _MAX_ITEMS:
         return np.arange(items.n), _RANK
     points = items.coordinates
     away = np.argsort(-np.sum((points - points.mean(axis=0)) ** 2, axis=1), kind="stable")
-    others = np.random.default_rng(0).permutation(away[_ITEMS // 2 :])
-    rows = np.concatenate([away[: _ITEMS // 2], others[: _ITEMS - _ITEMS // 2]])
-    return rows, int(_RANK * (_ITEMS / items.n) ** 2)
+    others = np.random.default_rng(0).permutation(away[_MAX_ITEMS // 2 :])
+    rows = np.concatenate([away[: _MAX_ITEMS // 2], others[: _MAX_ITEMS - _MAX_ITEMS // 2]])
+    return rows, int(_RANK * (_MAX_ITEMS / items.n) ** 2)
 
 
 @lru_cache(maxsize=16)
 def _normals(d: int) -> FloatArray:
-    """Return (places + 1, d) standard normal points: 0, and pairs of opposite ones."""
+    """Return (places + 1, d) standard normal points: 0, and pairs of opposite points."""
     drawn = np.random.default_rng(0).standard_normal((_PLACES // 2, d))
     return np.concatenate([np.zeros((1, d)), drawn, -drawn])

@@ -1,14 +1,14 @@
-"""Expected gain of the recommended items by one more comparison, now and after further answers.
+"""Expected gain of the recommended items from one more comparison, now and after further answers.
 
-A list of the items of highest expected utility is recommended. If the difference of an item q outside of it and an item
-p on it were known, the better one would be taken: the gain of that is E max(u_q - u_p, 0), the expected improvement
-(Jones, Schonlau and Welch, 1998). The gain of a list is that of the best exchange, in logits of a typical pair. It
-tends to 0 as the utilities of the best items become known, and unlike the gain of one noisy answer it is not 0 as soon
-as a single answer could not change the list.
+A search recommends a list of the items of highest expected utility. If the difference between an item q off the list
+and an item p on it became known, the better one would be listed. The gain of this exchange is E max(u_q - u_p, 0), the
+expected improvement (Jones, Schonlau and Welch, 1998). The gain of a list is the gain of its best exchange, in logits
+of a typical pair. It tends to 0 as the utilities of the best items become known. Unlike the gain of one noisy answer,
+it does not vanish as soon as no single answer could change the list.
 
-The forecast follows the most promising items alone. Their utilities are jointly Gaussian; several courses are
-simulated, each asks about its best exchange, and updates the Gaussian by moment matching with an answer drawn from it.
-An answer has the probability lapse/2 + (1 - lapse) Φ(z/1.7), close to the logistic one.
+The forecast follows only the most promising items. Their utilities are jointly Gaussian. Several courses of answers are
+simulated: each asks about its best exchange, draws an answer, and updates the Gaussian by moment matching. An answer
+has probability lapse/2 + (1 - lapse) Φ(z/1.7), which is close to the logistic one.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ from pairseek.pairs.item_utilities import (
 
 HORIZON = 200
 """Longest forecast, in answers."""
-# Items and courses of a forecast.
+# Numbers of items and of simulated courses in a forecast.
 _ITEMS = 24
 _COURSES = 32
 # The logistic function is within 0.01 of Φ(z/1.702).
 _PROBIT_SCALE = 1.702
-_LEAST = 1e-12
+# Lower bound on divisors.
+_MIN_DIVISOR = 1e-12
 
 
 def expected_gain(context: SelectionContext, size: int) -> float:
-    """Return the gain of the best exchange for a list of `size` items, in logits of a typical pair; 0 without one."""
+    """Return the gain of the best exchange for a list of `size` items, in logits of a typical pair, or 0."""
     points, belief, response = context.points, context.belief, context.response
     if size >= len(points):
         return 0.0
@@ -55,9 +56,10 @@ def expected_gain(context: SelectionContext, size: int) -> float:
 
 
 def expected_gains(context: SelectionContext, size: int, *, repeats: bool) -> Iterator[float]:
-    """Yield the gain now, and the least gain that half of the courses have reached after 1, 2, ... further answers.
+    """Yield the gain now, and the median over courses of the smallest gain within 1, 2, ... further answers.
 
-    A search ends when its gain first is small enough, though the next answer may raise it again.
+    The smallest gain counts because a search ends once its gain is small enough, even if the next answer would raise it
+    again.
 
     Parameters
     ----------
@@ -78,17 +80,17 @@ def expected_gains(context: SelectionContext, size: int, *, repeats: bool) -> It
         size,
         _resting(context, rows) & (not repeats),
     )
-    # The items left out are assumed to matter less in the same proportion as those that are followed.
-    least = courses.gains
-    ratio = now / max(float(np.median(least)), _LEAST)
+    # The gains of omitted items are assumed to fall in proportion to those of the followed items.
+    smallest = courses.gains
+    ratio = now / max(float(np.median(smallest)), _MIN_DIVISOR)
     for _ in range(HORIZON):
         courses.answer(repeats=repeats)
-        least = np.minimum(least, courses.gains)
-        yield ratio * float(np.median(least))
+        smallest = np.minimum(smallest, courses.gains)
+        yield ratio * float(np.median(smallest))
 
 
 def _resting(context: SelectionContext, rows: IntArray) -> BoolArray:
-    """Return the (m, m) pairs of these rows that may not be asked now."""
+    """Return an (m, m) mask of the pairs of these rows that may not be asked now."""
     first, second = np.triu_indices(len(rows), 1)
     out = np.zeros((len(rows), len(rows)), dtype=bool)
     out[first, second] = ~context.resting.allows(rows[first], rows[second])
@@ -96,25 +98,25 @@ def _resting(context: SelectionContext, rows: IntArray) -> BoolArray:
 
 
 class _Courses:
-    """Simulated courses of answers: means and covariances of the utilities of few items in each of them.
+    """Simulated courses of answers, each with the mean and covariance of the utilities of a few items.
 
     Attributes
     ----------
     gains
-        (courses,) gains of the best exchange.
+        (courses,) gains of the best exchanges.
     """
 
     def __init__(
         self,
         mean: FloatArray,
         covariance: FloatArray,
-        answering: tuple[float, float],
+        reliability_and_lapse: tuple[float, float],
         size: int,
         resting: BoolArray,
     ) -> None:
         self.mean = np.repeat(mean[None], _COURSES, axis=0)
         self.covariance = np.repeat(covariance[None], _COURSES, axis=0)
-        self.reliability, self.lapse = answering
+        self.reliability, self.lapse = reliability_and_lapse
         self.size = size
         self.resting = np.repeat(resting[None], _COURSES, axis=0)
         self._course = np.arange(_COURSES)
@@ -149,10 +151,10 @@ class _Courses:
         root = np.sqrt(_PROBIT_SCALE**2 + self.reliability**2 * variance)
         t = self.reliability * (self.mean[course, p] - self.mean[course, q]) / root
         chance = self.lapse / 2.0 + (1.0 - self.lapse) * ndtr(t)
-        # Stratified draws, in another order at every step.
+        # Stratified draws, in a new order at every step.
         uniform = (self._rng.permutation(_COURSES) + 0.5) / _COURSES
         sign = np.where(uniform < chance, 1.0, -1.0)
-        share = np.maximum(np.where(sign > 0.0, chance, 1.0 - chance), _LEAST)
+        share = np.maximum(np.where(sign > 0.0, chance, 1.0 - chance), _MIN_DIVISOR)
         density = (1.0 - self.lapse) * np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi)
         slope = np.where(asked, sign * density / share * self.reliability / root, 0.0)
         bend = slope**2 + slope * self.reliability * t / root

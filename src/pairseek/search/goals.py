@@ -1,4 +1,4 @@
-"""Goals of a search: what it is for, and the strategy and stop rule that suit it."""
+"""Goals of a search, with the strategy and stop rule that suit each."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pairseek.search.stopping import GainBelow, StopRule
 
 Goal: TypeAlias = Literal["taste", "best", "list"]
 LIST_SIZE = 3
-"""Number of items that a search for a list is about."""
+"""Number of items that a search with the goal ``"list"`` is to find."""
 CHECKS = 4
-"""Where the lapse is unknown, every fourth question about a person's taste is a reliability probe."""
+"""If the lapse is unknown, every fourth question of a search for taste is a reliability probe."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class SearchGoal:
     Attributes
     ----------
     name
-        ``"taste"``: learn where the person stands, to predict any choice. ``"best"``: find one item that the person
-        loves. ``"list"``: find a few of them.
+        ``"taste"``: learn the person's user point, to predict any choice. ``"best"``: find one item that the person
+        loves. ``"list"``: find a few such items.
     size
-        Number of items that are to be found; 0 for a taste.
+        Number of items to find; 0 for ``"taste"``.
     """
 
     name: Goal
@@ -47,7 +47,7 @@ class SearchGoal:
         return strategies.InfoGain(checks=CHECKS if response.lapse_prior is not None else checks)
 
     def stop(self) -> StopRule | None:
-        """Return the stop rule that serves the goal; None for a taste, of which there is always more to learn."""
+        """Return the stop rule that serves the goal; None for ``"taste"``, of which there is always more to learn."""
         return GainBelow(size=self.size) if self.size else None
 
 
@@ -56,11 +56,11 @@ TASTE = SearchGoal("taste", 0)
 
 
 def goal_of(name: str, items: Items | Space) -> SearchGoal:
-    """Return the goal of this name for these items."""
+    """Return the goal with this name for these items."""
     name = one_of(name, "goal", get_args(Goal))
     if name == "taste":
         return TASTE
-    found = items._catalogue(
-        Unsupported(f"goal is {name!r} and a continuous Space has no items to find: use goal='taste'")
+    catalogue = items._catalogue(
+        Unsupported(f"goal is {name!r}, but a continuous Space has no items to find: use goal='taste'")
     )
-    return SearchGoal("best", 1) if name == "best" else SearchGoal("list", max(1, min(LIST_SIZE, found.n - 1)))
+    return SearchGoal("best", 1) if name == "best" else SearchGoal("list", max(1, min(LIST_SIZE, catalogue.n - 1)))

@@ -1,4 +1,4 @@
-"""The representation of a search in a notebook."""
+"""Notebook representation of a search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def search_panel(state: SearchState, pending: Sequence[Query], note: str) -> str
     names = {items.index(item.id): item.label for item in best}
     drawing, axes = notebook.items_map(items, names, estimate.point, estimate.covariance)
     facts: list[tuple[str, object]] = [("strategy", configuration.strategy.name), ("goal", configuration.goal.name)]
-    # Whether a procedure has finished takes a question to find out.
+    # Only stop rules are checked: whether a procedure has finished is known only once it is asked for a pair.
     if any(rule.reached(state) for rule in configuration.stop):
         facts.append(("finished", state.stopped(pending=bool(pending))))
     for query in pending:

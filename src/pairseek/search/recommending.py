@@ -1,4 +1,4 @@
-"""Recommendations of a search: from its items, from another catalogue, or from a vector database."""
+"""Recommendations from the items of a search, another catalogue or a vector database."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from pairseek.search.estimates import Estimate
 if TYPE_CHECKING:
     from pairseek.indexes import CatalogueIndex
 
-# Diverse lists: the least share of a distance, and the items among which `count` are chosen, for each and at least.
-_LEAST_SHARE, _MANY_TIMES, _POOL = 0.01, 20, 1024
+# Smallest `diversity` before it becomes 0.
+_MIN_DIVERSITY = 0.01
+# Diverse lists are chosen from the best items: this many for each item of the list, and at least this many in all.
+_CANDIDATES_PER_ITEM, _MIN_CANDIDATES = 20, 1024
 
 
 class RecommendOptions(TypedDict, total=False):
@@ -64,12 +66,12 @@ def recommend(
 
 
 def _catalogue(own: Items, among: Items | None) -> Items:
-    """Return the items to recommend from; raise `InvalidParameter` if their coordinates are not those of the search."""
+    """Return the items to recommend from; raise `InvalidParameter` if they have another number of coordinates."""
     if among is None:
         return own
     if among.d != own.d:
         raise InvalidParameter(
-            f"among has {among.d} coordinates and the search {own.d}: place its vectors by the same map, "
+            f"among has {among.d} coordinates and the search has {own.d}: place its vectors with the same map, "
             f"Items.from_vectors(vectors, vector_map=items.vector_map)",
             field="among",
         )
@@ -81,11 +83,11 @@ def _check_index(among: object, diversity: float) -> None:
 
     if not isinstance(among, CatalogueIndex):
         raise InvalidParameter(
-            f"among is of the type {type(among).__name__}: give Items, such as Items.from_vectors(...)",
+            f"among is a {type(among).__name__}: give Items, such as Items.from_vectors(...), or a CatalogueIndex",
             field="among",
         )
     if diversity:
-        raise Unsupported("diversity needs the coordinates of the items: give Items as among, or no diversity")
+        raise Unsupported("diversity needs the coordinates of the items: give Items as among, or leave diversity out")
 
 
 def _from_index(
@@ -96,7 +98,7 @@ def _from_index(
     only: Iterable[object] | None,
     exclude: Iterable[object] | None,
 ) -> list[Recommendation]:
-    """Return the items of highest expected utility in a vector database."""
+    """Return the items of highest expected utility from a vector database."""
     items, typical = configuration.catalogue, typical_response(configuration.response, belief)
     shown: dict[ItemId, float] = {}
     if belief.residuals is not None:
@@ -104,7 +106,7 @@ def _from_index(
         means = (unit * belief.residuals.mean).tolist()
         rows = belief.residuals.rows.tolist()
         shown = {items.ids[row]: mean for row, mean in zip(rows, means, strict=True) if row >= 0}
-    names: list[Any] = [None if some is None else list(some) for some in (only, exclude)]
+    names: list[Any] = [None if ids is None else list(ids) for ids in (only, exclude)]
     return among.recommend(belief, typical.typical_k, count, shown=shown, only=names[0], exclude=names[1])
 
 
@@ -117,33 +119,39 @@ def expected_utilities(items: Items, belief: Belief, response: Response) -> Floa
 def recommendations(
     pool: RecommendationPool, estimate: Estimate, count: int, *, by_utility: bool = False, diversity: float = 0.0
 ) -> Recommendations:
-    """Return the items most likely to be the best, equally likely ones by expected utility.
+    """Return the items most likely to be the best, with ties broken by expected utility.
 
-    With `by_utility` or residual utilities, the items of highest expected utility. `diversity` is the least distance of
-    two of them, as a share of the root mean square distance of two items; it is halved as often as too few are left.
+    With `by_utility` or residual utilities, return the items of highest expected utility. `diversity` is the minimum
+    distance between two of them, as a fraction of the typical (RMS) distance between items; it is halved until enough
+    items are left.
     """
     count = whole(count, "the count of recommend")
     if not (is_number(diversity) and 0.0 <= diversity <= 1.0):
-        raise InvalidParameter(f"diversity is {diversity!r}: give a share of a distance, from 0 to 1")
+        raise InvalidParameter(
+            f"diversity is {diversity!r}: give a fraction of the typical distance, from 0 to 1", field="diversity"
+        )
     items, utility, allowed = pool.own, pool.utilities, pool.allowed
     count = min(count, len(allowed))
     if pool.belief.residuals is None and not by_utility:
         distance = np.linalg.norm(items.coordinates[allowed] - estimate.point, axis=1)
         order = allowed[np.lexsort((distance, -utility[allowed], -best_probabilities(pool, allowed)))]
     else:
-        order = pool.highest(max(_MANY_TIMES * count, _POOL) if diversity else count)
-    order = _apart(items, order, count, diversity)
-    chances = best_probabilities(pool, order)
+        order = pool.highest(max(_CANDIDATES_PER_ITEM * count, _MIN_CANDIDATES) if diversity else count)
+    order = _diverse(items, order, count, diversity)
+    probabilities = best_probabilities(pool, order)
     distances = np.linalg.norm(items.coordinates[order] - estimate.point, axis=1)
-    found = (
-        Recommendation(items.ids[i], items.labels[i], chance, float(utility[i]), away)
-        for i, chance, away in zip(order.tolist(), chances.tolist(), distances.tolist(), strict=True)
+    rows = zip(order.tolist(), probabilities.tolist(), distances.tolist(), strict=True)
+    return Recommendations(
+        (
+            Recommendation(items.ids[i], items.labels[i], best, float(utility[i]), distance)
+            for i, best, distance in rows
+        ),
+        items,
     )
-    return Recommendations(found, items)
 
 
-def _apart(items: Items, order: IntArray, count: int, diversity: float) -> IntArray:
-    """Return the first items of an order that are far enough from each other."""
+def _diverse(items: Items, order: IntArray, count: int, diversity: float) -> IntArray:
+    """Return the first rows of an order whose items are far enough from each other."""
     if not diversity or not items.d:
         return order[:count]
     typical = items.spread * np.sqrt(2.0)
@@ -156,9 +164,9 @@ def _apart(items: Items, order: IntArray, count: int, diversity: float) -> IntAr
             if not len(free):
                 break
             chosen.append(int(free[0]))
-            away = np.linalg.norm(points - points[chosen[-1]], axis=1)
-            nearest = np.minimum(nearest, away)
+            distance = np.linalg.norm(points - points[chosen[-1]], axis=1)
+            nearest = np.minimum(nearest, distance)
             nearest[chosen] = -1.0
         if len(chosen) == count:
             return np.asarray(order[np.sort(chosen)])
-        diversity = diversity / 2.0 if diversity > _LEAST_SHARE else 0.0
+        diversity = diversity / 2.0 if diversity > _MIN_DIVERSITY else 0.0

@@ -1,4 +1,4 @@
-"""`SearchRecord`: what every envelope of a saved search holds besides its items and its configuration."""
+"""`SearchRecord`: the part of a saved search that all formats share, without items and configuration."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.state import SearchState
 
 Saved: TypeAlias = tuple[SearchState, tuple[Query, ...]]
-"""A search: its state and its pending queries."""
+"""A restored search: its state and its pending queries."""
 
 
 class Form(NamedTuple):
-    """How an envelope writes and reads an event and a query."""
+    """How a format writes and reads events and queries."""
 
     event: Callable[[Event], Any]
     event_from: Callable[[Any], Event]
@@ -29,16 +29,16 @@ class Form(NamedTuple):
 
 
 FULL = Form(serialization.event_record, serialization.event_from, serialization.query_record, serialization.query_from)
-"""Events and queries with all that was known of them when they were asked."""
+"""Events and queries with all the information from the time when they were asked."""
 LIGHT = Form(
     serialization.light_event, serialization.event_of_light, serialization.light_query, serialization.query_of_light
 )
-"""Events and queries by the ids of their items and queries."""
+"""Events and queries by ids only."""
 
 
 @dataclass(frozen=True)
 class SearchRecord:
-    """Seed, events and pending queries of a search, and the items that they are about and that were removed."""
+    """Seed, events and pending queries of a search, and the removed items among theirs."""
 
     seed: int
     events: Sequence[Event]
@@ -52,7 +52,7 @@ class SearchRecord:
 
     @classmethod
     def read(cls, record: Mapping[str, Any], form: Form) -> Self:
-        """Return the record that `written` gave; call it within `reading`."""
+        """Read the record that `written` returned; call it within `reading`."""
         return cls(
             whole(record["seed"], "the seed", 0),
             [form.event_from(event) for event in record["events"]],
@@ -70,7 +70,7 @@ class SearchRecord:
         }
 
     def restored(self, configuration: SearchConfiguration) -> Saved:
-        """Return the search, after validating that its events and queries fit its items and each other."""
+        """Restore the search, after validating that its events and queries fit its items and each other."""
         known = configuration.with_removed({item.id: item for item in self.removed})
         asked = [(event.left, event.right) for event in self.events]
         asked += [(query.left, query.right) for query in self.pending]
@@ -82,14 +82,14 @@ class SearchRecord:
 
 @contextmanager
 def reading(what: Callable[[str], str], *, wrapped: bool = False) -> Iterator[None]:
-    """Raise `InvalidFile` for a record that lacks something or has something of a wrong type.
+    """Raise `InvalidFile` for a record with a missing field or a value of the wrong type.
 
     Parameters
     ----------
     what
-        Function of the reason that returns the message.
+        Function that turns the reason into the message.
     wrapped
-        Whether errors of pairseek become the reason too.
+        Whether errors of pairseek are turned into the reason too.
     """
     try:
         yield

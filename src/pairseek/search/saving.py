@@ -1,7 +1,7 @@
-"""Envelopes of a saved search: files with their items, light records that name the items by a hash, and signed tokens.
+"""Formats of a saved search: files with the items, light records that name the items by a hash, and signed tokens.
 
-All three hold a `SearchRecord` and the configuration. They differ in what they name by a hash only, and the reader must
-give again.
+All three hold a `SearchRecord` and the configuration. They differ in what they identify only by a hash, which the
+reader must supply again.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _PARTS = (*PARTS, "stop")
 
 
 def carried(record: SearchRecord, configuration: SearchConfiguration, before: Items) -> Saved:
-    """Return a search among the items of another configuration.
+    """Carry a search over to the items of another configuration.
 
-    Removed items keep the coordinates that they had in the catalogue ``before``; queries about them are dropped.
+    Removed items keep their coordinates from the catalogue ``before``; pending queries about them are dropped.
     """
     items = configuration.catalogue
     check_dimension(before, items)
@@ -56,7 +56,7 @@ def moved(
     population: Population | None,
     askable: Selected,
 ) -> Saved:
-    """Return a search with the same answers and parts among other items: see `Search.moved_to`."""
+    """Carry the answers and parts of a search over to other items: see `Search.moved_to`."""
     known = state.configuration
     check_dimension(known.catalogue, items)
     choice = known.askable_choice
@@ -73,7 +73,8 @@ def check_dimension(before: Items, items: Items) -> None:
     """Raise `CatalogueMismatch` if the answers of a search cannot carry over to other items."""
     if items.d != before.d:
         raise CatalogueMismatch(
-            f"the items have {items.d} coordinates and those of the search have {before.d}: place both by the same map"
+            f"the new items have {items.d} coordinates and the items of the search have {before.d}: place both with "
+            f"the same map"
         )
 
 
@@ -93,10 +94,10 @@ def to_file(state: SearchState, pending: Sequence[Query]) -> JSON:
 
 
 def from_file(record: JSON, path: object, parts: Mapping[str, Any]) -> Saved:
-    """Return the search that `to_file` described; ``parts`` replace those of the record."""
+    """Restore the search that `to_file` described; ``parts`` replace those of the record."""
     for name in parts:
         if name not in _PARTS:
-            raise TypeError(f"a saved search with its items takes no {name!r}: give {', '.join(_PARTS)}")
+            raise TypeError(f"a saved search with its items takes no {name!r}: use only {', '.join(_PARTS)}")
     with reading(lambda why: f"{path} is not a valid saved search: {why}; the file was not changed", wrapped=True):
         return _from_file(record, parts)
 
@@ -117,26 +118,26 @@ def _from_file(record: JSON, own: Mapping[str, Any]) -> Saved:
 
 
 def _check_model(version: object, what: str, error: type[InvalidFile | InvalidToken], hint: str = "") -> None:
-    """Raise an error that names both versions unless a saved search has the model version of this pairseek."""
+    """Raise an error with both versions unless a saved search has the model version of this pairseek."""
     if version != MODEL_VERSION:
-        raise error(f"{what} has version {version!r} of the model, and this pairseek expects {MODEL_VERSION}{hint}")
+        raise error(f"{what} has model version {version!r}, but this pairseek expects {MODEL_VERSION}{hint}")
 
 
 # Light records
 
 
 def light_configuration(configuration: SearchConfiguration) -> JSON:
-    """Return what a search was given besides the items, as plain data; defaults follow from the items."""
+    """Return the given settings of a search, except the items, as plain data; defaults follow from the items."""
     given, askable = configuration.given, configuration.askable_choice
     parts: JSON = {name: serialization.light_part(part) for name, part in given.items() if name != "stop"}
     if "stop" in given:
         parts["stop"] = [serialization.light_part(rule) for rule in configuration.stop]
-    some = askable if askable is None or isinstance(askable, int) else {"sha256": serialization.digest(askable)}
-    return {"model": MODEL_VERSION, "goal": configuration.goal.name, "askable": some, **parts}
+    choice = askable if askable is None or isinstance(askable, int) else {"sha256": serialization.digest(askable)}
+    return {"model": MODEL_VERSION, "goal": configuration.goal.name, "askable": choice, **parts}
 
 
 def to_light(state: SearchState, pending: Sequence[Query]) -> JSON:
-    """Return a search as plain data that names its items by their hash."""
+    """Return a search as plain data that identifies its items by their hash."""
     configuration = state.configuration
     return {
         "pairseek_version": __version__,
@@ -155,51 +156,53 @@ def from_light(
     askable: Selected = None,
     **parts: Any,
 ) -> Saved:
-    """Return the search that `to_light` described: see `Search.from_dict`."""
-    with reading(lambda why: f"this is not a record of to_dict(): {why}"):
+    """Restore the search that `to_light` described: see `Search.from_dict`."""
+    with reading(lambda why: f"this is not a record from to_dict(): {why}"):
         saved = dict(record["configuration"])
-        # First, because parts of another version may not be readable.
+        # Checked first, because parts of another version may be unreadable.
         _check_model(saved["model"], "the saved search", InvalidFile, ": load it with the pairseek that wrote it")
         known = {kind: _light_part(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
-        told = SearchRecord.read(record, LIGHT)
-        asked, goal, name = saved["askable"], saved["goal"], record["items"]
+        search = SearchRecord.read(record, LIGHT)
+        saved_askable, goal, name = saved["askable"], saved["goal"], record["items"]
     if population is not None:
         known = {kind: part for kind, part in known.items() if kind not in ("response", "prior")}
-    if asked is not None and not isinstance(asked, int) and askable is None:
-        raise InvalidParameter("the search had a list of items to ask about: give it again, askable=...")
-    askable = asked if isinstance(asked, int) else askable
+    if saved_askable is not None and not isinstance(saved_askable, int) and askable is None:
+        raise InvalidParameter(
+            "the search had a list of items to ask about: give it again, askable=...", field="askable"
+        )
+    askable = saved_askable if isinstance(saved_askable, int) else askable
     configuration = SearchConfiguration.resolved(
         items, population=population, askable=askable, goal=goal, **{**known, **parts}
     )
     before = named_catalogue(name, [configuration.catalogue, items, *catalogues])
-    return carried(told, configuration, before)
+    return carried(search, configuration, before)
 
 
 def _light_part(kind: str, record: Any, given: object) -> Any:
-    """Return a part of a light record; one that is named by its hash alone must be given."""
+    """Return a part of a light record; a part identified only by its hash must be given."""
     if kind == "stop":
         return given if given is not None else [_light_part("stop rule", rule, None) for rule in record]
     if isinstance(record, Mapping) and "sha256" in record:
         if given is None or serialization.digest(serialization.encode(given)) != record["sha256"]:
-            what = "is missing" if given is None else "is another one"
+            problem = "none was given" if given is None else "a different one was given"
             raise CatalogueMismatch(
-                f"the search had a {kind} that its record only names, and it {what}: give it again, {kind}=..., or the "
-                f"population that it came from"
+                f"the record identifies the {kind} of the search only by its hash, and {problem}: give it again, "
+                f"{kind}=..., or the population that it came from"
             )
         return given
     return serialization.decode_saved("stop" if kind == "stop rule" else kind, record) if given is None else given
 
 
 def named_catalogue(name: str, catalogues: Iterable[Items]) -> Items:
-    """Return the catalogue whose hash begins with this text."""
+    """Return the catalogue whose hash starts with this text."""
     known = list(catalogues)
     for items in known:
         if isinstance(name, str) and name and items.hash.startswith(name):
             return items
     given = " and ".join(dict.fromkeys(items.hash[:16] for items in known))
     raise CatalogueMismatch(
-        f"this search is about the catalogue {str(name)[:16]}, and the given items are {given}: give the items "
-        f"that it was begun with, or catalogues=[...] with the earlier ones"
+        f"this search is about the catalogue {str(name)[:16]}, but the given items are {given}: give the items that it "
+        f"started with, or catalogues=[...] with the earlier ones"
     )
 
 
@@ -207,7 +210,7 @@ def named_catalogue(name: str, catalogues: Iterable[Items]) -> Items:
 
 
 def to_token(state: SearchState, pending: Sequence[Query], key: Key, lifetime: float | None) -> str:
-    """Return a signed token with seed and events, which names items and configuration by hashes."""
+    """Return a signed token with seed and events, which identifies items and configuration by hashes."""
     configuration = state.configuration
     catalogue, removed = configuration.catalogue, configuration.removed
     places = {catalogue.hash: 0}
@@ -219,9 +222,9 @@ def to_token(state: SearchState, pending: Sequence[Query], key: Key, lifetime: f
             total += item.n
 
     def row(side: Side) -> int:
-        found = catalogue.find(side)
-        if found >= 0:
-            return found
+        own_row = catalogue.find(side)
+        if own_row >= 0:
+            return own_row
         item = removed[side]  # type: ignore[index]
         return places[item.catalogue] + item.row
 
@@ -238,9 +241,9 @@ def to_token(state: SearchState, pending: Sequence[Query], key: Key, lifetime: f
 
 
 def _model_of(content: TokenContent, configuration: JSON) -> int | None:
-    """Return the model version of a token; one that does not say has that under which this configuration has its hash.
+    """Return the model version of a token.
 
-    None if it has that hash under no version.
+    A token without one has the version under which this configuration has the token's hash; None if there is none.
     """
     if content.model is not None:
         return content.model
@@ -251,7 +254,7 @@ def _model_of(content: TokenContent, configuration: JSON) -> int | None:
 
 
 def from_token(token: str, items: Items, key: Key, catalogues: Iterable[Items], parts: Mapping[str, Any]) -> Saved:
-    """Return the search that a token carries, with the parts that it was begun with: see `Search.from_token`."""
+    """Restore the search in a token, given the parts that it started with: see `Search.from_token`."""
     content = verify(token, key)
     configuration = SearchConfiguration.resolved(items, **parts)
     catalogue = configuration.catalogue
@@ -261,17 +264,17 @@ def from_token(token: str, items: Items, key: Key, catalogues: Iterable[Items], 
         _check_model(model, "the token", InvalidToken, ": begin a new session")
     if short_configuration(serialization.digest(given)) != content.configuration:
         raise CatalogueMismatch(
-            "the token belongs to a search with other settings: give the arguments that the search was begun with"
+            "the token belongs to a search with other settings: give the arguments that the search started with"
         )
     known = [catalogue, items, *catalogues]
-    books = [named_catalogue(name, known) for name, _ in content.catalogues]
+    token_catalogues = [named_catalogue(name, known) for name, _ in content.catalogues]
 
     def side(row: int) -> ItemId:
-        for book in books:
-            if row < book.n:
-                return book.ids[row]
-            row -= book.n
-        raise InvalidToken("the token names a row that no catalogue has")
+        for items in token_catalogues:
+            if row < items.n:
+                return items.ids[row]
+            row -= items.n
+        raise InvalidToken("the token names a row that is in none of its catalogues: begin a new session")
 
     events = []
     for packed in content.events:
@@ -281,6 +284,6 @@ def from_token(token: str, items: Items, key: Key, catalogues: Iterable[Items], 
     pending = [Query(serialization.query_name(count, i), side(a), side(b)) for a, b, count, i in content.pending]
     sides = [name for event in events for name in (event.left, event.right)]
     removed: list[RemovedItem] = []
-    for book in books[1:]:
-        removed += removed_items([name for name in sides if book.find(name) >= 0], book, catalogue)  # type: ignore[misc]
-    return carried(SearchRecord(content.seed, events, pending, removed), configuration, books[0])
+    for earlier in token_catalogues[1:]:
+        removed += removed_items([name for name in sides if earlier.find(name) >= 0], earlier, catalogue)  # type: ignore[misc]
+    return carried(SearchRecord(content.seed, events, pending, removed), configuration, token_catalogues[0])

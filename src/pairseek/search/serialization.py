@@ -1,4 +1,4 @@
-"""Serialization: parts by name (`encode`, `decode`), and records of items, queries and events of a saved search."""
+"""Serialization of the parts of a search by name (`encode`, `decode`), and of its queries and events."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TABLES: dict[str, Mapping[str, Any]] = {
     "unknown": UNKNOWNS,
 }
 KINDS = tuple(_TABLES)
-"""Kinds of the parts of a search."""
+"""Kinds of parts of a search."""
 
 _QUERY = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
 
@@ -54,11 +54,11 @@ def encode(part: object) -> JSON:
         )
     name = name_of(part)
     tables = map(parts_by_name, _TABLES)
-    twin = next((table[name] for table in tables if name in table and isinstance(part, table[name])), None)
-    if twin is not None and type(part) is not twin:
+    original = next((table[name] for table in tables if name in table and isinstance(part, table[name])), None)
+    if original is not None and type(part) is not original:
         raise InvalidParameter(
-            f"{kind} is a subclass of {twin.__name__} with the same name {name!r}, so it would be loaded as a plain "
-            f"{twin.__name__}: give the class a name of its own"
+            f"{kind} is a subclass of {original.__name__} with the same name {name!r}, so it would be loaded as a "
+            f"plain {original.__name__}: give the class its own name"
         )
     fields = {
         f.name: _plain(getattr(part, f.name), f"{kind}.{f.name}")
@@ -69,7 +69,7 @@ def encode(part: object) -> JSON:
 
 
 def decode(kind: str, record: object) -> Any:
-    """Return the part that `encode` wrote; an error carries the path of the setting, such as ``prior.low``."""
+    """Restore the part that `encode` wrote; errors have the path of the setting, such as ``prior.low``."""
     try:
         return _decoded(kind, record)
     except InvalidParameter as error:
@@ -100,7 +100,7 @@ def _decoded(kind: str, record: object) -> Any:
 
 
 def decode_saved(kind: str, record: object) -> Any:
-    """Return a part of a saved search, None for absent candidates, or the list of stop rules."""
+    """Restore a part of a saved search; None for absent candidates, a list for stop rules."""
     if record is None and kind == "candidates":
         return None
     if kind == "stop" and isinstance(record, list):
@@ -111,7 +111,7 @@ def decode_saved(kind: str, record: object) -> Any:
         if not isinstance(record, Mapping) or record.get("name") in parts_by_name(kind):
             raise
         raise InvalidParameter(
-            f"{error}; a custom one must be given again: load(path, {kind}=...)", field=kind
+            f"{error}; if it is your own class, give it again: load(path, {kind}=...)", field=kind
         ) from None
 
 
@@ -149,7 +149,7 @@ def _frozen(setting: str, value: object) -> Any:
 
 
 def query_record(query: Query) -> JSON:
-    """Return a query with its info, without its time. A utility that is not finite becomes null, as JSON requires."""
+    """Return a query with its info except the time. A utility that is not finite becomes null, as JSON requires."""
     info = None if query.info is None else {k: v for k, v in dataclasses.asdict(query.info).items() if k != "seconds"}
     if info is not None and info["utility"] is not None and not math.isfinite(info["utility"]):
         info["utility"] = None
@@ -157,11 +157,11 @@ def query_record(query: Query) -> JSON:
 
 
 def query_from(record: Mapping[str, Any]) -> Query:
-    """Return the query that `query_record` wrote."""
+    """Restore the query that `query_record` wrote."""
     info = None if record["info"] is None else QueryInfo(**record["info"])
     name = record["id"]
     if not isinstance(name, str) or not _QUERY.fullmatch(name):
-        raise InvalidFile(f"a query has the id {name!r}, expected q0, q1, q1.2 and so on")
+        raise InvalidFile(f"a query has the id {name!r}: expected an id such as q0, q1 or q1.2")
     return Query(name, _side(record["left"]), _side(record["right"]), info)
 
 
@@ -171,18 +171,18 @@ def query_name(events: int, index: int) -> str:
 
 
 def order(query: Query) -> tuple[int, int]:
-    """Return the number of events before a query, and its index among those asked at once, from its id."""
+    """Return the number of events before a query, and its index among those asked at once, both from its id."""
     events, _, index = query.id[1:].partition(".")
     return int(events), int(index or 0)
 
 
 def check_order(events: Sequence[Event], pending: Sequence[Query]) -> None:
-    """Validate that every query follows the events that its id requires, and that ids are unique."""
+    """Validate that every query follows the number of events in its id, and that ids are unique."""
     asked = [(event.query, count) for count, event in enumerate(events) if event.query is not None]
     asked += [(query, len(events)) for query in pending]
     for query, count in asked:
         if order(query)[0] > count:
-            raise InvalidFile(f"the query {query.id!r} precedes the events that it must follow")
+            raise InvalidFile(f"the query {query.id!r} precedes events that it must follow")
     if len({query.id for query, _ in asked}) < len(asked):
         raise InvalidFile("two queries have the same id")
 
@@ -199,7 +199,7 @@ def event_record(event: Event) -> JSON:
 
 
 def event_from(record: Mapping[str, Any]) -> Event:
-    """Return the event that `event_record` wrote."""
+    """Restore the event that `event_record` wrote."""
     left, right = _side(record["left"]), _side(record["right"])
     winner = None if record["winner"] is None else _side(record["winner"])
     outcome = record["outcome"]
@@ -211,8 +211,8 @@ def event_from(record: Mapping[str, Any]) -> Event:
 
 
 _LETTERS = {"answer": "", "tie": "t", "skip": "s"}
-# Parts whose record is longer are named by their hash in light records.
-_LONGEST_PART = 600
+# Light records identify parts whose own record is longer than this, in characters, by a hash.
+_MAX_PART_LENGTH = 600
 
 
 def digest(record: object) -> str:
@@ -221,9 +221,9 @@ def digest(record: object) -> str:
 
 
 def light_part(part: object) -> JSON:
-    """Return a part as plain data or, if that is long, its name and hash."""
+    """Return a part as plain data, or its name and hash if that would be long."""
     record = encode(part)
-    if len(json.dumps(record)) <= _LONGEST_PART:
+    if len(json.dumps(record)) <= _MAX_PART_LENGTH:
         return record
     return {"name": record["name"], "sha256": digest(record)}
 
@@ -235,7 +235,7 @@ def light_event(event: Event) -> list[Any]:
 
 
 def event_of_light(record: Sequence[Any]) -> Event:
-    """Return the event that `light_event` wrote, without the info of its query."""
+    """Restore the event that `light_event` wrote, without the info of its query."""
     left, right, letter, name = record
     outcome = {"l": "answer", "r": "answer", "t": "tie", "s": "skip"}[letter]
     winner = {"l": left, "r": right}.get(letter)
@@ -249,7 +249,7 @@ def light_query(query: Query) -> list[Any]:
 
 
 def query_of_light(record: Sequence[Any]) -> Query:
-    """Return the query that `light_query` wrote, without its info."""
+    """Restore the query that `light_query` wrote, without its info."""
     name, left, right = record
     return query_from({"id": name, "left": left, "right": right, "info": None})
 
@@ -258,5 +258,5 @@ def _side(value: object) -> Side:
     if isinstance(value, list | tuple):
         return tuple(map(float, value))
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise InvalidFile(f"one side of a pair is {value!r}, expected the id of an item")
+        raise InvalidFile(f"one side of a pair is {value!r}: expected the id of an item, or a point")
     return value

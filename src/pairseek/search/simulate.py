@@ -21,18 +21,18 @@ from pairseek.model.spaces import Space
 class SimulatedUser:
     """A simulated person who answers queries by the response model.
 
-    Answers are a pure function of the seed and the query: the same query gets the same answer again.
+    Answers are a pure function of the seed and the query, so repeating a query repeats its answer.
 
     Parameters
     ----------
     point
-        (d,) where the user is.
+        (d,) user point.
     response
-        How the user answers; its k must be set. With a residual, the user has a residual utility of each item, drawn by
-        the seed and the id of the item. None: the nearer of the two without error, whatever their appeal,
-        which no distance can be weighed against without k.
+        Response model; its k must be set. With a residual, the seed and the id of an item determine the user's residual
+        utility of it. None: the user always chooses the nearer item, and ignores appeal, because without k there is
+        nothing to weigh it against distance.
     rng
-        A seed, or a generator to draw one from.
+        A seed, or a generator from which to draw one.
 
     Examples
     --------
@@ -56,15 +56,17 @@ class SimulatedUser:
             place = np.empty(())
         if place.ndim != 1 or not np.all(np.isfinite(place)):
             raise InvalidParameter(
-                f"a user's point is {point!r}: give d finite numbers, and [] for items without coordinates"
+                f"a user's point is {point!r}: give d finite numbers, and [] for items without coordinates",
+                field="point",
             )
         place.flags.writeable = False
         if response is not None and not isinstance(response, Response):
             raise InvalidParameter(
-                f"a user's response is {response!r}: give an instance, such as Logistic(k=1.5), or None"
+                f"a user's response is {response!r}: give an instance, such as Logistic(k=1.5), or None",
+                field="response",
             )
         if response is not None:
-            _ = response.constant, response.lapse_rate  # raises InvalidParameter where they are not set
+            _ = response.constant, response.lapse_rate  # raises InvalidParameter if they are not set
         generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
         seed = int(generator.integers(2**63))
         for name, value in (("point", place), ("response", response), ("seed", seed)):
@@ -75,22 +77,23 @@ class SimulatedUser:
         self.point.flags.writeable = False  # unpickled arrays are writable
 
     def answer(self, items: Items | Space, query: Query, *, repeat: int | None = None) -> Side | None:
-        """Return the preferred side; None for a tie, if the response has a width of ties.
+        """Return the preferred side; None for a tie, if the response has a tie width.
 
         Parameters
         ----------
         items
-            The items, or the space, of the query.
+            The items or the space of the query.
         query
             The pair.
         repeat
-            How often this user answered the same two before. Where it is given, the answer depends on the two and
-            on this number alone, not on the query's id or sides: users of different strategies can be paired.
+            How often this user has answered this pair before. If given, the answer depends only on the pair and this
+            number, not on the query's id or sides, so that users can be paired across strategies.
         """
         if len(self.point) != items.d:
             raise InvalidParameter(
-                f"the user's point has {plural(len(self.point), 'number')}, the items have "
-                f"{plural(items.d, 'dimension')}: give a point of the same space"
+                f"the user's point has {plural(len(self.point), 'number')} and the items have "
+                f"{plural(items.d, 'dimension')}: give one number per dimension",
+                field="point",
             )
         (left, left_appeal), (right, right_appeal) = (items._place_of(side) for side in (query.left, query.right))
         appeal = left_appeal - right_appeal

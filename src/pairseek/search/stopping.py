@@ -1,4 +1,4 @@
-"""Stop rules and the numbers of answers that they are expected to need."""
+"""Stop rules, and forecasts of how many answers they need."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pairseek.errors import InvalidParameter
 
 
 class Progress(Protocol):
-    """The state of a search that stop rules depend on."""
+    """What stop rules know about a search."""
 
     @property
     def answers(self) -> int:
-        """Return the number of answers and ties given to queries."""
+        """Return the number of answers to queries, ties included."""
         ...
 
     def radius(self, level: float) -> float:
@@ -26,7 +26,7 @@ class Progress(Protocol):
         ...
 
     def information(self) -> float:
-        """Return the expected bits of the next answer, as if no query were open; 0 if no pair is left."""
+        """Return the expected bits of the next answer, as if no query were pending; 0 if no pair is left."""
         ...
 
     def best_probability(self) -> float:
@@ -34,11 +34,11 @@ class Progress(Protocol):
         ...
 
     def gain(self, size: int) -> float:
-        """Return the expected gain of a list of this size by one more comparison, in logits."""
+        """Return the expected gain of a list of this size from one more comparison, in logits."""
         ...
 
     def gains(self, size: int) -> Iterator[float]:
-        """Yield the gain now, and the least gain expected to be reached within 1, 2, ... further answers."""
+        """Yield the gain now, and the smallest gain expected within 1, 2, ... further answers."""
         ...
 
     def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
@@ -59,13 +59,13 @@ class StopRule(Protocol):
         ...
 
     def remaining(self, progress: Progress) -> int | None:
-        """Return the expected number of remaining answers; None beyond a thousand, or where it cannot be predicted."""
+        """Return the expected number of remaining answers; None beyond a thousand, or if it cannot be predicted."""
         ...
 
 
 @dataclass(frozen=True)
 class AfterAnswers:
-    """Stop after a number of answers (ties count, skips and observations do not).
+    """Stop after a number of answers. Ties count; skips and observations do not.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class AfterAnswers:
         object.__setattr__(self, "count", whole(self.count, "the count of AfterAnswers", field="count"))
 
     def reached(self, progress: Progress) -> str | None:
-        """Return the reason once the answers were given."""
+        """Return the reason once enough answers were given."""
         given = progress.answers
         return f"{plural(given, 'answer')} {'was' if given == 1 else 'were'} given" if given >= self.count else None
 
@@ -95,7 +95,7 @@ class AfterAnswers:
 
 @dataclass(frozen=True)
 class RadiusBelow:
-    """Stop when the credible ball is smaller than a radius.
+    """Stop when the credible radius falls below a value.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class RadiusBelow:
 class InformationBelow:
     """Stop when the next answer is expected to tell less than this many bits.
 
-    Where there are residual utilities, the bits are those about the user point.
+    With residual utilities, only bits about the user point count.
 
     Examples
     --------
@@ -161,9 +161,9 @@ class InformationBelow:
 
 @dataclass(frozen=True)
 class BestItemFound:
-    """Stop when the item recommended first is the best of all with this probability.
+    """Stop when the first recommended item is the best of all with this probability.
 
-    The probability is that of ``search.recommend(1)[0]``.
+    The rule compares it with the probability of ``search.recommend(1)[0]``.
 
     Examples
     --------
@@ -184,15 +184,15 @@ class BestItemFound:
             )
 
     def reached(self, progress: Progress) -> str | None:
-        """Return the reason once the item recommended first is the best with the required probability."""
+        """Return the reason once the first recommended item is the best with the required probability."""
         now = progress.best_probability()
         return f"one item is the best with probability {now:.2f}" if now >= self.probability else None
 
     def remaining(self, progress: Progress) -> int | None:
-        """Return 0 once it is found, else None.
+        """Return 0 once the item is found, otherwise None.
 
-        The number of answers depends on whether the user point is near the border between two items, which is known
-        only at the end; it varies from ten to hundreds, so that a forecast would mislead.
+        A forecast would mislead: the number of answers ranges from ten to hundreds, depending on whether the user point
+        is near the border between two items, which becomes clear only at the end.
         """
         return 0 if progress.best_probability() >= self.probability else None
 
@@ -201,15 +201,15 @@ class BestItemFound:
 class GainBelow:
     """Stop when one more comparison is expected to improve the recommended items by too little.
 
-    The gain is that of the best exchange of an item on the list for another one, if their difference became known:
-    see `pairseek.search.gains`. Give the gain that a person's effort for an answer is worth.
+    The gain is what the list would gain on average if the difference between an item on it and another item became
+    known, for the best such exchange: see `pairseek.search.gains`. Choose a gain that is worth the effort of an answer.
 
     Parameters
     ----------
     gain
-        Expected gain in logits: an item that is better by 0.2 logits is preferred in 55 % of choices.
+        Expected gain in logits. An item that is better by 0.2 logits is preferred in 55 % of choices.
     size
-        Number of items on the list; 1: the pick.
+        Number of items on the list; 1 for a single pick.
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""Signed tokens that carry the events of a search: a few bytes an answer, for back ends without a store.
+"""Signed tokens with the events of a search, a few bytes per answer, for back ends without a store.
 
-A token is base64url text of a payload and its HMAC-SHA256, cut to 16 bytes. The payload names the catalogues and the
-configuration by the first bytes of their hashes, and holds the version of the model, seed, time of expiry and one whole
-number in mixed radix: of each event the rows of its two items, its outcome, and whether it answers a query.
+A token is the base64url text of a payload and its HMAC-SHA256, truncated to 16 bytes. The payload identifies the
+catalogues and the configuration by the first bytes of their hashes, and holds the model version, the seed, the time of
+expiry and one integer in mixed radix. That integer encodes each event: the rows of its two items, its outcome, and
+whether it answers a query.
 """
 
 from __future__ import annotations
@@ -21,37 +22,40 @@ from pairseek.core.validation import is_number
 from pairseek.errors import ExpiredToken, InvalidParameter, InvalidToken
 
 Key: TypeAlias = str | bytes | Sequence[str | bytes]
-"""A secret of at least 16 bytes, or several: the first signs, and all are accepted."""
+"""A secret of at least 16 bytes, or several: the first one signs, and all are accepted."""
 FORMAT = 2
-# The format before, whose payload lacks the version of the model.
-_WITHOUT_MODEL = 1
+# The previous format, whose payload lacks the model version.
+_FORMAT_WITHOUT_MODEL = 1
 _PURPOSE = b"pairseek search token"
+# Bytes of the signature, of a catalogue's hash and of the configuration's hash.
 _MAC, _HASH, _CONFIGURATION = 16, 8, 4
-_LEAST_KEY = 16
-_LONGEST = 1 << 16
-# Format and version of the model.
+_MIN_KEY_BYTES = 16
+_MAX_TOKEN_LENGTH = 1 << 16
+# Format and model version.
 _VERSIONS = struct.Struct("<BB")
-# Number of catalogues, configuration, seed, expiry in seconds since 1970 (0: never), events, pending queries.
+# Number of catalogues, configuration, seed, expiry in seconds since 1970 (0: never), numbers of events and of pending
+# queries.
 _HEAD = struct.Struct("<B4sQIHH")
 _CATALOGUE = struct.Struct(f"<{_HASH}sI")
 _OUTCOMES = ("l", "r", "t", "s")
-# An event was observed, answers the query that was asked after the events before it, or another query.
+# An event is an observation, or answers the query asked directly before it, or another query.
 _OBSERVED, _NEXT, _OTHER = range(3)
-_QUERIES, _INDEXES = 1 << 17, 1 << 12
+# Bases for the number of events before a query, and for its index.
+_EVENTS_BASE, _INDEX_BASE = 1 << 17, 1 << 12
 
 
 @dataclass(frozen=True)
 class PackedEvent:
-    """An event by rows of the catalogues of its token, one after the other.
+    """An event, with items as rows of the token's concatenated catalogues.
 
     Attributes
     ----------
     left, right
-        Rows.
+        Rows of the items.
     outcome
         ``"l"`` or ``"r"`` for the winner, ``"t"`` for a tie or ``"s"`` for a skip, as in light records.
     query
-        The number of events before the query that was answered, and its index; None for an observation.
+        Number of events before the query that was answered, and its index; None for an observation.
     """
 
     left: int
@@ -67,9 +71,9 @@ class TokenContent:
     Attributes
     ----------
     catalogues
-        Hashes and numbers of items, the present catalogue first, then those of items that are gone.
+        Hashes and sizes of the catalogues: the present one first, then those of removed items.
     model
-        Version of the model; None in a token of the format before, which does not say.
+        Model version; None in a token of the previous format, which lacks it.
     configuration
         Hash of the configuration.
     seed
@@ -77,7 +81,7 @@ class TokenContent:
     events
         Events in their order.
     pending
-        Queries without an answer: rows of left and right, events before it, index.
+        Pending queries: rows of left and right, number of events before the query, and its index.
     """
 
     catalogues: tuple[tuple[str, int], ...]
@@ -99,13 +103,13 @@ def short_configuration(text: str) -> str:
 
 
 def keys_of(key: Key) -> list[bytes]:
-    """Return the secrets as bytes; the first signs."""
+    """Return the secrets as bytes; the first one signs."""
     given = [key] if isinstance(key, str | bytes) else list(key) if isinstance(key, Sequence) else []
     texts = [value.encode() if isinstance(value, str) else value for value in given]
-    secrets = [value for value in texts if isinstance(value, bytes) and len(value) >= _LEAST_KEY]
+    secrets = [value for value in texts if isinstance(value, bytes) and len(value) >= _MIN_KEY_BYTES]
     if not secrets or len(secrets) < len(texts):
         raise InvalidParameter(
-            f"key must be a secret of at least {_LEAST_KEY} bytes, or a list of such secrets: use "
+            f"key must be a secret of at least {_MIN_KEY_BYTES} bytes, or a list of such secrets: use "
             f"secrets.token_bytes(32)",
             field="key",
         )
@@ -113,7 +117,7 @@ def keys_of(key: Key) -> list[bytes]:
 
 
 def sign(content: TokenContent, key: Key, lifetime: float | None = None) -> str:
-    """Return a token that expires after `lifetime` seconds; never, if it is None."""
+    """Return a token that expires after `lifetime` seconds, or never if it is None."""
     secret = keys_of(key)[0]
     if lifetime is not None and not (is_number(lifetime) and 0 < lifetime < 2**31):
         raise InvalidParameter(
@@ -121,11 +125,11 @@ def sign(content: TokenContent, key: Key, lifetime: float | None = None) -> str:
         )
     expiry = 0 if lifetime is None else int(time.time() + lifetime)
     if content.seed >= 1 << 64:
-        raise InvalidParameter(f"the seed is {content.seed}, and a token holds at most 64 bits: use a smaller rng=...")
+        raise InvalidParameter(f"the seed is {content.seed}, but a token holds at most 64 bits: use a smaller rng=...")
     configuration = bytes.fromhex(short_configuration(content.configuration))
     counts = len(content.events), len(content.pending)
     if max(counts) >= 1 << 16:
-        raise InvalidParameter(f"the search has {max(counts)} events, and a token holds at most 65,535: use to_dict()")
+        raise InvalidParameter(f"the search has {max(counts)} events, but a token holds at most 65,535: use to_dict()")
     head = _VERSIONS.pack(FORMAT, content.model)
     head += _HEAD.pack(len(content.catalogues), configuration, content.seed, expiry, *counts)
     for name, n in content.catalogues:
@@ -136,19 +140,23 @@ def sign(content: TokenContent, key: Key, lifetime: float | None = None) -> str:
 
 
 def verify(token: str, key: Key) -> TokenContent:
-    """Return the content of a token that was signed with one of the secrets and has not expired."""
+    """Return the content of a token if one of the secrets signed it and it has not expired."""
     secrets = keys_of(key)
-    if not isinstance(token, str) or not token or len(token) > _LONGEST:
-        raise InvalidToken("the token is not a text of a usual length: send the one that to_token() returned")
+    if not isinstance(token, str) or not token or len(token) > _MAX_TOKEN_LENGTH:
+        raise InvalidToken("the token is not text, or is empty or too long: send the token that to_token() returned")
     try:
         text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        raise InvalidToken("the token is not base64url text: it was cut or changed on its way") from None
+        raise InvalidToken(
+            "the token is not base64url text, so it was cut or changed in transit: send what to_token() returned"
+        ) from None
     payload, mac = text[:-_MAC], text[-_MAC:]
     if not any(hmac.compare_digest(mac, _mac(secret, payload)) for secret in secrets):
-        raise InvalidToken("the signature of the token does not fit: it was changed, or signed with another key")
-    if payload[0] not in (FORMAT, _WITHOUT_MODEL):
-        raise InvalidToken(f"the token has format {payload[0]} and this pairseek reads {FORMAT}: begin a new session")
+        raise InvalidToken(
+            "the token's signature does not match, so it was changed, or signed with another key: begin a new session"
+        )
+    if payload[0] not in (FORMAT, _FORMAT_WITHOUT_MODEL):
+        raise InvalidToken(f"the token has format {payload[0]}, but this pairseek reads {FORMAT}: begin a new session")
     model = payload[1] if payload[0] == FORMAT else None
     start = 1 if model is None else _VERSIONS.size
     catalogues, configuration, seed, expiry, events, pending = _HEAD.unpack_from(payload, start)
@@ -175,9 +183,9 @@ def _packed(content: TokenContent) -> bytes:
         digits.append((kind, 3))
         if kind == _OTHER:
             assert event.query is not None
-            digits += [(event.query[0], _QUERIES), (event.query[1], _INDEXES)]
+            digits += [(event.query[0], _EVENTS_BASE), (event.query[1], _INDEX_BASE)]
     for left, right, events, index in content.pending:
-        digits += [(left, n), (right, n), (events, _QUERIES), (index, _INDEXES)]
+        digits += [(left, n), (right, n), (events, _EVENTS_BASE), (index, _INDEX_BASE)]
     value = 0
     for digit, base in reversed(digits):
         value = value * base + digit
@@ -189,13 +197,15 @@ def _unpacked(content: TokenContent, value: int, events: int, pending: int) -> T
 
     def digit(base: int) -> int:
         nonlocal value
-        value, found = divmod(value, base)
-        return found
+        value, remainder = divmod(value, base)
+        return remainder
 
-    told = []
+    unpacked = []
     for number in range(events):
         left, right, outcome, kind = digit(n), digit(n), digit(len(_OUTCOMES)), digit(3)
-        query = None if kind == _OBSERVED else (number, 0) if kind == _NEXT else (digit(_QUERIES), digit(_INDEXES))
-        told.append(PackedEvent(left, right, _OUTCOMES[outcome], query))
-    queries = tuple((digit(n), digit(n), digit(_QUERIES), digit(_INDEXES)) for _ in range(pending))
-    return replace(content, events=tuple(told), pending=queries)
+        query = (
+            None if kind == _OBSERVED else (number, 0) if kind == _NEXT else (digit(_EVENTS_BASE), digit(_INDEX_BASE))
+        )
+        unpacked.append(PackedEvent(left, right, _OUTCOMES[outcome], query))
+    queries = tuple((digit(n), digit(n), digit(_EVENTS_BASE), digit(_INDEX_BASE)) for _ in range(pending))
+    return replace(content, events=tuple(unpacked), pending=queries)
