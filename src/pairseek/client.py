@@ -1,8 +1,8 @@
 """Client of the HTTP API: studies, sessions, answers and data.
 
-The client requires the standard library only.
+The client needs only the standard library.
 
-The examples need a service on this machine and its token in ``token.txt``, which two commands provide:
+The examples assume a service on this machine and its token in ``token.txt``, which two commands provide:
 
     pairseek serve
     pairseek token create shop --scope read --scope write --scope answer > token.txt
@@ -55,12 +55,13 @@ Examples
 >>> get_args(Outcome)
 ('left', 'right', 'tie', 'skip')
 """
-_TRIES = 4
-_PAUSE = 0.2
-# Maximum seconds of a Retry-After header that the client obeys.
+_MAX_ATTEMPTS = 4
+# Seconds before the first retry; doubled for each further one.
+_FIRST_PAUSE = 0.2
+# Longest Retry-After, in seconds, that the client obeys.
 _MAX_PAUSE = 10.0
 # Status codes after which an idempotent request is retried.
-_RETRIED = (429, 502, 503, 504)
+_RETRIED_STATUSES = (429, 502, 503, 504)
 
 
 class ServiceError(PairseekError):
@@ -73,9 +74,9 @@ class ServiceError(PairseekError):
     code
         Name of the error, such as ``"not_found"``: see the HTTP API.
     message, hint
-        What is wrong, and what to do, in words.
+        What is wrong, and what to do.
     received
-        The value that the service refused, if there is one.
+        The value that the service rejected, if any.
 
     Examples
     --------
@@ -96,14 +97,12 @@ class ServiceError(PairseekError):
 
 @dataclass(frozen=True)
 class Pair:
-    """Two items to compare. ``left`` and ``right`` are their ids, ``cards`` describe their appearance.
-
-    In a similarity study, ``anchor`` is the id of the item with which they are compared.
+    """Two items to compare with each other or, in a similarity study, with an anchor.
 
     Attributes
     ----------
     query
-        Id of the question, which `Session.answer` takes.
+        Id of the question, for `Session.answer`.
     number
         Number of the question, from 1.
     left, right
@@ -111,7 +110,7 @@ class Pair:
     cards
         Appearance of both items, by side.
     anchor
-        Id of the item with which they are compared in a similarity study; None in others.
+        Id of the item that a similarity study compares them with; None in other studies.
 
     Examples
     --------
@@ -135,7 +134,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class State:
-    """State of a session. Its status is ``asking``, ``finished`` or ``closed``.
+    """State of a session.
 
     Attributes
     ----------
@@ -146,9 +145,9 @@ class State:
     answered
         Number of answers.
     remaining
-        Number of answers to come; None if it is not known.
+        Number of answers to come; None if unknown.
     undoable
-        Id of the question whose answer `Session.undo` takes back; None if there is none.
+        Id of the question whose answer `Session.undo` would undo; None if there is none.
 
     Examples
     --------
@@ -203,12 +202,12 @@ class SessionEstimate:
 
 @dataclass(frozen=True)
 class RecommendedItem:
-    """Recommended item with its probability to be the person's best.
+    """Recommended item with the probability that it is the person's best.
 
     Attributes
     ----------
     id, label
-        The item.
+        Id and label of the item.
     probability
         Probability that it is the best of the items that may be recommended.
     expected_utility
@@ -235,7 +234,7 @@ class RecommendedItem:
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """A study. ``catalogue`` is the version of its items: a hash of their ids, coordinates and appeal.
+    """Facts about a study.
 
     Attributes
     ----------
@@ -246,9 +245,9 @@ class StudyFacts:
     open
         Whether people may begin a session.
     items, dimensions
-        Numbers of items and of coordinates.
+        Number of items, and of coordinates.
     catalogue
-        Version of the items.
+        Version of the items: a hash of their ids, coordinates and appeal.
     created_at
         Time of creation, in UTC.
     link
@@ -279,9 +278,7 @@ class StudyFacts:
 
 @dataclass(frozen=True)
 class CatalogueVersion:
-    """A version of a study's items: its hash, numbers of items and of sessions that began with it.
-
-    ``replaced_at`` is None for the newest.
+    """Version of a study's items.
 
     Attributes
     ----------
@@ -290,9 +287,9 @@ class CatalogueVersion:
     items
         Number of items.
     sessions
-        Number of sessions that began with them.
+        Number of sessions that started with this version.
     replaced_at
-        Time at which others replaced them; None for the newest version.
+        Time at which a newer version replaced it; None for the newest.
 
     Examples
     --------
@@ -319,27 +316,29 @@ class _Connection:
     seconds: float = 30.0
 
     def send(self, method: str, path: str, body: object = None, *, again: bool = True) -> bytes:
-        """Send a request and return the body of the response; retry it if `again`, for idempotent requests."""
+        """Send a request and return the body of the response; `again` allows retries of idempotent requests."""
         content = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         url = f"{self.address.rstrip('/')}/api/v1{path}"
         # Status 429 means that the request had no effect, so a retry is always safe.
-        retried = _RETRIED if again else (429,)
-        for attempt in range(_TRIES):
-            last = attempt == _TRIES - 1
-            pause = _PAUSE * 2**attempt
+        retried = _RETRIED_STATUSES if again else (429,)
+        for attempt in range(_MAX_ATTEMPTS):
+            is_last = attempt == _MAX_ATTEMPTS - 1
+            pause = _FIRST_PAUSE * 2**attempt
             request = urllib.request.Request(url, content, headers, method=method)
             try:
                 with urllib.request.urlopen(request, timeout=self.seconds) as reply:
                     return bytes(reply.read())
             except urllib.error.HTTPError as error:
                 with error:
-                    refused, asked = _refused(error.code, error.read()), error.headers.get("Retry-After", "")
-                pause = max(pause, min(float(asked), _MAX_PAUSE)) if asked.isdigit() else pause
-                if error.code not in retried or last:
-                    raise refused from None
+                    failure = _service_error(error.code, error.read())
+                    retry_after = error.headers.get("Retry-After", "")
+                if retry_after.isdigit():
+                    pause = max(pause, min(float(retry_after), _MAX_PAUSE))
+                if error.code not in retried or is_last:
+                    raise failure from None
             except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
-                if last or not again:
+                if is_last or not again:
                     raise ServiceError(
                         0,
                         "unreachable",
@@ -350,20 +349,20 @@ class _Connection:
         raise AssertionError("unreachable")
 
     def json(self, method: str, path: str, body: object = None, *, again: bool = True) -> Any:
-        """Send a request and return the body of the response as JSON data."""
+        """Send a request and return the body of the response, parsed as JSON."""
         return json.loads(self.send(method, path, body, again=again))
 
 
 @dataclass(frozen=True)
 class Session:
-    """Session of one person. Its ``token`` gives access to this session only, so a person's device may hold it.
+    """Session of one person.
 
     Attributes
     ----------
     id
         Id of the session.
     token
-        Token of the session.
+        Token of the session. It gives access to this session only, so a person's device may hold it.
 
     Examples
     --------
@@ -376,7 +375,7 @@ class Session:
     ...     state = session.answer(state.pair, "left")
     >>> state.status, session.estimate().answers
     ('finished', 3)
-    >>> [one.id for one in session.recommend(1)]
+    >>> [item.id for item in session.recommend(1)]
     ['oolong']
     """
 
@@ -385,7 +384,7 @@ class Session:
     connection: _Connection = field(repr=False)
 
     def state(self) -> State:
-        """Return the state of the session. The pair stays the same until it is answered."""
+        """Return the state of the session; the pair does not change until it is answered."""
         return _state(self.connection.json("GET", f"/sessions/{self.id}/query"))
 
     def answer(
@@ -396,7 +395,7 @@ class Session:
         rt_ms: int | None = None,
         played: Mapping[str, Literal["yes", "no", "failed"]] | None = None,
     ) -> State:
-        """Answer a pair. The request is idempotent.
+        """Answer a pair; the request is idempotent.
 
         Parameters
         ----------
@@ -406,10 +405,10 @@ class Session:
             Reaction time in milliseconds.
         played
             Whether the sound or video of each side was played, such as ``{"left": "yes", "right": "failed"}``; None if
-            you do not know.
+            unknown.
         """
-        name = query if isinstance(query, str) else query.query
-        body: dict[str, Any] = {"query": name, "outcome": outcome, "rt_ms": rt_ms}
+        query_id = query if isinstance(query, str) else query.query
+        body: dict[str, Any] = {"query": query_id, "outcome": outcome, "rt_ms": rt_ms}
         if played is not None:
             body["played"] = dict(played)
         return _state(self.connection.json("POST", f"/sessions/{self.id}/answers", body))
@@ -420,9 +419,11 @@ class Session:
 
     def estimate(self) -> SessionEstimate:
         """Return the estimate of the person's user point."""
-        found = self.connection.json("GET", f"/sessions/{self.id}/estimate")
-        rows = tuple(tuple(row) for row in found["covariance"])
-        return SessionEstimate(tuple(found["point"]), rows, found["radius"], found["answers"], found.get("reliability"))
+        record = self.connection.json("GET", f"/sessions/{self.id}/estimate")
+        rows = tuple(tuple(row) for row in record["covariance"])
+        return SessionEstimate(
+            tuple(record["point"]), rows, record["radius"], record["answers"], record.get("reliability")
+        )
 
     def recommend(
         self,
@@ -442,10 +443,10 @@ class Session:
         only, exclude
             Ids of items that may be recommended (None: all), and of items that may not.
         diversity
-            Least distance of two recommended items, as a share of the typical distance, from 0 to 1.
+            Minimum distance between recommended items, as a fraction of the typical distance, from 0 to 1.
         catalogue
-            Version of the study's items to recommend from, such as `StudyFacts.catalogue`; one that the study does not
-            have is a `ServiceError` with the code ``other_catalogue``. None: that with which the session began.
+            Version of the study's items to recommend from, such as `StudyFacts.catalogue`; an unknown version is a
+            `ServiceError` with the code ``other_catalogue``. None: the version with which the session started.
         """
         body = {
             "count": count,
@@ -454,13 +455,13 @@ class Session:
             "diversity": diversity,
             "catalogue": catalogue,
         }
-        found = self.connection.json("POST", f"/sessions/{self.id}/recommendations", body)
-        return [RecommendedItem(**one) for one in found]
+        records = self.connection.json("POST", f"/sessions/{self.id}/recommendations", body)
+        return [RecommendedItem(**record) for record in records]
 
 
 @dataclass(frozen=True)
 class Client:
-    """Client of the service at an address.
+    """Client of a service.
 
     Parameters
     ----------
@@ -469,7 +470,7 @@ class Client:
     token
         API token, from ``pairseek token create`` or the token page of the service.
     seconds
-        Timeout of a request.
+        Timeout of a request, in seconds.
 
     Examples
     --------
@@ -506,38 +507,38 @@ class Client:
         return list(self._connection.json("GET", "/studies"))
 
     def study(self, slug: str) -> StudyFacts:
-        """Return the facts of a study."""
+        """Return the facts about a study."""
         return StudyFacts(**self._connection.json("GET", f"/studies/{_quoted(slug)}"))
 
     def create_study(
         self, configuration: Mapping[str, Any], items: Sequence[Mapping[str, Any]], *, is_open: bool = True
     ) -> str:
-        """Create a study and return its slug. An item is ``{"id": ..., "coordinates": [...]}`` with display columns."""
+        """Create a study of items ``{"id": ..., "coordinates": [...]}`` with display columns; return its slug."""
         body = {"configuration": dict(configuration), "items": [dict(item) for item in items], "open": is_open}
         return str(self._connection.json("POST", "/studies", body, again=False)["slug"])
 
     def replace_items(
         self, slug: str, items: Sequence[Mapping[str, Any]], *, catalogue: str | None = None
     ) -> StudyFacts:
-        """Replace the items of a study by others in the same coordinates. The request is idempotent.
+        """Replace the items of a study by others in the same coordinates; the request is idempotent.
 
         Parameters
         ----------
         slug
-            The study.
+            Slug of the study.
         items
-            The other items, as in `create_study`. Sessions that have begun keep their own.
+            New items, as in `create_study`. Sessions that have started keep the items they started with.
         catalogue
-            Version of the items to be replaced, `StudyFacts.catalogue`; if the study has another one by now, a
-            `ServiceError` with the code ``other_catalogue``. None: whichever it has.
+            Version of the items to replace, `StudyFacts.catalogue`; if the study has another version by now, the result
+            is a `ServiceError` with the code ``other_catalogue``. None: the current version, whichever it is.
         """
         body = {"items": [dict(item) for item in items], "catalogue": catalogue}
         return StudyFacts(**self._connection.json("PUT", f"/studies/{_quoted(slug)}/items", body))
 
     def catalogues(self, slug: str) -> list[CatalogueVersion]:
         """List the versions of the items of a study, newest first."""
-        found = self._connection.json("GET", f"/studies/{_quoted(slug)}/catalogues")
-        return [CatalogueVersion(**one) for one in found]
+        records = self._connection.json("GET", f"/studies/{_quoted(slug)}/catalogues")
+        return [CatalogueVersion(**record) for record in records]
 
     def set_open(self, slug: str, *, is_open: bool) -> None:
         """Open or close a study."""
@@ -546,22 +547,20 @@ class Client:
     def open_session(self, slug: str, *, participant: str | None = None, seed: int | None = None) -> Session:
         """Start a session."""
         body = {"participant": participant, "seed": seed}
-        found = self._connection.json("POST", f"/studies/{_quoted(slug)}/sessions", body, again=False)
-        return self.session(found["session"], found["token"])
+        record = self._connection.json("POST", f"/studies/{_quoted(slug)}/sessions", body, again=False)
+        return self.session(record["session"], record["token"])
 
     def session(self, session_id: str, token: str) -> Session:
         """Return an existing session."""
         return Session(session_id, token, _Connection(self.address, token, self.seconds))
 
     def forget(self, slug: str, participant: str) -> Mapping[str, Any]:
-        """Delete all sessions of a participant; return how many, with how many answers."""
-        found = self._connection.json(
-            "POST", f"/studies/{_quoted(slug)}/forget", {"participant": participant}, again=False
-        )
-        return dict(found)
+        """Delete all sessions of a participant; return the numbers of deleted sessions and answers."""
+        body = {"participant": participant}
+        return dict(self._connection.json("POST", f"/studies/{_quoted(slug)}/forget", body, again=False))
 
     def delete_study(self, slug: str) -> Mapping[str, Any]:
-        """Delete a study with all of its data; return how many sessions, with how many answers."""
+        """Delete a study with all its data; return the numbers of deleted sessions and answers."""
         return dict(self._connection.json("DELETE", f"/studies/{_quoted(slug)}", again=False))
 
     def export(self, slug: str, table: str, ending: str = "csv") -> bytes:
@@ -569,7 +568,7 @@ class Client:
         return self._connection.send("GET", f"/studies/{_quoted(slug)}/export/{table}.{ending}")
 
     def bundle(self, slug: str) -> bytes:
-        """Download the zip bundle of a study."""
+        """Download a study as a zip bundle."""
         return self._connection.send("GET", f"/studies/{_quoted(slug)}/bundle.zip")
 
 
@@ -578,22 +577,22 @@ def _quoted(slug: str) -> str:
 
 
 def _state(record: Mapping[str, Any]) -> State:
-    found = record["query"]
+    query = record["query"]
     pair = None
-    if found is not None:
-        cards = {side: found[side] for side in ("left", "right")}
-        anchor = found.get("anchor")
-        sides = (found["left"]["id"], found["right"]["id"])
-        pair = Pair(found["query"], found["number"], *sides, cards, None if anchor is None else anchor["id"])
+    if query is not None:
+        cards = {side: query[side] for side in ("left", "right")}
+        anchor = query.get("anchor")
+        sides = (query["left"]["id"], query["right"]["id"])
+        pair = Pair(query["query"], query["number"], *sides, cards, None if anchor is None else anchor["id"])
     progress = record["progress"]
     return State(record["status"], pair, progress["answered"], progress["remaining"], record["can"]["undo"])
 
 
-def _refused(status: int, body: bytes) -> ServiceError:
+def _service_error(status: int, body: bytes) -> ServiceError:
     try:
         facts = json.loads(body)["error"]
         return ServiceError(status, facts["code"], facts["message"], facts["hint"], facts["received"])
     except (ValueError, KeyError, TypeError):
         return ServiceError(
-            status, "not_understood", f"the service answered with status {status} and without a valid error message"
+            status, "not_understood", f"the service answered with status {status} but without a valid error message"
         )

@@ -136,8 +136,8 @@ class TestOklab:
         # out of the screen's gamut, so by the matrices themselves; XYZ of the sRGB primaries from IEC 61966-2-1
         to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
         linear = np.linalg.solve(to_xyz, xyz)
-        found = np.cbrt(colours_module._CONES_FROM_LINEAR @ linear) @ colours_module._LAB_FROM_CONE_ROOTS.T
-        assert found == pytest.approx(published, abs=2e-3)
+        lab = np.cbrt(colours_module._CONES_FROM_LINEAR @ linear) @ colours_module._LAB_FROM_CONE_ROOTS.T
+        assert lab == pytest.approx(published, abs=2e-3)
 
     def test_has_the_published_inverses(self):
         lms = [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.2914855480]]

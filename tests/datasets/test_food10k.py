@@ -1,4 +1,4 @@
-"""Food-10k: found, fetched from a loopback server, or a clear word; the published facts against the data."""
+"""Food-10k: local copies, downloads from a loopback server, clear errors, and the published facts."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ class TestFinding:
     def test_another_file_under_that_name_is_refused(self, small, monkeypatch, tmp_path):
         np.save(tmp_path / "items-d04.npy", FEW[:20])
         monkeypatch.setenv("PAIRSEEK_DATA", str(tmp_path))
-        with pytest.raises(InvalidItems, match="holds 20 items in 4 dimensions, Food-10k has 30 in 4"):
+        with pytest.raises(InvalidItems, match="contains 20 items in 4 dimensions, but Food-10k has 30 in 4"):
             ps.datasets.food10k(4)
 
     @pytest.mark.parametrize("d", [1, 8, 13, True, "4"])
     def test_a_dimension_without_data_is_named_with_those_that_have(self, d):
-        with pytest.raises(InvalidParameter, match=r"no Food-10k embedding in .*: use one of 2, 3, 4, .* 20"):
+        with pytest.raises(InvalidParameter, match=r"Food-10k has no embedding in .*: use one of 2, 3, 4, .* 20"):
             ps.datasets.food10k(d)
 
 
@@ -107,24 +107,24 @@ class TestFetching:
         with pytest.raises(InvalidItems, match=r"few.mat is not the published file: .*put few.mat"):
             ps.datasets.food10k(4, base_url=server[0])
 
-    def test_a_server_without_the_file_is_told_apart_from_none(self, server, small):
+    def test_a_server_without_the_file_is_distinguished_from_no_server(self, server, small):
         small.unlink()
-        with pytest.raises(InvalidItems, match=r"could not be fetched from .*few.mat \(404"):
+        with pytest.raises(InvalidItems, match=r"could not be downloaded from .*few.mat \(404"):
             ps.datasets.food10k(4, base_url=server[0])
 
-    def test_offline_it_says_where_to_put_the_file(self, small):
+    def test_offline_the_error_says_where_to_put_the_file(self, small):
         # nothing listens on the discard port
         with pytest.raises(
-            InvalidItems, match=r"has no local copy and could not be fetched.*put few.mat \(or items-d04.npy\)"
+            InvalidItems, match=r"has no local copy and could not be downloaded.*put few.mat \(or items-d04.npy\)"
         ):
             ps.datasets.food10k(4, base_url="http://127.0.0.1:9/")
 
-    def test_offline_with_a_folder_it_names_that_folder(self, small, monkeypatch, tmp_path):
+    def test_offline_with_a_folder_the_error_names_that_folder(self, small, monkeypatch, tmp_path):
         monkeypatch.setenv("PAIRSEEK_DATA", str(tmp_path))
         with pytest.raises(InvalidItems, match=f"into {tmp_path}.data.food10k, or set PAIRSEEK_FOOD10K_URL"):
             ps.datasets.food10k(4, base_url="http://127.0.0.1:9/")
 
-    def test_without_pooch_it_names_the_extra(self, small, monkeypatch):
+    def test_without_pooch_the_error_names_the_extra(self, small, monkeypatch):
         monkeypatch.setitem(sys.modules, "pooch", None)
         with pytest.raises(MissingExtra, match="needs the extra 'data'"):
             ps.datasets.food10k(4)

@@ -1,4 +1,4 @@
-"""Datasets that are part of pairseek or are downloaded on demand.
+"""Datasets that come with pairseek or are downloaded on demand.
 
 Examples
 --------

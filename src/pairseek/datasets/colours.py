@@ -18,7 +18,7 @@ from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 
-# The published matrices. Their numerical inverses make conversions reversible to the last digit.
+# Published matrices. Using their numerical inverses makes conversions reversible to the last digit.
 _CONES_FROM_LINEAR = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -41,9 +41,9 @@ _CONE_ROOTS_FROM_LAB = np.linalg.inv(_LAB_FROM_CONE_ROOTS)
 def colours() -> Items:
     """Return the 949 named colours of the XKCD survey in Oklab (d = 3).
 
-    The ids are the names, and so are the labels except for a few coarse names. ``data["hex"]`` has the colours as
+    The ids are the names, and so are the labels, except for a few coarse names. ``data["hex"]`` contains the colours as
     ``#rrggbb``. The coordinates are not scaled; `Items.scaled` centres and scales them as in the paper. The data are
-    CC0: see ``xkcd_colours.SOURCE.txt``.
+    in the public domain (CC0): see ``xkcd_colours.SOURCE.txt``.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Embeddings of Yummly Food-10k by the authors of the paper, and published facts about them.
 
-The embeddings are not part of this package. The environment variable ``PAIRSEEK_DATA`` names a folder with local
-copies. Otherwise they are downloaded once from a fixed commit of the authors' repository, and verified with a checksum.
-The facts (scale, triplet error, fitted noise constants) are part of this package: see ``food10k.SOURCE.txt``.
+The embeddings do not come with this package. The environment variable ``PAIRSEEK_DATA`` can name a folder with local
+copies; otherwise they are downloaded once from a fixed commit of the authors' repository, and verified by checksum. The
+facts (scale, triplet error, fitted noise constants) do come with this package: see ``food10k.SOURCE.txt``.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ ENVIRONMENT = "PAIRSEEK_DATA"
 MIRROR = "PAIRSEEK_FOOD10K_URL"
 COMMIT = "9e621462af6b7ca502b362b1415c781dc10eb404"
 BASE_URL = f"https://raw.githubusercontent.com/siplab-gt/pairsearch/{COMMIT}/make-embedding/data/"
-_PLACES = ("data/food10k", "food10k", ".")
+_FOLDERS = ("data/food10k", "food10k", ".")
 _RESPONSES: dict[str, tuple[str, type[Response]]] = {
     "logistic": ("logistic", Logistic),
     "probit": ("gaussian", Probit),
 }
-_SECONDS = 30
+_TIMEOUT_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Food10kFacts:
     d, n
         Number of dimensions and of items.
     scale
-        Factor of the centred coordinates, equal to that of ``Items.scaled``.
+        Scale factor of the centred coordinates, the same as in `Items.scaled`.
     triplet_error
-        Share of training triplets that the embedding violates.
+        Fraction of training triplets that the embedding violates.
     best
-        Kind of noise with the highest likelihood for ``"logistic"`` and for ``"probit"``.
+        Noise kind with the highest likelihood for ``"logistic"`` and for ``"probit"``.
     source, size, sha256
         Name, size and checksum of the authors' file.
     """
@@ -116,7 +116,7 @@ def food10k_facts(d: int) -> Food10kFacts:
     """Return the published facts about the embedding in d dimensions."""
     if isinstance(d, bool) or d not in _published():
         raise InvalidParameter(
-            f"there is no Food-10k embedding in {d!r} dimensions: use one of {', '.join(map(str, _published()))}"
+            f"Food-10k has no embedding in {d!r} dimensions: use one of {', '.join(map(str, _published()))}"
         )
     return _published()[d]
 
@@ -131,22 +131,22 @@ def food10k(d: int, *, base_url: str | None = None) -> Items:
     d
         One of `food10k_dimensions`.
     base_url
-        Address to download the authors' files from if there is no local copy. None takes the environment variable
-        ``PAIRSEEK_FOOD10K_URL``, or the authors' repository.
+        Address from which to download the authors' files if there is no local copy. None: the environment variable
+        ``PAIRSEEK_FOOD10K_URL``, or else the authors' repository.
     """
     facts = food10k_facts(d)
     path = _local_copy(facts) or _download(facts, base_url or os.environ.get(MIRROR) or BASE_URL)
     items = Items.from_file(path)
     if (items.n, items.d) != (facts.n, facts.d):
         raise InvalidItems(
-            f"{path} holds {items.n} items in {items.d} dimensions, Food-10k has {facts.n} in {facts.d}: it is not the "
-            f"published file; remove it, or replace it with {facts.source}"
+            f"{path} contains {items.n} items in {items.d} dimensions, but Food-10k has {facts.n} in {facts.d}: remove "
+            f"the file, or replace it with the published {facts.source}"
         )
     return items
 
 
 def synthetic(d: int, *, n: int = 12_624) -> Items:
-    """Return normally distributed items, equal in every call, with the size of Food-10k by default.
+    """Return normally distributed items, the same in every call, by default as many as in Food-10k.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def synthetic(d: int, *, n: int = 12_624) -> Items:
     return Items(np.random.default_rng([int(d), int(n)]).standard_normal((n, d)))
 
 
-def _names(facts: Food10kFacts) -> tuple[str, str]:
+def _file_names(facts: Food10kFacts) -> tuple[str, str]:
     return f"items-d{facts.d:02d}.npy", facts.source
 
 
@@ -167,12 +167,12 @@ def _local_copy(facts: Food10kFacts) -> Path | None:
     folder = os.environ.get(ENVIRONMENT)
     if not folder:
         return None
-    places = (Path(folder) / place / name for place in _PLACES for name in _names(facts))
+    places = (Path(folder) / place / name for place in _FOLDERS for name in _file_names(facts))
     return next((path for path in places if path.is_file()), None)
 
 
 def local_folder() -> Path | None:
-    """Return the folder of local copies that ``PAIRSEEK_DATA`` names, or None if it has no file of Food-10k."""
+    """Return the folder of local copies below ``PAIRSEEK_DATA``, or None if it has no Food-10k file."""
     copies = (_local_copy(food10k_facts(d)) for d in food10k_dimensions())
     return next((path.parent for path in copies if path is not None), None)
 
@@ -181,7 +181,7 @@ def _download(facts: Food10kFacts, base_url: str) -> Path:
     try:
         import pooch
     except ModuleNotFoundError:
-        raise MissingExtra("fetching Food-10k", "data", f"; or {_instructions(facts)}") from None
+        raise MissingExtra("downloading Food-10k", "data", f"; or {_instructions(facts)}") from None
     # Suppress the download messages of pooch.
     pooch.get_logger().setLevel(logging.ERROR)
     url = f"{base_url.rstrip('/')}/{facts.source}"
@@ -193,7 +193,7 @@ def _download(facts: Food10kFacts, base_url: str) -> Path:
                 known_hash=f"sha256:{facts.sha256}",
                 fname=facts.source,
                 path=cache,
-                downloader=pooch.HTTPDownloader(timeout=_SECONDS),
+                downloader=pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS),
             )
         )
     except ValueError as error:
@@ -201,15 +201,15 @@ def _download(facts: Food10kFacts, base_url: str) -> Path:
     except Exception as error:  # noqa: BLE001 - pooch passes on any exception of its transport
         reason = str(error) if 0 < len(str(error)) < 100 else type(error).__name__
         raise InvalidItems(
-            f"the Food-10k embedding in {facts.d} dimensions has no local copy and could not be fetched from {url} "
+            f"the Food-10k embedding in {facts.d} dimensions has no local copy and could not be downloaded from {url} "
             f"({reason}); {_instructions(facts)}"
         ) from None
 
 
 def _instructions(facts: Food10kFacts) -> str:
-    npy, mat = _names(facts)
+    npy, mat = _file_names(facts)
     folder = os.environ.get(ENVIRONMENT)
-    where = f"{folder}{os.sep}data{os.sep}food10k" if folder else f"a folder data{os.sep}food10k"
-    rest = "" if folder else f" and set {ENVIRONMENT} to the parent of the folder data"
-    other = 'without the data, --data synthetic (in Python, data="synthetic") takes random items of the same shape'
-    return f"put {mat} (or {npy}) into {where}{rest}, or set {MIRROR} to another source; {other}"
+    target = f"{folder}{os.sep}data{os.sep}food10k" if folder else f"a folder data{os.sep}food10k"
+    setting = "" if folder else f" and set {ENVIRONMENT} to the parent of the folder data"
+    substitute = 'without the data, --data synthetic (in Python, data="synthetic") uses random items of the same shape'
+    return f"put {mat} (or {npy}) into {target}{setting}, or set {MIRROR} to another source; {substitute}"
