@@ -54,7 +54,7 @@ class TestSimulation:
             code = re.findall("#[0-9a-f]{6}", words)[1]
             place = items.coordinates[list(items.data["hex"]).index(code)]
             distances = np.linalg.norm(items.coordinates - place, axis=1)
-            shares.append(np.mean(distances < float(re.search(r"It is within ([\d.]+) of it", words)[1])))
+            shares.append(np.mean(distances < float(re.search(r"favourite is ([\d.]+) away", words)[1])))
         assert np.median(shares) < 0.25
 
     def test_goes_on_with_the_same_colour_in_mind(self, command):

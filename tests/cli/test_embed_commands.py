@@ -35,7 +35,7 @@ def test_embed_chooses_the_dimension_and_writes_items(command, judgements, tmp_p
     assert (code, err) == (0, "")
     assert "d = 2   triplet error" in out
     assert "CKL: 40 items in 2 dimensions." in out
-    assert "Of 600 held-out triplets" in out
+    assert "of the 600 held-out triplets are wrong" in out
     items = ps.Items.from_file(tmp_path / "items.csv")
     assert items.ids[0] == "w00"
     assert items.coordinates == pytest.approx(items.scaled().coordinates, abs=1e-12)
@@ -129,7 +129,7 @@ def test_check_in_words_numbers_and_a_page(command, judgements, truth, tmp_path)
         (("embed", "judgements.csv", "-d", "0"), "give a whole number, at least 1, or auto"),
         (("embed", "judgements.csv", "-d", "39"), "40 items for 39 dimensions"),
         (("embed", "judgements.csv", "--where", "arm"), "give COLUMN=VALUE"),
-        (("embed", "judgements.csv", "--test-where", "arm=test"), "select the triplets to fit too"),
+        (("embed", "judgements.csv", "--test-where", "arm=test"), "also select the triplets to fit"),
         (("embed", "judgements.csv", "--out", "items.npy", "-d", "2"), "ends in .csv"),
         (("embed", "judgements.csv", "--plot", "e.png", "-d", "2"), "use it with triplets and -d auto"),
         (("fit-noise", "other.csv", "judgements.csv"), "is not among the 2 items"),

@@ -75,7 +75,7 @@ def test_the_doctor_names_a_database_that_does_not_answer_and_fails(command, tmp
     assert command("db", "upgrade", "--database", "good.db")[0] == 0
     code, output, _ = command("doctor", "--database", "good.db")
     assert code == 0
-    assert re.search(r"^ok  database   good.db answers", output, re.MULTILINE)
+    assert re.search(r"^ok  database   good.db replies", output, re.MULTILINE)
 
 
 def test_the_doctor_hides_passwords_and_names_folders_without_data(command, monkeypatch, tmp_path):

@@ -1,6 +1,6 @@
 """Command-line interface ``pairseek``, with one module per command.
 
-Importing this package requires the core of pairseek only; the commands require the extra ``cli``.
+Importing this package requires only the core of pairseek; running a command requires the extra ``cli``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _EXTRA = ("typer", "rich")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit.
 
-    Errors are printed as one line on standard error, with the exit code 2.
+    An error is printed as one line on standard error, and the exit code is 2.
 
     Parameters
     ----------
     arguments
-        Arguments after ``pairseek``. None takes those of this process.
+        Arguments after ``pairseek``. None means the arguments of this process.
     """
     try:
         from pairseek.cli.app import run
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
-        # The reader closed the pipe, as in `pairseek ... | head`, so nothing more can be printed.
+        # The reader closed the pipe, as in `pairseek ... | head`: nothing more can be printed.
         sys.stdout = None
         sys.exit(1)
     except (PairseekError, OSError) as error:
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _fail(error: Exception) -> NoReturn:
     line = " ".join(str(error).split())
     if sys.stderr is not None:
-        # Writing fails if the terminal was closed.
+        # Writing fails if the terminal has been closed.
         with contextlib.suppress(OSError):
             sys.stderr.write(f"pairseek: {line}\n")
     sys.exit(USAGE_ERROR)

@@ -1,4 +1,4 @@
-"""Root command: registration of all commands, version, help, and the format of errors and notes."""
+"""Root command: registration of the commands, version, help, and the format of errors and notes."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from pairseek.cli.demo import demo
 from pairseek.cli.examples import add_examples
 from pairseek.errors import InvalidParameter, ScaleWarning
 
-# ASCII substitutes for characters that the encoding of the terminal does not have.
-_PLAIN = {"←": "<", "→": ">", "·": "-", "━": "=", "╸": "-", "─": "-", "│": "|", "●": "*", "…": "."}
-_PLAIN |= dict.fromkeys("┌┐└┘", "+")
+# ASCII substitutes for characters that the terminal's encoding cannot represent.
+_ASCII = {"←": "<", "→": ">", "·": "-", "━": "=", "╸": "-", "─": "-", "│": "|", "●": "*", "…": "."}
+_ASCII |= dict.fromkeys("┌┐└┘", "+")
 
 app = typer.Typer(name="pairseek", pretty_exceptions_enable=False, rich_markup_mode="rich")
 app.command()(demo)
@@ -72,8 +72,8 @@ app.add_typer(db.app, name="db")
 
 add_examples(app)
 
-DOORS = """\
-pairseek learns what a person likes from the question "which of these two do you prefer?".
+OVERVIEW = """\
+pairseek learns what someone likes by showing them two things at a time.
 
   A search        pairseek demo                        find a colour in this terminal
                   import pairseek as ps                ask and tell from Python
@@ -83,7 +83,7 @@ pairseek learns what a person likes from the question "which of these two do you
 
   The paper       pairseek reproduce figure2           the figures of Canal et al., ICML 2019
 
-pairseek --help lists all commands, and pairseek doctor says what is installed.
+pairseek --help lists all commands, and pairseek doctor shows what is installed.
 """
 
 
@@ -93,23 +93,23 @@ def _root(
     *,
     version: Annotated[bool, typer.Option("--version", metavar="", help="Show the version and exit.")] = False,
 ) -> None:
-    """Learn a person's preferences from paired comparisons.
+    """Learn what someone likes from paired comparisons.
 
     Each question shows two items and asks which one the person prefers. The
-    next pair is the one with the most informative answer.
+    next pair is the one whose answer is expected to be most informative.
 
-    Start with [bold]pairseek demo[/bold]. The exit code is 0 on success, 1 where a check
-    found a problem, 2 for an error, and 130 after an interruption.
+    Start with [bold]pairseek demo[/bold]. The exit code is 0 on success, 1 if a check
+    found a problem, 2 after an error, and 130 after an interruption.
     """
     if version:
         typer.echo(f"pairseek {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        typer.echo(DOORS, nl=False)
+        typer.echo(OVERVIEW, nl=False)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; an invalid command line raises `InvalidParameter`."""
+    """Run a command and return its exit code. An invalid command line raises `InvalidParameter`."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="pairseek")
@@ -122,14 +122,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # The module of Typer's exceptions differs between versions, but all of them have this method.
         if not hasattr(error, "format_message"):
             raise
-        raise InvalidParameter(f"{_in_words(error)}; see {_command_of(error)} --help") from None
+        raise InvalidParameter(f"{_message_of(error)}; see {_command_of(error)} --help") from None
     if sys.stdout is not None:
         sys.stdout.flush()
     return int(code or 0)
 
 
-def _in_words(error: Any) -> str:
-    """Return the message of a Typer error, with its advice in plain words."""
+def _message_of(error: Any) -> str:
+    """Return the message of a Typer error, in plain words."""
     message: str = error.format_message().rstrip(".?")
     for kind, words in (("an integer", "a whole number"), ("a number", "a number")):
         typer_words = f"Input should be a valid {kind.split()[1]}, unable to parse string as {kind}"
@@ -138,7 +138,7 @@ def _in_words(error: Any) -> str:
 
 
 def _command_of(error: object) -> str:
-    """Return the command that an error concerns, as it is typed."""
+    """Return the command that an error concerns, as the user types it."""
     names = []
     context = getattr(error, "ctx", None)
     while context is not None and context.parent is not None:
@@ -149,7 +149,7 @@ def _command_of(error: object) -> str:
 
 @contextlib.contextmanager
 def _scale_notes() -> Iterator[None]:
-    """Print each `ScaleWarning` as one plain line on standard error, once per message."""
+    """Print each distinct `ScaleWarning` once, as one plain line on standard error."""
     printed = set()
     with warnings.catch_warnings():
         show = warnings.showwarning
@@ -173,10 +173,10 @@ def _scale_notes() -> Iterator[None]:
         yield
 
 
-def _plain(error: UnicodeError) -> tuple[str, int]:
+def _substitute_ascii(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(_PLAIN.get(character, "?") for character in error.object[error.start : error.end]), error.end
+    return "".join(_ASCII.get(character, "?") for character in error.object[error.start : error.end]), error.end
 
 
-codecs.register_error("pairseek", _plain)
+codecs.register_error("pairseek", _substitute_ascii)

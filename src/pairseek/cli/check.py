@@ -33,7 +33,7 @@ def command(
     *,
     coordinates: Coordinates = None,
     triplets: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Triplets as CSV, to fit the noise and to measure agreement.")
+        Path | None, typer.Option(metavar="FILE", help="Triplets as CSV, to fit the noise and measure agreement.")
     ] = None,
     where: Where = None,
     standardize: Annotated[
@@ -58,10 +58,10 @@ def command(
     ] = None,
     radius: Annotated[
         float | None,
-        typer.Option(metavar="R", help="Target of the 95 % credible radius.  [dim]\\[half the prior's][/]"),
+        typer.Option(metavar="R", help="Target for the 95 % credible radius.  [dim]\\[half the prior's][/]"),
     ] = None,
     people: Annotated[
-        int, typer.Option(metavar="N", help="Number of simulated people, to estimate the number of answers.")
+        int, typer.Option(metavar="N", help="Number of people to simulate for the estimate of the number of answers.")
     ] = 5,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
     page: Annotated[
@@ -79,7 +79,7 @@ def command(
     one_of(response, "--response", RESPONSES)
     if page is not None:
         require_drawing()
-    # The report has a finding about scales in place of the `ScaleWarning`.
+    # The report has a finding about scales instead of the `ScaleWarning`.
     catalogue = read_items(items, coordinates=coordinates, quiet=True)
     catalogue = catalogue.standardized() if standardize else catalogue
     catalogue = catalogue.scaled() if scaled else catalogue
@@ -119,6 +119,6 @@ def _show(console: Console, health: Health, files: list[Path]) -> None:
         table.add_row(Text(finding.level, _STYLES[finding.level]), finding.name, words)
     console.print(table)
     acts = sum(finding.level == "act" for finding in health.findings)
-    done = "No action is needed." if not acts else f"{plural(acts, 'finding')} to act on before the study."
-    console.print(Text(f"\n{done}"))
+    summary = "No action is needed." if not acts else f"{plural(acts, 'finding')} to act on before the study."
+    console.print(Text(f"\n{summary}"))
     print_paths(console, files)

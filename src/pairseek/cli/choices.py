@@ -1,4 +1,4 @@
-"""Input of recorded choices, and the options of a population fit."""
+"""Input of recorded choices, and parsers for the options of a population fit."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def parse_dimension(option: str, text: str) -> int | Literal["auto"]:
 def read_choices_and_items(
     data: Path, items: Path | None, coordinates: str | None, *, learned: bool
 ) -> tuple[Choices, Items | None]:
-    """Read choices, and the items with coordinates unless these are learned. A bundle contains its own items."""
+    """Read choices, and the items with coordinates unless coordinates are learned. A bundle contains its own items."""
     if items is not None and learned:
         raise InvalidParameter(
-            "--items with --learn: coordinates are either given or learned; leave one of the two out"
+            "--items with --learn: coordinates are either given or learned; leave out one of the two"
         )
     if items is None and coordinates is not None:
-        raise InvalidParameter("--coordinates without --items: it names columns of that file; leave it out")
+        raise InvalidParameter("--coordinates without --items: --coordinates names columns of that file; leave it out")
     if items is not None:
         given = with_text_ids(read_items(items, coordinates=coordinates))
         return Choices.read(data, ids=given.ids), given
@@ -54,7 +54,7 @@ def read_choices_and_items(
 
 
 def parse_residual(text: str) -> float | ResidualSetting:
-    """Return the residual of a population: ``"auto"``, ``"implied"``, or a number of logits."""
+    """Parse the residual of a population: ``auto``, ``implied``, or a number of logits."""
     for setting in get_args(ResidualSetting):
         if text == setting:
             return cast(ResidualSetting, setting)

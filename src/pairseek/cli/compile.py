@@ -1,4 +1,4 @@
-"""Command ``pairseek compile``: a quiz that needs no server."""
+"""Command ``pairseek compile``: compilation of quizzes that need no server."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ def command(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="New folder for the quiz.")],
     answers: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Number of answers.  [dim]\\[that of the study; 12 for an items file][/]"),
+        typer.Option(metavar="N", help="Number of answers.  [dim]\\[the study's; 12 for an items file][/]"),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed of the search, which decides the sides.  [dim]\\[0][/]")
+        int | None, typer.Option(metavar="N", help="Seed of the search, which determines the sides.  [dim]\\[0][/]")
     ] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
     language: Annotated[
         str | None, typer.Option(metavar="CODE", help="Language of the page, such as en or de.")
     ] = None,
     population: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Population learned from other people, for an items file.")
+        Path | None, typer.Option(metavar="FILE", help="With an items file: population learned from other people.")
     ] = None,
     coordinates: Coordinates = None,
-    megabytes: Annotated[float, typer.Option(metavar="MB", help="Refuse a larger tree.")] = 5.0,
-    minutes: Annotated[float, typer.Option(metavar="MIN", help="Refuse a longer compilation.")] = 60.0,
+    megabytes: Annotated[float, typer.Option(metavar="MB", help="Maximum size of the tree.")] = 5.0,
+    minutes: Annotated[float, typer.Option(metavar="MIN", help="Maximum duration of the compilation.")] = 60.0,
     force: Annotated[bool, typer.Option("--force", metavar="", help="Replace a quiz in the folder.")] = False,
     jobs: Jobs = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Compile a study or a file of items into a quiz that needs no server.
+    """Compile a study or an items file into a quiz that needs no server.
 
-    The folder holds the next pair for every path of answers, the result at
-    the end of each, and a page that works from a file or any static host.
+    The folder contains the next pair for every path of answers, the result at
+    the end of each path, and a page that works from a file or any static host.
     """
     require_web()
     from pairseek.quiz.compiler import compile_quiz
@@ -70,15 +70,15 @@ def command(
     processes = job_count(jobs, None)
     try:
         with orderly_stop(), contextlib.ExitStack() as stack:
-            found = _changed(_source(source, population, coordinates, database, stack), title, language)
-            plan = plan_quiz(found, answers=answers, seed=seed, jobs=processes, limits=limits)
+            quiz = _changed(_source(source, population, coordinates, database, stack), title, language)
+            plan = plan_quiz(quiz, answers=answers, seed=seed, jobs=processes, limits=limits)
             _print_plan(console, plan)
             with CompilationProgress(console, plan.cost.results) as progress:
-                made = compile_quiz(plan, out, force=force, progress=progress)
+                compiled = compile_quiz(plan, out, force=force, progress=progress)
     except Stopped as stopped:
         console.print("Stopped. Nothing was written.")
         raise typer.Exit(stopped.code) from None
-    _print_quiz(console, made)
+    _print_quiz(console, compiled)
 
 
 def _print_plan(console: Console, plan: QuizPlan) -> None:
@@ -97,14 +97,14 @@ def _print_plan(console: Console, plan: QuizPlan) -> None:
     )
 
 
-def _print_quiz(console: Console, made: CompiledQuiz) -> None:
-    files = ", ".join(f"{name} {_kilobytes(size)}" for name, size in made.sizes.items())
+def _print_quiz(console: Console, quiz: CompiledQuiz) -> None:
+    files = ", ".join(f"{name} {_kilobytes(size)}" for name, size in quiz.sizes.items())
     console.print(
-        f"Compiled in {made.seconds:.1f} s: {made.pairs:,} pairs, {made.results:,} results, {made.items:,} items shown",
+        f"Compiled in {quiz.seconds:.1f} s: {quiz.pairs:,} pairs, {quiz.results:,} results, {quiz.items:,} items shown",
         soft_wrap=True,
     )
-    console.print(f"Written: {_kilobytes(sum(made.sizes.values()))} ({files})", markup=False, soft_wrap=True)
-    console.print(f"Open {made.folder / 'index.html'} in a browser.", markup=False, soft_wrap=True)
+    console.print(f"Written: {_kilobytes(sum(quiz.sizes.values()))} ({files})", markup=False, soft_wrap=True)
+    console.print(f"Open {quiz.folder / 'index.html'} in a browser.", markup=False, soft_wrap=True)
 
 
 def _kilobytes(size: int) -> str:
@@ -118,15 +118,15 @@ def _source(
     database: str | None,
     stack: contextlib.ExitStack,
 ) -> QuizSource:
-    """Read what the quiz is compiled from; a database stays open until the stack is closed."""
+    """Read the source of a quiz. A database stays open until the stack is closed."""
     from pairseek.quiz import sources
 
     path = Path(source)
     if path.suffix.lower() not in _STUDIES and (path.suffix or path.exists()):
-        found = sources.from_items_file(path, population, None if coordinates is None else named_columns(coordinates))
-        if coordinates is None and found.items._columns_guess is not None:
-            typer.echo(f"Columns of {path.name}: {found.items._columns_guess}; choose with --coordinates.", err=True)
-        return found
+        quiz = sources.from_items_file(path, population, None if coordinates is None else named_columns(coordinates))
+        if coordinates is None and quiz.items.columns_note is not None:
+            typer.echo(f"Columns of {path.name}: {quiz.items.columns_note}; choose with --coordinates.", err=True)
+        return quiz
     if coordinates is not None:
         raise InvalidParameter("--coordinates with a study: a study has its own coordinates; leave the option out")
     if population is not None:
@@ -138,7 +138,7 @@ def _source(
 
 
 def _changed(source: QuizSource, title: str | None, language: str | None) -> QuizSource:
-    """Return the source with another title and language, where they are given."""
+    """Return the source with the given title and language."""
     from pairseek.web.studies.configuration import check, configured
 
     given = {name: value for name, value in (("title", title), ("language", language)) if value is not None}

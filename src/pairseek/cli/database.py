@@ -1,4 +1,4 @@
-"""Access of the commands to the database of the service."""
+"""Access to the service's database."""
 
 from __future__ import annotations
 
@@ -41,18 +41,19 @@ def require_web() -> None:
 def open_database(
     url: str | None, *, create: bool = True, migrated: bool = True, noted: bool = True
 ) -> Iterator[Database]:
-    """Open the database that the option or the environment names, and close it at the end.
+    """Open the database named by the option or the environment, and close it at the end.
 
     Parameters
     ----------
     url
-        Value of the option ``--database``. None takes the setting of the environment.
+        Value of the option ``--database``. None means the setting in the environment.
     create
-        Whether to create a SQLite file that does not exist. Otherwise a missing file is an error.
+        Whether to create a SQLite file that does not exist. If false, a missing file is an error.
     migrated
-        Whether the tables must have the current version. Otherwise the tables are left alone.
+        Whether to require tables of the current version, and create them in an empty database. If false, the tables
+        are left alone.
     noted
-        Whether to say that a SQLite file did not exist and was created.
+        Whether to print a note if a SQLite file did not exist and was created.
     """
     require_web()
     from pairseek.store import migrate
@@ -74,17 +75,17 @@ def open_database(
     finally:
         database.close()
         if noted and is_new and database.path is not None and database.path.exists():
-            note = f"Note: there was no database {database.path.absolute()}: it was created."
+            note = f"Note: created the database {database.path.absolute()}, which did not exist."
             if chosen == Settings.database:
                 note += (
-                    " A server that was started in another folder has its own: name that with --database, or in "
-                    "PAIRSEEK_DATABASE."
+                    " A server that was started in another folder has a database of its own: to use that one, give "
+                    "--database or set PAIRSEEK_DATABASE."
                 )
             typer.echo(note, err=True)
 
 
 def place_of(database: Database) -> str:
-    """Return where a database is, without its password."""
+    """Return the path or address of a database, without its password."""
     return database.url.render_as_string() if database.path is None else str(database.path.absolute())
 
 
@@ -105,16 +106,16 @@ def find_study(database: Database, slug: str) -> Study:
 
 
 def confirm(name: str, consequence: str, *, yes: bool) -> None:
-    """Ask the user to type a name before something is deleted, unless ``yes``; raise `InvalidParameter` otherwise."""
+    """Ask the user to type a name before a deletion, unless ``yes``. Another reply raises `InvalidParameter`."""
     if yes:
         return
     typer.echo(f"{consequence} This cannot be undone.")
     if typer.prompt(f"Type {name} to confirm", default="", show_default=False) != name:
-        raise InvalidParameter("the name was not confirmed: nothing was deleted; type it, or give --yes")
+        raise InvalidParameter("the name was not confirmed: nothing was deleted; type the name, or give --yes")
 
 
 def current_user() -> str:
-    """Return the name of the person who runs the command, for the audit log."""
+    """Return the name of the user who runs the command, for the audit log."""
     try:
         return f"{getpass.getuser()} (command line)"
     except (KeyError, OSError):

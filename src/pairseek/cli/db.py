@@ -7,25 +7,25 @@ import typer
 from pairseek.cli.database import open_database
 from pairseek.cli.options import DatabaseOption
 
-app = typer.Typer(help="Upgrade the database schema, or show its version.", no_args_is_help=True)
+app = typer.Typer(help="Upgrade the tables of the database, or show their version.", no_args_is_help=True)
 
 
 @app.command()
 def upgrade(*, database: DatabaseOption = None) -> None:
-    """Upgrade the tables to the schema version of this pairseek."""
+    """Upgrade the tables to the version that this pairseek requires."""
     with open_database(database, migrated=False) as opened:
         from pairseek.store import migrate
 
         before = migrate.current(opened)
         after = migrate.upgrade(opened)
-        # Deleted content that earlier versions left in the file is removed.
+        # Remove deleted content that earlier versions left in the file.
         opened.scrub()
     typer.echo(f"The tables have version {after}; before: {before or 'none'}.")
 
 
 @app.command()
 def version(*, database: DatabaseOption = None) -> None:
-    """Show the schema version of the tables, and the version that this pairseek requires."""
+    """Show the version of the tables, and the version that this pairseek requires."""
     with open_database(database, create=False, migrated=False) as opened:
         from pairseek.store import migrate
 

@@ -28,9 +28,9 @@ from pairseek.search.simulate import SimulatedUser
 from pairseek.search.stopping import AfterAnswers
 
 ANSWERS = 15
-"""Default number of answers: they take a minute, and the median error is about 0.1 in Oklab."""
-# Stream constant of the simulated user, which keeps its random numbers independent of those of the search.
-_PERSON = 0x636F6C6F7572
+"""Default number of answers: enough for a median error of about 0.1 in Oklab, in about a minute."""
+# Keys the simulated user's random numbers, to keep them independent of the search's.
+_PERSON_STREAM = 0x636F6C6F7572
 
 
 def demo(
@@ -39,7 +39,8 @@ def demo(
         int | None, typer.Option(metavar="N", min=1, help=f"Number of answers; ties count.  [dim]\\[{ANSWERS}][/]")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Random seed. Equal seeds and answers give equal questions.")
+        int | None,
+        typer.Option(metavar="N", min=0, help="Random seed. The same seed and answers give the same questions."),
     ] = None,
     simulate: Annotated[bool, typer.Option("--simulate", metavar="", help="Let a simulated user answer.")] = False,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save to this new file after every answer.")] = None,
@@ -49,9 +50,9 @@ def demo(
 ) -> None:
     """Find your favourite among 949 colours by comparing two at a time.
 
-    Each pair is the one with the most informative answer. Type a key and press
-    Enter; standard input may also be a file with one key per line. A terminal
-    without true colour shows names and codes.
+    Each pair is chosen so that your answer is as informative as possible. Type a
+    key and press Enter; standard input may also be a file with one key per line.
+    A terminal without true colour shows names and codes.
 
     [bold]1[/]  choose left    [bold]=[/]  about equal    [bold]q[/]  stop and save
     [bold]2[/]  choose right   [bold]u[/]  undo
@@ -67,17 +68,17 @@ def demo(
         raise InvalidFile(f"{resume} is not a search over the named colours: load it with Search.load")
     if path:
         search.save(path)  # fail before the first answer if the file is not writable
-    rng = np.random.default_rng([search.seed, _PERSON])
+    rng = np.random.default_rng([search.seed, _PERSON_STREAM])
     favourite = int(rng.integers(items.n)) if simulate else None
     user = SimulatedUser(items.coordinates[favourite], search.response, rng=rng) if simulate else None
     console, code = Console(highlight=False, markup=False, emoji=False), 0
     with orderly_stop() as check:
         try:
-            _converse(console, search, items, user, path, check)
-            path = _kept(search, path)
+            _ask_questions(console, search, items, user, path, check)
+            path = _save_unfinished(search, path)
         except Stopped as stopped:
             code = stopped.code
-            path = _kept(search, path)
+            path = _save_unfinished(search, path)
         if search.history:
             _show_result(console, search, items, favourite)
         _show_path(console, search, path, simulate=simulate)
@@ -86,13 +87,13 @@ def demo(
 
 def _search(answers: int | None, seed: int | None, resume: Path | None) -> Search:
     if resume is None:
-        # The keys offer a tie.
+        # One of the keys reports a tie.
         stop = AfterAnswers(answers or ANSWERS)
         return Search(colours(), response=Logistic(tie_width=TIE_WIDTH), stop=stop, rng=seed)
     return Search.load(resume, stop=AfterAnswers(answers)) if answers else Search.load(resume)
 
 
-def _converse(
+def _ask_questions(
     console: Console,
     search: Search,
     items: Items,
@@ -100,7 +101,7 @@ def _converse(
     path: Path | None,
     check: Callable[[], None],
 ) -> None:
-    """Ask questions until the search has finished or the person stops."""
+    """Ask questions until the search is finished or the person stops."""
     while search.finished is None:
         query, left = search.ask(), search.forecast()
         check()
@@ -125,12 +126,12 @@ def _converse(
 
 
 def _read_key(console: Console, *, undoable: bool) -> str:
-    """Return the next valid key; the end of the input means stop."""
+    """Return the next valid key. The end of the input means stop."""
     while True:
         console.print("1 or 2 choose, = about equal, u undo, q stop: ", end="")
         try:
             line = sys.stdin.buffer.readline() if sys.stdin else b""
-        except OSError:  # the terminal was closed
+        except OSError:  # The terminal was closed.
             line = b""
         key = line.decode(errors="replace").strip().lower() if line else "q"
         if key in ("1", "2", "=", "q") or (key == "u" and undoable):
@@ -161,13 +162,13 @@ def _show_result(console: Console, search: Search, items: Items, favourite: int 
         f"\nWith a probability of 95 %, the favourite is within {radius} of the estimate (black to white: 1)."
     )
     if favourite is not None:
-        console.print(f"It is within {distances[favourite]:.3f} of it.")
-    console.print(f"\nRecommended, with the probability of being the favourite of all {items.n}:\n")
+        console.print(f"The simulated favourite is {distances[favourite]:.3f} away from it.")
+    console.print(f"\nRecommended colours, with the probability of being the favourite among all {items.n}:\n")
     grid = Table.grid(padding=(0, 2))
-    for one in search.recommend(5):
-        code = _code(items, items.index(one.id))
+    for colour in search.recommend(5):
+        code = _code(items, items.index(colour.id))
         chip = [Padding("    ", style=f"on {code}")] if _true_colour(console) else []
-        grid.add_row(*chip, one.label, code, f"{100 * one.probability:4.1f} %")
+        grid.add_row(*chip, colour.label, code, f"{100 * colour.probability:4.1f} %")
     console.print(grid)
 
 
@@ -175,9 +176,9 @@ def _show_path(console: Console, search: Search, path: Path | None, *, simulate:
     if path is None:
         console.print("" if search.history else "\nThere are no answers, so nothing was saved.")
         return
-    # The name alone is not on the path if the virtual environment is not activated.
-    own = Path(sys.argv[0]).name == "pairseek" and not shutil.which("pairseek")
-    words = [sys.argv[0] if own else "pairseek", "demo", "--resume", str(path)]
+    # Unless the virtual environment is activated, the shell does not find `pairseek` without its folder.
+    needs_folder = Path(sys.argv[0]).name == "pairseek" and not shutil.which("pairseek")
+    words = [sys.argv[0] if needs_folder else "pairseek", "demo", "--resume", str(path)]
     words += ["--simulate"] if simulate else []
     words += ["--answers", str(search.answers + ANSWERS)] if search.finished else []
     console.print(
@@ -185,8 +186,8 @@ def _show_path(console: Console, search: Search, path: Path | None, *, simulate:
     )
 
 
-def _kept(search: Search, path: Path | None) -> Path | None:
-    """Save an unfinished search that has no file yet under a free name, before anything else can fail."""
+def _save_unfinished(search: Search, path: Path | None) -> Path | None:
+    """Save an unfinished search without a file under a free name, before anything else can fail; return its path."""
     if path is None and search.history and not search.finished:
         names = (Path(f"pairseek-demo{'' if number == 1 else f'-{number}'}.json") for number in count(1))
         path = next(name for name in names if not name.exists())
@@ -199,5 +200,5 @@ def _code(items: Items, row: int) -> str:
 
 
 def _true_colour(console: Console) -> bool:
-    """Return whether the terminal has true colour. A palette would map different colours to the same one."""
+    """Return whether the terminal has true colour. A palette would show different colours as the same one."""
     return console.color_system == "truecolor" and not console.no_color

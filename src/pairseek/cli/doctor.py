@@ -1,4 +1,4 @@
-"""Command ``pairseek doctor``: what is installed, and whether it works."""
+"""Command ``pairseek doctor``: a report of what is installed and whether it works."""
 
 from __future__ import annotations
 
@@ -30,73 +30,75 @@ EXTRAS = {
     "data": "download of the paper's data",
     "cluster": "runs on a dask cluster",
 }
-"""Extras that users install, and what each is for."""
-# Modules of the kernels that every search uses.
-_KERNELS = ("pairseek.numerics.pair_kernels", "pairseek.posteriors.ep_kernels", "pairseek.numerics.tables")
+"""Purposes of the extras that users install."""
+# Kernel modules that every search uses.
+_KERNEL_MODULES = ("pairseek.numerics.pair_kernels", "pairseek.posteriors.ep_kernels", "pairseek.numerics.tables")
 
 
 class ReportLine(NamedTuple):
-    """One line of the report; `fine` is None where it is neither right nor wrong."""
+    """One line of the report; `works` is None if there is nothing that could work or fail."""
 
     topic: str
     text: str
-    fine: bool | None
+    works: bool | None
 
 
 def command(
     *,
     database: DatabaseOption = None,
     kernels: Annotated[
-        bool, typer.Option("--compile", metavar="", help="Compile the kernels now, if they are not.")
+        bool, typer.Option("--compile", metavar="", help="Compile the kernels now, unless they are compiled already.")
     ] = False,
 ) -> None:
-    """Show what is installed, where data are, and whether all of it works.
+    """Show what is installed, where the data are, and whether everything works.
 
-    The report names the extras and their versions, the compiled kernels, the
-    folder of the paper's data and the database of the service. The exit code
-    is 0 if everything that is installed works, and 1 otherwise.
+    The report covers the package and its extras, the compiled kernels, the
+    folder with the paper's data, and the service's database. The exit code is
+    0 if everything that is installed works, and 1 otherwise.
     """
     if kernels:
         _compile()
-    findings = [*_installed(), *_compiled(), _data(), _database(database)]
+    report = [*_installed(), *_compiled(), _data(), _database(database)]
     marks = {True: "ok", False: "!!", None: "--"}
-    for one in findings:
-        typer.echo(f"{marks[one.fine]}  {one.topic:<10} {one.text}")
-    wrong = [one.topic for one in findings if one.fine is False]
+    for line in report:
+        typer.echo(f"{marks[line.works]}  {line.topic:<10} {line.text}")
+    failing = [line.topic for line in report if line.works is False]
     typer.echo(
-        f"\n{plural(len(wrong), 'problem')}: {', '.join(wrong)}" if wrong else "\nEverything that is installed works."
+        f"\n{plural(len(failing), 'problem')}: {', '.join(failing)}"
+        if failing
+        else "\nEverything that is installed works."
     )
-    if wrong:
+    if failing:
         raise typer.Exit(1)
 
 
 def _installed() -> Iterator[ReportLine]:
-    yield ReportLine("pairseek", f"{__version__} in {Path(__file__).parents[1]}", fine=True)
-    yield ReportLine("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}", fine=True)
+    yield ReportLine("pairseek", f"{__version__} in {Path(__file__).parents[1]}", works=True)
+    yield ReportLine("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}", works=True)
     core = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
-    yield ReportLine("core", f"{core}; {plural(os.cpu_count() or 1, 'processor')}", fine=True)
+    yield ReportLine("core", f"{core}; {plural(os.cpu_count() or 1, 'processor')}", works=True)
     for extra, purpose in EXTRAS.items():
-        missing = [name for name in _packages(extra) if not _there(name)]
+        missing = [name for name in _packages(extra) if not _is_installed(name)]
         if missing:
             text = f"not installed ({purpose}): pip install 'pairseek[{extra}]'"
             if len(missing) < len(_packages(extra)):
                 text += f"; {', '.join(missing)} missing"
-            yield ReportLine(extra, text, fine=None)
+            yield ReportLine(extra, text, works=None)
         else:
-            yield ReportLine(extra, f"installed ({purpose})", fine=True)
+            yield ReportLine(extra, f"installed ({purpose})", works=True)
 
 
 def _packages(extra: str) -> list[str]:
     """Return the distributions that an extra requires on this platform."""
-    own = [line for line in requires("pairseek") or () if re.search(rf"extra == ['\"]{extra}['\"]", line)]
+    requirements = [line for line in requires("pairseek") or () if re.search(rf"extra == ['\"]{extra}['\"]", line)]
     return [
         re.split(r"[^\w.-]", line, maxsplit=1)[0]
-        for line in own
+        for line in requirements
         if not (sys.platform == "win32" and "sys_platform != " in line)
     ]
 
 
-def _there(name: str) -> bool:
+def _is_installed(name: str) -> bool:
     try:
         version(name)
     except PackageNotFoundError:
@@ -107,19 +109,19 @@ def _there(name: str) -> bool:
 def _compiled() -> Iterator[ReportLine]:
     folders = {
         str(folder)
-        for name in _KERNELS
+        for name in _KERNEL_MODULES
         for folder in cache_folders(str(Path(str(import_module(name).__file__)).resolve().parent)).readable
         if any(folder.glob(f"{name.rpartition('.')[2]}.*.nbi"))
     }
     kept = own_cache_folders().writable
     if kept is None:
-        text = f"compiled, in {sorted(folders)[0]}; others" if folders else "compiled by every process: they"
-        yield ReportLine("kernels", f"{text} cannot be kept: {ADVICE}", None)
+        text = f"compiled, in {sorted(folders)[0]}; others" if folders else "compiled anew by every process: they"
+        yield ReportLine("kernels", f"{text} cannot be cached: {ADVICE}", None)
     elif folders:
-        yield ReportLine("kernels", f"compiled, in {sorted(folders)[0]}", fine=True)
+        yield ReportLine("kernels", f"compiled, in {sorted(folders)[0]}", works=True)
     else:
         yield ReportLine(
-            "kernels", "not compiled yet: the first search takes up to a minute longer, or use --compile", None
+            "kernels", "not compiled yet: the first search takes up to a minute longer, unless you use --compile", None
         )
 
 
@@ -137,12 +139,12 @@ def _data() -> ReportLine:
 
     folder = local_folder()
     if folder is not None:
-        return ReportLine("food10k", f"the paper's embeddings are in {folder}", fine=True)
-    given = os.environ.get("PAIRSEEK_DATA")
-    if given:
-        return ReportLine("food10k", f"PAIRSEEK_DATA is {given}, which has no folder data/food10k", fine=False)
+        return ReportLine("food10k", f"the paper's embeddings are in {folder}", works=True)
+    named = os.environ.get("PAIRSEEK_DATA")
+    if named:
+        return ReportLine("food10k", f"PAIRSEEK_DATA is {named}, which has no folder data/food10k", works=False)
     return ReportLine(
-        "food10k", "the paper's embeddings are fetched at first use; --data synthetic needs none", fine=None
+        "food10k", "the paper's embeddings are downloaded at first use; --data synthetic needs none", works=None
     )
 
 
@@ -152,22 +154,22 @@ def _database(url: str | None) -> ReportLine:
     try:
         require_web()
     except PairseekError:
-        return ReportLine("database", "not used: studies need the extra 'web'", fine=None)
+        return ReportLine("database", "not used: studies need the extra 'web'", works=None)
     from pairseek.store import migrate
     from pairseek.web.settings import Settings
 
     try:
         name = Settings.of(database=url).database
-        # An address may hold a password.
+        # An address may contain a password.
         shown = re.sub(r"//[^@/]*@", "//…@", name)
         if "://" not in name and not Path(name).exists():
-            return ReportLine("database", f"{shown} does not exist yet: pairseek serve creates it", fine=None)
+            return ReportLine("database", f"{shown} does not exist yet: pairseek serve creates it", works=None)
         with open_database(url, create=False, migrated=False) as database:
             current, newest = migrate.current(database), migrate.newest()
     except (PairseekError, OSError) as error:
-        return ReportLine("database", f"does not answer: {' '.join(str(error).split())}", fine=False)
+        return ReportLine("database", f"does not reply: {' '.join(str(error).split())}", works=False)
     if current != newest:
         return ReportLine(
-            "database", f"{shown} has tables of version {current}, not {newest}: pairseek db upgrade", fine=False
+            "database", f"{shown} has tables of version {current}, not {newest}: run pairseek db upgrade", works=False
         )
-    return ReportLine("database", f"{shown} answers, tables of version {current}", fine=True)
+    return ReportLine("database", f"{shown} replies, tables of version {current}", works=True)

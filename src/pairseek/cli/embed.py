@@ -1,4 +1,4 @@
-"""Command ``pairseek embed``: coordinates of items from triplets or from vectors."""
+"""Command ``pairseek embed``: coordinates of items from triplets or vectors."""
 
 from __future__ import annotations
 
@@ -43,19 +43,20 @@ def command(
             "--dimensions",
             "-d",
             metavar="D|auto",
-            help="Number of dimensions; auto cross-validates. With pca also a share of variance, such as 0.9.",
+            help="Number of dimensions; auto cross-validates. For pca also a share of the variance, such as 0.9.",
         ),
     ] = AUTO,
     items: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="CSV of all items (id, label). It sets their order; triplets with other items are an error.",
+            help="CSV of all items (id, label). It sets their order; a triplet with another item is an error.",
         ),
     ] = None,
     coordinates: Coordinates = None,
     unseen: Annotated[
-        str, typer.Option(metavar="RULE", help="Treatment of items in no triplet: refuse, or mean (place at the mean).")
+        str,
+        typer.Option(metavar="RULE", help="Items that occur in no triplet: refuse, or mean (place them at the mean)."),
     ] = "refuse",
     where: Where = None,
     test_where: Annotated[
@@ -90,10 +91,10 @@ def command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute coordinates of items from triplets or from feature vectors.
+    """Compute coordinates of items from triplets or feature vectors.
 
     A triplet states that an anchor is more similar to one item than to
-    another. The result is a CSV file of items, and a JSON file with their
+    another. The result is a CSV file of items, with a JSON file of their
     provenance next to it.
     """
     one_of(method, "--method", [*METHODS, PCA.name])
@@ -101,7 +102,7 @@ def command(
     if plot is not None:
         require_drawing()
         if method == PCA.name or dimensions != AUTO:
-            raise InvalidParameter("--plot shows the selection of the dimension: use it with triplets and -d auto")
+            raise InvalidParameter("--plot shows how the dimension was chosen: use it with triplets and -d auto")
     if method == PCA.name:
         embedding: TripletEmbedding | PCA = _components(
             source, dimensions, coordinates, standardize=standardize, drop=drop_constant
@@ -116,16 +117,16 @@ def command(
         for name in given:
             if name not in kind().get_params():
                 raise InvalidParameter(f"--{name} is not a parameter of {method}: leave it out")
-        known = None if items is None else read_item_names(items)
-        data = _triplets(source, known, where, test_where, held_out, seed)
+        names = None if items is None else read_item_names(items)
+        data = _triplets(source, names, where, test_where, held_out, seed)
         base = kind(**given, unseen=unseen, random_state=seed, progress=True)  # type: ignore[arg-type]
         choice = _choice(dimensions, data.fitted, base, seed)
-        base.set_params(n_components=choice.chosen if choice else _whole(dimensions))
+        base.set_params(n_components=choice.chosen if choice else _parse_dimensions(dimensions))
         embedding = base.fit(data.fitted)
         record = {**provenance(embedding, held_out=data.held), "triplets": len(data.fitted)}
         if choice is not None:
             record["dimension_choice"] = choice.record()
-        result = embedding.to_items(scaled=scaled, labels=None if known is None else known.labels)
+        result = embedding.to_items(scaled=scaled, labels=None if names is None else names.labels)
     files = [*save_items(result, out, record, scaled=scaled)]
     if plot is not None and choice is not None:
         files.append(choice.plot(plot))
@@ -145,35 +146,35 @@ class _Data:
 
 def _triplets(
     source: Path,
-    known: ItemNames | None,
+    names: ItemNames | None,
     where: list[str] | None,
     test_where: list[str] | None,
     held_out: float,
     seed: int,
 ) -> _Data:
-    ids = None if known is None else known.ids
+    ids = None if names is None else names.ids
     if not test_where:
         data = read_triplets(source, ids, "--where", where)
         if held_out == 0:
             return _Data(data, None)
         return _Data(*data.split(held_out, seed))
-    # Both parts share one list of items, which includes items that occur in one part only.
+    # Both parts share one list of items, including items that occur in only one part.
     ids = Triplets.from_csv(source).ids if ids is None else ids
     held = read_triplets(source, ids, "--test-where", test_where)
     if where:
         return _Data(read_triplets(source, ids, "--where", where), held)
-    raise InvalidParameter("--test-where without --where: select the triplets to fit too, such as --where alg=Random")
+    raise InvalidParameter("--test-where without --where: also select the triplets to fit, such as --where alg=Random")
 
 
 def _choice(text: str, triplets: Triplets, base: TripletEmbedding, seed: int) -> DimensionChoice | None:
     if text != AUTO:
-        _whole(text)
+        _parse_dimensions(text)
         return None
-    tried = [d for d in DIMENSIONS if d + 2 <= triplets.n]
-    return choose_dimension(triplets, tried or (1,), method=base, rng=seed)
+    dimensions = [d for d in DIMENSIONS if d + 2 <= triplets.n]
+    return choose_dimension(triplets, dimensions or (1,), method=base, rng=seed)
 
 
-def _whole(text: str) -> int:
+def _parse_dimensions(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise InvalidParameter(f"--dimensions is {text!r}: give a whole number, at least 1, or auto")
     return int(text)
@@ -181,13 +182,13 @@ def _whole(text: str) -> int:
 
 def _components(source: Path, text: str, coordinates: str | None = None, *, standardize: bool, drop: bool) -> PCA:
     if text == AUTO:
-        wanted: float = 0.9
+        components: float = 0.9
     else:
         try:
-            wanted = int(text) if text.isdigit() else float(text)
+            components = int(text) if text.isdigit() else float(text)
         except ValueError:
             raise InvalidParameter(f"--dimensions is {text!r}: give a whole number, or a share such as 0.9") from None
-    embedding = PCA(n_components=wanted, standardize=standardize, constant="drop" if drop else "refuse")
+    embedding = PCA(n_components=components, standardize=standardize, constant="drop" if drop else "refuse")
     return embedding.fit(read_items(source, coordinates=coordinates, quiet=True))
 
 
@@ -201,5 +202,5 @@ def _show(console: Console, record: JSON, choice: DimensionChoice | None, items:
         console.print(Text(f"They keep {record['variance_kept']:.1%} of the variance."))
     elif record["held_out_triplet_error"] is not None:
         count, error = record["held_out_triplets"], record["held_out_triplet_error"]
-        console.print(Text(f"Of {count:,} held-out triplets {error:.1%} are wrong."))
+        console.print(Text(f"{error:.1%} of the {count:,} held-out triplets are wrong."))
     print_paths(console, files)

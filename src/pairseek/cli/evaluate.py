@@ -1,4 +1,4 @@
-"""Command ``pairseek evaluate``: replay of searches on recorded choices."""
+"""Command ``pairseek evaluate``: evaluation of searches on recorded choices."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _TITLES = {
     "log_loss": "Log loss",
     "gain": "Share of people who gain",
     "calibration_error": "Calibration error",
-    "regret": "Regret: {value} of the person's best item less that of the pick",
-    "top_3": "Mean {value} of the 3 items recommended first",
-    "top_5": "Mean {value} of the 5 items recommended first",
+    "regret": "Regret: {value} of the person's best item minus {value} of the pick",
+    "top_3": "Mean {value} of the first 3 recommended items",
+    "top_5": "Mean {value} of the first 5 recommended items",
     "liked": "Share of shown items that the person likes",
 }
 _LEADS = {
     "accuracy": f"Lead in accuracy over {_RANDOM}",
-    "regret": f"Regret less that of {_RANDOM}",
+    "regret": f"Regret minus the regret of {_RANDOM}",
     "top_3": f"Lead in mean {{value}} of the first 3 over {_RANDOM}",
 }
 
@@ -65,11 +65,11 @@ def command(
         str,
         typer.Option(
             metavar="GOAL",
-            help="What a search is for: taste, best, or list. It decides the strategy and the measures shown first.",
+            help="Goal of the search: taste, best or list. It determines the strategy and the measures shown first.",
         ),
     ] = "taste",
     strategies: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Strategies to compare.  [dim]\\[that of the goal, random][/]")
+        str | None, typer.Option(metavar="A,B", help="Strategies to compare.  [dim]\\[the goal's, random][/]")
     ] = None,
     answers: Annotated[
         str, typer.Option(metavar="N,N", help="Answer counts at which predictions are scored.")
@@ -82,18 +82,18 @@ def command(
     ] = None,
     splits: Annotated[
         int,
-        typer.Option(metavar="N", help="Number of splits. They are disjoint as far as the number of people allows."),
+        typer.Option(metavar="N", help="Number of splits, disjoint as far as the number of people allows."),
     ] = 3,
     withhold: Annotated[
         float,
         typer.Option(
             metavar="SHARE",
-            help="Share of each person's pairs that are never asked, and alone predicted. 0 is the earlier way: the "
-            "pairs that a strategy did not ask are predicted, which flatters strategies that ask the hard ones.",
+            help="Share of each person's pairs to withhold from the questions and predict. With 0, the search predicts "
+            "the pairs that it did not ask, which flatters strategies that ask the hard ones.",
         ),
     ] = WITHHOLD,
     ties: Annotated[
-        str, typer.Option(metavar="HOW", help="Answers to pairs that the person did not decide: coin, or tie.")
+        str, typer.Option(metavar="HOW", help="Answer to pairs that the person left undecided: coin, or tie.")
     ] = "coin",
     samples: Samples = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
@@ -106,11 +106,11 @@ def command(
     """Replay searches on recorded choices, and score the predictions.
 
     A population is fitted to the other people. Each held-out person is asked
-    only pairs of the data, including ties. Some of their pairs, drawn at random
-    before the first question, are never asked, and the search predicts those.
+    only about pairs in the data, including ties. Some of their pairs, drawn at
+    random before the first question, are withheld, and the search predicts them.
     The baselines are random questions, the default model without a population,
-    and the majority preference. Where people rated the items, or compared every
-    two, the recommended items are measured by what the person thinks of them.
+    and the majority preference. If people rated the items, or compared every
+    pair, recommendations are scored by what the person thinks of the items.
     """
     choices, given = read_choices_and_items(data, items, coordinates, learned=learn is not None)
     who: Literal["people", "leave-one-out"] = one_of(hold_out, "--hold-out", ("people", "leave-one-out"))  # type: ignore[assignment]
@@ -182,14 +182,14 @@ def _cell(value: float, error: float | None, *, sign: str = "") -> str:
 
 
 def _print_table(console: Console, results: EvaluationResults, title: str, rows: Mapping[str, Sequence[str]]) -> None:
-    """Print a table with one column for each answer count, and the number of people behind each."""
+    """Print a table with one column per answer count, and the number of people behind each column."""
     console.print(Text(f"{title}, after answers:", "dim"))
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column()
     for count in results.plan.answers:
         table.add_column(str(count), justify="right")
-    for way, cells in rows.items():
-        table.add_row(way, *cells)
+    for arm, cells in rows.items():
+        table.add_row(arm, *cells)
     people = [str(row["people"]) for row in results.summary()[: len(results.plan.answers)]]
     table.add_row("people", *people, style="dim")
     console.print(table)
@@ -197,58 +197,58 @@ def _print_table(console: Console, results: EvaluationResults, title: str, rows:
 
 
 def show(console: Console, results: EvaluationResults, *, goal: Goal = "taste", implied: bool, rated: bool) -> None:
-    """Print the tables of the summary, and what they are about.
+    """Print the tables of the summary, and how to read them.
 
     Parameters
     ----------
     goal
-        Goal of the search, which decides which measures come first.
+        Goal of the search, which determines the measures that come first.
     implied
-        Whether the pairs come from ratings or rankings.
+        Whether the pairs are implied by ratings or rankings.
     rated
-        Whether values of items are ratings, and not shares of comparisons won.
+        Whether the values of items are ratings, and not shares of comparisons won.
     """
     summary, answers = results.summary(), results.plan.answers
     unit = "rating" if rated else "share of comparisons won"
     measures = [name for name in (*FIRST_MEASURES[goal], "calibration_error") if results.valued or name not in PICKS]
     for measure in measures:
         rows = {}
-        for way in results.plan.labels:
-            # Popularity asks nothing and learns nothing from answers.
-            if way != POPULARITY or measure not in ("gain", "liked"):
-                own = [row for row in summary if row["way"] == way]
-                rows[way] = [_cell(row[measure], row.get(f"{measure}_se")) for row in own]
+        for arm in results.plan.labels:
+            # Popularity asks nothing, so it neither gains from answers nor shows items.
+            if arm != POPULARITY or measure not in ("gain", "liked"):
+                own = [row for row in summary if row["arm"] == arm]
+                rows[arm] = [_cell(row[measure], row.get(f"{measure}_se")) for row in own]
         _print_table(console, results, _TITLES[measure].format(value=unit), rows)
         if measure == measures[0]:
-            others = [way for way in results.plan.labels if way not in (_RANDOM, POPULARITY)]
-            leads = {way: [results.difference((way, _RANDOM), measure, (n, n)) for n in answers] for way in others}
-            rows = {way: [_cell(*lead, sign="+") for lead in found] for way, found in leads.items()}
+            others = [arm for arm in results.plan.labels if arm not in (_RANDOM, POPULARITY)]
+            leads = {arm: [results.difference((arm, _RANDOM), measure, (n, n)) for n in answers] for arm in others}
+            rows = {arm: [_cell(*lead, sign="+") for lead in leads_of_arm] for arm, leads_of_arm in leads.items()}
             _print_table(console, results, f"{_LEADS[measure].format(value=unit)}, person by person", rows)
-    coin = "a coin" if results.plan.ties == "coin" else "a tie"
-    words = [
-        f"{results.plan.predicted.capitalize()}. Pairs that they did not decide are answered by {coin}.",
-        "People with too few pairs for so many answers are not in a column.",
+    answer = "a coin toss" if results.plan.ties == "coin" else "a tie"
+    notes = [
+        f"{results.plan.predicted.capitalize()}. Pairs that they left undecided are answered with {answer}.",
+        "Each column leaves out people who have too few pairs for that many answers.",
     ]
     if results.valued:
-        words.append(f"A person likes the items whose {unit} is above the mean of their own.")
+        notes.append(f"A person likes the items whose {unit} is above that person's mean.")
     else:
-        words.append(
-            "Nobody rated the items or compared every two of theirs: regret, the value of recommended items and the "
-            "share of liked items are unknown."
+        notes.append(
+            "Nobody rated the items or compared every pair of their items, so regret, the value of recommended items "
+            "and the share of liked items are unknown."
         )
     if implied:
-        words.append(
-            "Pairs are implied by ratings or rankings, which do not contradict themselves: these figures are upper "
-            "bounds of those for answers to pairs."
+        notes.append(
+            "The pairs are implied by ratings or rankings, which never contradict themselves: these figures are upper "
+            "bounds for answers to pairs."
         )
-    for line in words:
+    for line in notes:
         console.print(Text(line), soft_wrap=True)
     if results.agreement is not None:
-        found = results.agreement
+        agreement = results.agreement
         console.print(
             Text(
-                f"Self-agreement on repeated pairs: {found.share:.3f} ± {found.standard_error:.3f} "
-                f"({found.people} people)."
+                f"Self-agreement on repeated pairs: {agreement.share:.3f} ± {agreement.standard_error:.3f} "
+                f"({agreement.people} people)."
             ),
             soft_wrap=True,
         )

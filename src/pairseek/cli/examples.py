@@ -1,4 +1,4 @@
-"""Examples of all commands, which ``--help`` shows below the options."""
+"""Examples of the commands, which ``--help`` shows below the options."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ EXAMPLES = {
     "db upgrade": ("pairseek db upgrade",),
     "db version": ("pairseek db version",),
 }
-"""Command lines by the name of the command."""
+"""Example command lines, by command."""
 
 
 def add_examples(app: typer.Typer) -> None:
-    """Put the examples of all commands below their help."""
+    """Add the examples of each command below its help."""
     for name, command in commands_of(app):
         lines = EXAMPLES.get(name, ())
         if lines:
-            # Rich prints each paragraph of the epilogue as a line.
+            # Rich prints each paragraph of the epilogue as one line.
             title = "Example:" if len(lines) == 1 else "Examples:"
             command.epilog = "\n\n".join([title, *(f"  {line}" for line in lines)])
 
 
 def commands_of(app: typer.Typer, before: str = "") -> Iterator[tuple[str, CommandInfo]]:
-    """Iterate over all commands with their full names."""
+    """Iterate over all commands and their full names."""
     for command in app.registered_commands:
         name = command.name or getattr(command.callback, "__name__", "")
         yield f"{before}{name}", command

@@ -33,9 +33,9 @@ def command(
 ) -> None:
     """Export the data of a study, during or after it.
 
-    The export is a zip bundle with all tables, or one table as CSV or Parquet
-    by the extension of the file. [bold]pairseek replay[/] recomputes the estimates of
-    a bundle.
+    The export is a zip bundle with all tables, or with --table a single table as
+    CSV or Parquet, depending on the file's extension. [bold]pairseek replay[/]
+    recomputes the estimates of a bundle.
     """
     with open_database(database, create=False) as opened:
         study = find_study(opened, slug)

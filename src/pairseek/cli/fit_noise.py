@@ -26,10 +26,10 @@ def command(
     where: Where = None,
     scaled: Scaled = False,
     folds: Annotated[
-        int, typer.Option(metavar="N", help="Number of folds of the cross-validation; 0 disables it.")
+        int, typer.Option(metavar="N", help="Number of cross-validation folds; 0 disables cross-validation.")
     ] = 5,
     start: Annotated[
-        float | None, typer.Option(metavar="K", help="Initial k of the optimizer. The result does not depend on it.")
+        float | None, typer.Option(metavar="K", help="Initial k for the optimiser. The result does not depend on it.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed of the folds.")] = 0,
     as_json: AsJson = False,
@@ -40,7 +40,7 @@ def command(
     and decaying noise. Use triplets that the embedding was not fitted to.
     """
     if folds < 0 or folds == 1:
-        raise InvalidParameter(f"--folds is {folds}: give a whole number, at least 2, or 0 for none")
+        raise InvalidParameter(f"--folds is {folds}: give a whole number, at least 2, or 0 for no cross-validation")
     catalogue = read_items(items, coordinates=coordinates, scaled=scaled)
     data = read_triplets(triplets, catalogue.ids, "--where", where)
     fits = fit_noise(catalogue, data, folds=folds or None, start=start, rng=seed)
@@ -53,7 +53,7 @@ def command(
 def _show(console: Console, fits: NoiseFits) -> None:
     best = fits.best
     console.print(
-        Text(f"{best.count:,} triplets, models in order of likelihood. Random answers have -0.6931 per triplet.\n")
+        Text(f"{best.count:,} triplets; models in order of likelihood. Random answers have -0.6931 per triplet.\n")
     )
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("response", "noise"):

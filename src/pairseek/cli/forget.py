@@ -1,4 +1,4 @@
-"""Command ``pairseek forget``: deletion of a participant's data, or of all data whose retention period is over."""
+"""Command ``pairseek forget``: deletion of a participant's data, or of all data past the retention period."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def command(
     study: Annotated[str | None, typer.Argument(metavar="STUDY", help="Name of the study in its link.")] = None,
     participant: Annotated[
         str | None,
-        typer.Argument(metavar="PARTICIPANT", help="Id in the participant's link, Prolific id, or id of a session."),
+        typer.Argument(
+            metavar="PARTICIPANT", help="The participant's id in the link, Prolific id, or the id of a session."
+        ),
     ] = None,
     *,
     expired: Annotated[
@@ -27,29 +29,29 @@ def command(
 ) -> None:
     """Delete a participant's sessions in a study, and what was learned from them.
 
-    Nothing of the person remains in the database. Exports and backups that
-    were made before still contain the data; see docs/how-to/service.md.
+    Nothing about the person remains in the database. Earlier exports and
+    backups still contain the data; see docs/how-to/service.md.
     """
     if expired == (study is not None) or (study is None) != (participant is None):
-        raise InvalidParameter("give a STUDY and a PARTICIPANT, or --expired alone; see pairseek forget --help")
+        raise InvalidParameter("give either a STUDY and a PARTICIPANT, or only --expired; see pairseek forget --help")
     with open_database(database, create=False) as opened:
         from pairseek.web import forgetting
         from pairseek.web.studies.catalogue import Catalogue
 
         if study is None or participant is None:
-            found = forgetting.expire(opened, Catalogue(opened))
-            for one in found:
-                typer.echo(f"{one.slug}: {forgetting.in_words(one.deleted)}")
-            if not found:
-                typer.echo("No retention period is over: nothing was deleted.")
+            expired_studies = forgetting.expire(opened, Catalogue(opened))
+            for deletion in expired_studies:
+                typer.echo(f"{deletion.slug}: {forgetting.in_words(deletion.deleted)}")
+            if not expired_studies:
+                typer.echo("No retention period is over, so nothing was deleted.")
         else:
-            known = find_study(opened, study)
-            count = len(forgetting.find(opened, known, participant))
+            participants_study = find_study(opened, study)
+            count = len(forgetting.find(opened, participants_study, participant))
             if not count:
                 raise InvalidParameter(
-                    f"the study {study!r} has no participant {participant!r}: give the id as it is in the export"
+                    f"the study {study!r} has no participant {participant!r}: give the id as in the export"
                 )
             confirm(participant, f"{plural(count, 'session')} of {participant} will be deleted.", yes=yes)
-            typer.echo(forgetting.in_words(forgetting.forget(opened, known, participant, current_user())))
+            typer.echo(forgetting.in_words(forgetting.forget(opened, participants_study, participant, current_user())))
         if not forgetting.scrub(opened):
-            typer.echo("The database is in use: the service, or the next deletion, cleans its files.", err=True)
+            typer.echo("The database is in use: the service or the next deletion will clean up its files.", err=True)

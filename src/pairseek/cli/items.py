@@ -1,4 +1,4 @@
-"""Input of items: one reader for all commands."""
+"""Input of items, the same for all commands."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pairseek.model.items import Items
 def read_items(path: Path, *, coordinates: str | None = None, scaled: bool = False, quiet: bool = False) -> Items:
     """Read items with coordinates.
 
-    Columns that describe the appearance of items, such as ``image``, are data and not coordinates. The service reads
-    the same files in the same way. Which columns are coordinates is printed, unless they are given or their names tell.
+    Columns that describe the appearance of items, such as ``image``, are data and not coordinates, as in the service.
+    Prints which columns are coordinates, unless the option or the columns' names make that clear.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ def read_items(path: Path, *, coordinates: str | None = None, scaled: bool = Fal
     if columns == []:
         raise InvalidItems("--coordinates names no column: the command needs items with coordinates")
     items = Items._of_file(path, coordinates=columns, media=True)
-    if columns is None and items._columns_guess is not None:
-        typer.echo(f"Columns of {path.name}: {items._columns_guess}; choose with --coordinates.", err=True)
+    if columns is None and items.columns_note is not None:
+        typer.echo(f"Columns of {path.name}: {items.columns_note}; choose with --coordinates.", err=True)
     items = items if quiet else items._warned()
     return items.scaled() if scaled else items
 
 
 def with_text_ids(items: Items) -> Items:
-    """Return the items with ids as text, because ids in a file of choices are text."""
+    """Return the items with text ids, because a file of choices has text ids."""
     if all(isinstance(name, str) for name in items.ids):
         return items
     ids = [str(name) for name in items.ids]
@@ -69,9 +69,9 @@ def read_item_names(path: Path) -> ItemNames:
     column = next((names[name] for name in ID_COLUMNS if name in names), next(iter(table.columns)))
     table.check_filled(column, "id")
     ids = tuple(map(text_of, table.columns[column]))
-    twice = next((one for one, count in Counter(ids).items() if count > 1), None)
-    if twice is not None:
-        raise InvalidItems(f"{path} has two items with the id {twice!r}: make the ids unique")
+    duplicate = next((item for item, count in Counter(ids).items() if count > 1), None)
+    if duplicate is not None:
+        raise InvalidItems(f"{path} has two items with the id {duplicate!r}: make the ids unique")
     if LABEL_COLUMN not in names:
         return ItemNames(ids, ids)
     table.check_filled(names[LABEL_COLUMN], "label")

@@ -25,23 +25,25 @@ def command(
     participants: Annotated[
         Path,
         typer.Option(
-            "--participants", "-p", metavar="FILE", help="Ids, one a line, or a CSV file with a column 'participant'."
+            "--participants", "-p", metavar="FILE", help="Ids, one per line, or a CSV file with a column 'participant'."
         ),
     ],
     address: Annotated[
-        str, typer.Option(metavar="URL", help="Address of the server, as people reach it.")
+        str, typer.Option(metavar="URL", help="Address at which people reach the server.")
     ] = "http://127.0.0.1:8421",
     days: Annotated[float, typer.Option(metavar="NUMBER", help="Days until the links expire, at most 366.")] = 30.0,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write a new CSV file instead of the terminal.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write to a new CSV file instead of the terminal."),
     ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Make a personal link for each participant of a study.
+    """Create a personal link for each participant of a study.
 
-    A link is signed: it proves its id until it expires, so that its holder can
-    go on from any browser, and nobody else can. Send each link to its person
-    alone. A study with the setting [bold]invited[/] takes nobody without one.
+    Links are signed: until it expires, a link proves the participant's id, and
+    whoever has it can continue the session from any browser. Send each link only
+    to its person. A study with the setting [bold]invited[/] accepts nobody without
+    such a link.
     """
     if not address.startswith(("http://", "https://")):
         raise InvalidParameter(f"--address is {address!r}: give the address of the server, such as https://example.org")
@@ -57,18 +59,18 @@ def command(
         csv.writer(sys.stdout).writerows([(_COLUMN, "link"), *rows])
         return
     try:
-        # The links are secrets of their people.
+        # Whoever has a link can answer as its person.
         handle = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise InvalidFile(f"{out} exists already: give another name; it was left as it is") from None
+        raise InvalidFile(f"{out} exists already and was not changed: give another name") from None
     with os.fdopen(handle, "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([(_COLUMN, "link"), *rows])
     typer.echo(f"Wrote {plural(len(rows), 'link')} to {out}")
 
 
 def read_participants(path: Path) -> list[str]:
-    """Read ids, one a line or in the column ``participant``; reject duplicates."""
-    lines = table_rows(path, InvalidFile, "one id a line").lines
+    """Read ids, one per line or in the column ``participant``; reject duplicates."""
+    lines = table_rows(path, InvalidFile, "one id per line").lines
     header = [cell.strip().casefold() for cell in lines[0][1]]
     column = header.index(_COLUMN) if _COLUMN in header else 0
     body = lines[1:] if _COLUMN in header else lines

@@ -1,4 +1,4 @@
-"""Command-line options that several commands share."""
+"""Command-line options shared by several commands."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import typer
 
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 Scaled = Annotated[
-    bool, typer.Option("--scaled", metavar="", help="Centre the items and scale them by the rule of the paper first.")
+    bool, typer.Option("--scaled", metavar="", help="First centre the items and scale them by the paper's rule.")
 ]
 Coordinates = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMNS",
-        help="Columns of the items that are coordinates, such as x,y; others are data.  [dim]\\[all numbers][/]",
+        help="Columns that are coordinates, such as x,y; the others are data.  [dim]\\[all numeric columns][/]",
     ),
 ]
 Where = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN=VALUE", help="Use only triplets with this value in this column. Repeatable."),
+    typer.Option(metavar="COLUMN=VALUE", help="Use only triplets with this value in this column. May be repeated."),
 ]
 
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "--jobs", "-j", metavar="N", help="Number of worker processes with one thread each.  [dim]\\[all cores][/]"
+        "--jobs", "-j", metavar="N", help="Number of worker processes, with one thread each.  [dim]\\[all cores][/]"
     ),
 ]
 Scheduler = Annotated[
@@ -40,7 +40,7 @@ LagOne = Annotated[
 ]
 Samples = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Number of particles. With this option a particle posterior replaces EP."),
+    typer.Option(metavar="N", help="Number of particles. With this option, a particle posterior replaces EP."),
 ]
 
 Data = Annotated[
@@ -70,7 +70,7 @@ Residual = Annotated[
     str,
     typer.Option(
         metavar="auto|implied|LOGITS",
-        help="Standard deviation of what coordinates leave out of a person's taste, for each item; 0 for none; "
-        "implied: of people whose answers never contradict each other, because ratings imply them.",
+        help="Standard deviation of the residual utilities, the part of a person's taste that coordinates do not "
+        "explain; 0 for none; implied: for answers that are implied by ratings and so never contradict each other.",
     ),
 ]

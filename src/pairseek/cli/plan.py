@@ -23,7 +23,8 @@ from pairseek.experiments.study_plan import STRATEGIES, PlanningInputs, Required
 from pairseek.model.noise import NOISES
 from pairseek.pairs.strategies import strategies as all_strategies
 
-_FAR = 1e4
+# Bounds above this are shown with an exponent, and called uninformative.
+_UNINFORMATIVE_BOUND = 1e4
 
 
 def command(
@@ -36,7 +37,7 @@ def command(
     noise: Annotated[str, typer.Option(metavar="NOISE", help=f"Kind of noise: {', '.join(NOISES)}.")] = "normalized",
     target_radius: Annotated[
         float | None,
-        typer.Option(metavar="R", help="Target of the 95 % credible radius.  [dim]\\[half the prior's][/]"),
+        typer.Option(metavar="R", help="Target for the 95 % credible radius.  [dim]\\[half the prior's][/]"),
     ] = None,
     strategies: Annotated[str, typer.Option(metavar="A,B", help="Strategies to compare.")] = ",".join(STRATEGIES),
     questions: Annotated[int, typer.Option(metavar="N", help="Maximum number of questions per user.")] = 60,
@@ -52,9 +53,9 @@ def command(
 ) -> None:
     """Estimate the number of questions that a study with your items needs.
 
-    Simulated users answer according to the response model. The table shows,
-    for each strategy, the number of questions after which the 95 % radius is
-    below the target for 50 % and for 90 % of the users, and the theoretical
+    Simulated users answer according to the response model. For each strategy,
+    the table shows the number of questions after which the 95 % radius is below
+    the target for 50 % and for 90 % of the users. Below it is the theoretical
     minimum.
     """
     names = tuple(part.strip() for part in strategies.split(",") if part.strip())
@@ -64,7 +65,7 @@ def command(
     whole(questions, "--questions", 1)
     whole(users, "--users", 2)
     catalogue = read_items(items, coordinates=coordinates)
-    wanted = PlanningInputs(
+    inputs = PlanningInputs(
         k=k,
         noise=noise,  # type: ignore[arg-type]
         target=target_radius,
@@ -78,38 +79,38 @@ def command(
     with interruptible(console), tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "plan" if out is None else out
         with RunProgress(Console(stderr=True), f"{users} simulated users on {catalogue.n} items") as progress:
-            found = plan(
-                catalogue, wanted, folder, jobs=job_count(jobs, scheduler), scheduler=scheduler, progress=progress
+            study_plan = plan(
+                catalogue, inputs, folder, jobs=job_count(jobs, scheduler), scheduler=scheduler, progress=progress
             )
-        paths = [] if out is None else _keep(found, out)
+        paths = [] if out is None else _write(study_plan, out)
     if as_json:
-        typer.echo(json.dumps({**found.record(), "files": [str(path) for path in paths]}, indent=1))
+        typer.echo(json.dumps({**study_plan.record(), "files": [str(path) for path in paths]}, indent=1))
         return
-    _show(console, found)
+    _show(console, study_plan)
     print_paths(console, paths)
 
 
-def _keep(found: StudyPlan, folder: Path) -> list[Path]:
-    pictures = draw_plan(found, folder)
-    section = Section(
-        "How many questions", pictures, found.results, [*_bounds(found), *map(_words, found.needs)], folder
-    )
-    report = write_report(folder / "report.html", "A study, planned", [section])
+def _write(study_plan: StudyPlan, folder: Path) -> list[Path]:
+    pictures = draw_plan(study_plan, folder)
+    lines = [*_bounds(study_plan), *map(_summary, study_plan.needs)]
+    section = Section("How many questions", pictures, study_plan.results, lines, folder)
+    report = write_report(folder / "report.html", "Plan of a study", [section])
     return [report, *(path for picture in pictures for path in picture.paths)]
 
 
-def _show(console: Console, found: StudyPlan) -> None:
-    questions = found.results.specification.queries
+def _show(console: Console, study_plan: StudyPlan) -> None:
+    items, response = study_plan.items, study_plan.response
+    questions = study_plan.results.specification.queries
     console.print(
         Text(
-            f"\n{found.items.n} items in {found.items.d} dimensions, k = {found.response.constant:.3g}, "
-            f"{found.response.noise} noise. Questions until the 95 % radius is below {found.target:.3g}:\n"
+            f"\n{items.n} items in {items.d} dimensions, k = {response.constant:.3g}, {response.noise} noise. "
+            f"Questions until the 95 % radius is below {study_plan.target:.3g}:\n"
         )
     )
     columns = Columns(box=None, pad_edge=False, header_style="dim")
     for heading in ("strategy", "half of the users", "nine in ten", f"radius after {questions}", "error there"):
         columns.add_column(heading, justify="left" if heading == "strategy" else "right")
-    for need in found.needs:
+    for need in study_plan.needs:
         columns.add_row(
             need.strategy,
             _count(need.half, questions),
@@ -118,24 +119,30 @@ def _show(console: Console, found: StudyPlan) -> None:
             f"{need.error[-1]:.3g}",
         )
     console.print(columns)
-    console.print(Text("\n" + "\n".join(_bounds(found)) + "\n"))
+    console.print(Text("\n" + "\n".join(_bounds(study_plan)) + "\n"))
 
 
 def _count(value: int | None, questions: int) -> str:
     return f"over {questions}" if value is None else str(value)
 
 
-def _words(need: RequiredAnswers) -> str:
-    reached = f"{need.reached:.0%} of the users came below the target"
-    half = "not within the questions simulated" if need.half is None else f"half of them after {need.half} questions"
+def _summary(need: RequiredAnswers) -> str:
+    reached = f"{need.reached:.0%} of the users reached the target"
+    half = (
+        "fewer than half within the simulated questions"
+        if need.half is None
+        else f"half of all users after {need.half} questions"
+    )
     most = "" if need.nine_in_ten is None else f", nine in ten after {need.nine_in_ten}"
     return f"{need.strategy}: {reached}, {half}{most}."
 
 
-def _bounds(found: StudyPlan) -> list[str]:
-    lines = [f"No strategy needs fewer than {found.lower_bound} questions on average (an answer has at most one bit)."]
-    if found.upper_bound is not None:
-        enough = f"{found.upper_bound:,.0f}" if found.upper_bound < _FAR else f"{found.upper_bound:.1e}"
-        word = "" if found.upper_bound < _FAR else ", which is not informative at this noise"
-        lines.append(f"With a free choice of pairs, EPMV provably needs at most {enough} on average{word}.")
+def _bounds(study_plan: StudyPlan) -> list[str]:
+    lower, upper = study_plan.lower_bound, study_plan.upper_bound
+    lines = [f"No strategy needs fewer than {lower} questions on average (an answer has at most one bit)."]
+    if upper is not None:
+        is_informative = upper < _UNINFORMATIVE_BOUND
+        bound = f"{upper:,.0f}" if is_informative else f"{upper:.1e}"
+        remark = "" if is_informative else ", which is not informative at this noise"
+        lines.append(f"With a free choice of pairs, EPMV provably needs at most {bound} on average{remark}.")
     return lines

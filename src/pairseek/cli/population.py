@@ -1,4 +1,4 @@
-"""Command group ``pairseek population``: fits of populations."""
+"""Command group ``pairseek population``: population fits."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def fit(
 ) -> None:
     """Fit a population to a study, or to a file of choices, rankings or ratings.
 
-    With a study, the fit uses the finished sessions. New sessions of the study
-    start with the population, and earlier sessions keep their own prior. With
-    a file, the population is written as JSON for [bold]ps.Population.load[/].
+    For a study, the fit uses the finished sessions. New sessions of the study
+    start with the population, and earlier sessions keep their own prior. For a
+    file, the population is written as JSON for [bold]ps.Population.load[/].
     """
     path = Path(source)
     if not path.suffix:
@@ -67,7 +67,7 @@ def fit(
         unused = next((name for name, is_given in given.items() if is_given), None)
         if unused is not None:
             raise InvalidParameter(
-                f"{unused} with the study {source!r}: this option applies to files only; leave it out, or give a file "
+                f"{unused} with the study {source!r}: this option applies only to files; leave it out, or give a file "
                 f"name with its extension"
             )
         _of_study(source, database, as_json=as_json)
@@ -76,7 +76,7 @@ def fit(
     for name, other in (("choices", path), ("items", items)):
         if other is not None and target.resolve() == other.resolve():
             raise InvalidParameter(f"--out is {target}, which is the file of the {name}: give another file")
-    choices, known = read_choices_and_items(path, items, coordinates, learned=learn is not None)
+    choices, items_read = read_choices_and_items(path, items, coordinates, learned=learn is not None)
     settings = {
         "dimension": None if learn is None else parse_dimension("--learn", learn),
         "appeal": parse_setting("--appeal", appeal),
@@ -88,7 +88,7 @@ def fit(
     count = f"{len(choices):,} pairs" if choices.ratings is None else f"{len(choices.ratings):,} ratings"
     task = f"Learning from {len(choices.people)} people, {count}"
     with LearningProgress(console, task) as progress:
-        population = Population.fit(choices, known, rng=seed, progress=progress, **settings)  # type: ignore[arg-type]
+        population = Population.fit(choices, items_read, rng=seed, progress=progress, **settings)  # type: ignore[arg-type]
     population.save(target)
     _show(population, f"Wrote {target}", as_json=as_json)
 
@@ -101,7 +101,7 @@ def _of_study(slug: str, database: str | None, *, as_json: bool) -> None:
     _show(population, f"New sessions of {slug} start with version {version}.", as_json=as_json)
 
 
-def _show(population: Population, done: str, *, as_json: bool) -> None:
+def _show(population: Population, outcome: str, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({**population.provenance, "people": population.people, "honest": population.honest}))
         return
@@ -110,4 +110,4 @@ def _show(population: Population, done: str, *, as_json: bool) -> None:
         typer.echo(f"{population.honest:.0%} of them give answers that are more informative than random answers.")
     for note in population.provenance["notes"]:
         typer.echo(f"{note}.")
-    typer.echo(done)
+    typer.echo(outcome)

@@ -1,4 +1,4 @@
-"""Progress bars: of a run, one per strategy, with rate and remaining time, of learning a population, of a quiz."""
+"""Progress bars for runs, population fits and quiz compilation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pairseek.people.population.fit import LearningStep
 
 
 class _Rate(ProgressColumn):
-    """Column with the trials per second, or the seconds per trial if they are slow."""
+    """Column with the trials per second, or the seconds per trial if trials are slow."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
@@ -36,7 +36,7 @@ class _Rate(ProgressColumn):
 
 
 class _TitledBars:
-    """Context manager of bars below a heading. Consoles that are not a terminal show nothing."""
+    """Context manager for bars below a heading. A console that is not a terminal shows nothing."""
 
     def __init__(self, console: Console, title: str, *columns: ProgressColumn) -> None:
         self._bars = Bars(*columns, console=console, disable=not console.is_terminal, transient=True)
@@ -56,7 +56,7 @@ class _TitledBars:
 
 
 class RunProgress(_TitledBars):
-    """Bars of a run, one for each strategy; call it with each update."""
+    """Bars of a run, one per strategy; call it with each update."""
 
     def __init__(self, console: Console, title: str) -> None:
         name, bar = TextColumn("  {task.description}"), BarColumn(bar_width=24)
@@ -77,7 +77,7 @@ class RunProgress(_TitledBars):
 
 
 class LearningProgress(_TitledBars):
-    """Bars of learning a population, one for each stage; call it with each step."""
+    """Bars of a population fit, one per stage; call it with each step."""
 
     def __init__(self, console: Console, title: str) -> None:
         name, bar = TextColumn("  {task.description}"), BarColumn(bar_width=24)
@@ -85,14 +85,14 @@ class LearningProgress(_TitledBars):
         self._stages: dict[str, TaskID] = {}
 
     def __call__(self, step: LearningStep) -> None:
-        """Update the bar of the stage."""
+        """Update the bar of the step's stage."""
         if step.stage not in self._stages:
             self._stages[step.stage] = self._bars.add_task(step.stage, total=1.0, line="")
         self._bars.update(self._stages[step.stage], completed=step.done, line=escape(step.text))
 
 
 class CompilationProgress(_TitledBars):
-    """Bar of the compilation of a quiz; call it with the number of results so far."""
+    """Bar of a quiz compilation; call it with the number of results so far."""
 
     def __init__(self, console: Console, total: int) -> None:
         name, bar = TextColumn("  {task.description}"), BarColumn(bar_width=24)

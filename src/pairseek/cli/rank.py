@@ -1,4 +1,4 @@
-"""Command ``pairseek rank``: what a group of people likes best."""
+"""Command ``pairseek rank``: ranking of items for a group of people."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command(
     ],
     *,
     items: Annotated[
-        Path | None, typer.Option(metavar="ITEMS", help="With a file of choices: items, with coordinates or without.")
+        Path | None, typer.Option(metavar="ITEMS", help="With a file of choices: items, with or without coordinates.")
     ] = None,
     coordinates: Coordinates = None,
     everyone: Annotated[
@@ -46,30 +46,32 @@ def command(
     database: DatabaseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rank items by what a group of people likes, with the uncertainty.
+    """Rank items by what a group of people likes, and show the uncertainty.
 
     The ranking of a study or its bundle leaves out simulated people, void
-    sessions, and people whose answers are conspicuous; --everyone includes the
-    latter.
+    sessions, and people who answered conspicuously; --everyone includes those
+    people.
     """
     path = Path(source)
     if path.suffix.lower() == ".zip":
-        found = _of_bundle(path, items, coordinates, everyone=everyone)
+        ranking = _of_bundle(path, items, coordinates, everyone=everyone)
     elif path.suffix:
         if everyone:
-            raise InvalidParameter(f"--everyone with the file {source!r}: this option applies to studies and bundles")
-        found = _of_choices(path, items, coordinates)
+            raise InvalidParameter(
+                f"--everyone with the file {source!r}: this option applies only to studies and bundles; leave it out"
+            )
+        ranking = _of_choices(path, items, coordinates)
     else:
         if items is not None:
             raise InvalidParameter(f"--items with the study {source!r}: a study has its own items; leave it out")
-        found = _of_study(source, database, everyone=everyone)
+        ranking = _of_study(source, database, everyone=everyone)
     if out is not None:
-        out.write_text(found.csv(), encoding="utf-8")
+        out.write_text(ranking.csv(), encoding="utf-8")
     if as_json:
-        record = {"people": found.people, "answers": found.answers, "notes": list(found.notes)}
-        typer.echo(json.dumps({**record, "items": [asdict(one) for one in found]}))
+        record = {"people": ranking.people, "answers": ranking.answers, "notes": list(ranking.notes)}
+        typer.echo(json.dumps({**record, "items": [asdict(item) for item in ranking]}))
         return
-    _show(found, top)
+    _show(ranking, top)
     if out is not None:
         typer.echo(f"Wrote {out}")
 
@@ -85,13 +87,13 @@ def _of_bundle(path: Path, items: Path | None, coordinates: str | None, *, every
     given = bundle.items(path) if items is None else with_text_ids(read_items(items, coordinates=coordinates))
     choices = Choices.read(path, ids=given.ids)
     left_out = set() if everyone else bundle.conspicuous(path)
-    kept = [number for number, session in enumerate(choices.people) if session not in left_out]
-    if not kept:
+    people = [number for number, session in enumerate(choices.people) if session not in left_out]
+    if not people:
         raise InvalidChoices(
             f"the ranking leaves out all {len(choices.people)} people of {path}, because of how they answered: see the "
             f"column flags of participants.csv, or rank with --everyone"
         )
-    return rank(choices.only(kept), given)
+    return rank(choices.only(people), given)
 
 
 def _of_study(slug: str, database: str | None, *, everyone: bool) -> Ranking:
@@ -101,28 +103,28 @@ def _of_study(slug: str, database: str | None, *, everyone: bool) -> Ranking:
         return ranking_of(opened, find_study(opened, slug), everyone=everyone)
 
 
-def _show(found: Ranking, top: int) -> None:
+def _show(ranking: Ranking, top: int) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("", "item", "chosen", "rank", "90 %", "best", "top 3", "top 5", "answers"):
         table.add_column(name, justify="left" if name == "item" else "right")
     tier = 1
-    for one in found.items[:top]:
-        if one.tier != tier:
+    for item in ranking.items[:top]:
+        if item.tier != tier:
             table.add_section()
-            tier = one.tier
+            tier = item.tier
         table.add_row(
-            str(one.place),
-            one.label,
-            f"{one.share:.0%}",
-            f"{one.rank:.1f}",
-            f"{one.rank_low}-{one.rank_high}",
-            *(f"{chance:.0%}" for chance in (one.top_1, one.top_3, one.top_5)),
-            str(one.answers),
+            str(item.place),
+            item.label,
+            f"{item.share:.0%}",
+            f"{item.rank:.1f}",
+            f"{item.rank_low}-{item.rank_high}",
+            *(f"{probability:.0%}" for probability in (item.top_1, item.top_3, item.top_5)),
+            str(item.answers),
         )
     console = Console(highlight=False, markup=False)
     console.print(table)
-    if top < len(found):
-        typer.echo(f"... and {plural(len(found) - top, 'item')} more")
-    typer.echo(f"From {plural(found.answers, 'answer')} of {found.people} people.")
-    for note in found.notes:
+    if top < len(ranking):
+        typer.echo(f"... and {plural(len(ranking) - top, 'more item')}")
+    typer.echo(f"From {plural(ranking.answers, 'answer')} of {ranking.people} people.")
+    for note in ranking.notes:
         typer.echo(f"Note: {note}.")

@@ -1,4 +1,4 @@
-"""Command ``pairseek replay``: recomputation of the estimates of a bundle, also with another strategy."""
+"""Command ``pairseek replay``: recomputation of a bundle's estimates, also with another strategy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Replay with another strategy: the pairs that it would have asked, given the same answers.",
+            help="Replay with another strategy: show which pairs it would have asked, given the same answers.",
         ),
     ] = None,
     out: Annotated[
@@ -35,31 +35,31 @@ def command(
     """Recompute the estimates of a bundle from its answers, and compare them.
 
     Each session is recomputed with its stored prior, response model, posterior
-    and strategy. With the same versions and processor the estimates are equal
-    to the bit; otherwise they agree within a tenth of the radius. A bundle of
-    another model version is an error. The exit code is 1 if the estimates
-    disagree.
+    and strategy. With the same versions and processor the estimates are
+    identical to the bit; otherwise they agree within a tenth of the radius.
+    Sessions of another model version are left out; a bundle that has no others
+    is an error. The exit code is 1 if the estimates disagree.
     """
     require_web()
     from pairseek.web.results import bundle
 
     read = bundle.read(path)
     if strategy is not None and read.configuration.is_similarity:
-        raise InvalidParameter("the bundle is of a similarity study, which has no other strategy: leave --strategy out")
+        raise InvalidParameter("the bundle is of a similarity study, which has only one strategy: leave --strategy out")
     if strategy is not None:
         _replay_with(read, strategy, out)
         return
-    found = list(bundle.replayed(read))
-    same, worst = all(one.same for one in found), max((one.difference for one in found), default=0.0)
+    replays = list(bundle.replayed(read))
+    same, worst = all(replay.same for replay in replays), max((replay.difference for replay in replays), default=0.0)
     if out is not None:
-        _write(out, [{"session": one.session, "answers": one.answers, "radius": one.radius, "same": one.same,
-                      "difference": one.difference} for one in found])  # fmt: skip
+        columns = ("session", "answers", "radius", "same", "difference")
+        _write(out, [{column: getattr(replay, column) for column in columns} for replay in replays])
     where = "the same versions and processor" if read.same_program else "other versions or another processor"
-    typer.echo(f"{read.slug}: {len(found)} sessions with answers, recomputed with {where}.")
+    typer.echo(f"{read.slug}: {len(replays)} sessions with answers, recomputed with {where}.")
     typer.echo(f"Model version: {MODEL_VERSION}.")
     _print_left_out(read)
     if read.configuration.is_similarity:
-        typer.echo(f"Share of questions that would be others now: {worst:.2g} in the worst session.")
+        typer.echo(f"Largest share of questions in a session that would be different now: {worst:.2g}.")
         if worst > 0.0 and read.same_program:
             raise typer.Exit(1)
         return
@@ -78,30 +78,30 @@ def _replay_with(read: Bundle, strategy: str, out: Path | None) -> None:
         serialization.decode("strategy", {"name": strategy})
     except TypeError as error:
         raise InvalidParameter(
-            f"the strategy {strategy!r} needs settings, which --strategy does not support ({error}): use another"
+            f"the strategy {strategy!r} needs settings, which --strategy does not support ({error}): give another one"
         ) from None
     rows = list(bundle.replayed_with(read, {"name": strategy}))
     if not rows:
         raise InvalidParameter("the bundle contains no answers: there is nothing to replay")
     if out is not None:
         _write(out, rows)
-    told = [row for row in rows if row["would_tell"] is not None]
-    asked = sum(row["information"] for row in told) / max(1, len(told))
-    wished = sum(row["would_tell"] for row in told) / max(1, len(told))
+    compared = [row for row in rows if row["would_tell"] is not None]
+    asked = sum(row["information"] for row in compared) / max(1, len(compared))
+    other = sum(row["would_tell"] for row in compared) / max(1, len(compared))
     sessions = len({row["session"] for row in rows})
-    typer.echo(f"{read.slug}: {len(rows)} answers of {sessions} sessions, replayed with {strategy}.")
+    typer.echo(f"{read.slug}: {len(rows)} answers from {sessions} sessions, replayed with {strategy}.")
     _print_left_out(read)
     typer.echo(
-        f"Mean expected information: {asked:.3f} bits of the pairs asked, {wished:.3f} bits of the pairs that "
+        f"Mean expected information: {asked:.3f} bits for the pairs asked, {other:.3f} bits for the pairs that "
         f"{strategy} would have asked."
     )
 
 
 def _print_left_out(read: Bundle) -> None:
-    """Print the numbers of sessions that are left out: without their population, and of other model versions."""
+    """Print how many sessions are left out, because their population was dropped or for another model version."""
     if read.dropped:
         count = plural(len(read.dropped), "session")
-        typer.echo(f"Left out: {count} that began with a population learned from someone who was forgotten.")
+        typer.echo(f"Left out: {count} that began with a population learned from somebody who was forgotten since.")
     for model in read.models:
         if model != MODEL_VERSION:
             count = sum(read.parts_of(session).model == model for session in read.sessions)

@@ -26,8 +26,8 @@ def command(
 ) -> None:
     """Write the report of a study: ranking, segments, map, data quality.
 
-    The report is one HTML page that needs no network and can be printed to
-    PDF by a browser.
+    The report is a single HTML page that needs no network. You can print it to
+    PDF from a browser.
     """
     with open_database(database, create=False) as opened:
         from pairseek.web.pages import languages, render_report

@@ -1,4 +1,4 @@
-"""Command ``pairseek reproduce``: the figures of the paper."""
+"""Command ``pairseek reproduce``: reproduction of the paper's figures."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from pairseek.experiments.reproduction import chosen, require_data
 def command(
     figures: Annotated[
         list[str],
-        typer.Argument(metavar="FIGURE...|all|list", help="Names of figures, or all; `list` shows the names."),
+        typer.Argument(metavar="FIGURE...|all|list", help="Names of figures, or all; list shows the names."),
     ],
     *,
     preset: Annotated[
         str,
-        typer.Option(metavar="NAME", help="quick (fewer users) or paper (the numbers of the paper)."),
+        typer.Option(metavar="NAME", help="quick (fewer users) or paper (the paper's numbers)."),
     ] = "quick",
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Output folder.  [dim]\\[pairseek-results/PRESET][/]")
@@ -47,18 +47,18 @@ def command(
     ] = "food10k",
     triplets: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Triplets for the figure triplet-error, one anchor,near,far per line."),
+        typer.Option(metavar="FILE", help="Triplets for the figure triplet-error, with anchor,near,far on each line."),
     ] = None,
     table: Table = "csv",
     finished: Annotated[
-        bool, typer.Option("--finished", help="Draw and report the users that are finished; run no trial.")
+        bool, typer.Option("--finished", help="Draw and report the finished users, without running any trials.")
     ] = False,
 ) -> None:
     """Reproduce figures of the paper by simulation.
 
-    The output folder has one folder per figure with the table of all trials,
-    the figure as PNG and SVG, and its specification. report.html contains all
-    figures in one self-contained file.
+    The output folder has a folder per figure, with the table of all trials, the
+    figure as PNG and SVG, and its specification. report.html contains all figures
+    in one self-contained file.
 
     Progress bars estimate the remaining time. Run the same command again to
     resume an interrupted run.

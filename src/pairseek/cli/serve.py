@@ -33,7 +33,8 @@ def command(
     port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on; 0 for any free port.")] = _PORT,
     workers: Annotated[int, typer.Option(metavar="N", help="Number of server processes.")] = 1,
     study: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Create this study first, unless it exists.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Study configuration as YAML; the study is created first, unless it exists."),
     ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", metavar="", help=f"Create and open a study of colours in {_DEMO}.")
@@ -41,9 +42,9 @@ def command(
 ) -> None:
     """Run the web service: studies in the browser and over HTTP.
 
-    The first start prints a user name and a password once. Environment
-    variables such as PAIRSEEK_DATABASE, PAIRSEEK_PASSWORD and PAIRSEEK_HTTPS
-    configure the service; see docs/how-to/service.md.
+    The first start prints a user name and a password, once. To configure the
+    service, set environment variables such as PAIRSEEK_DATABASE,
+    PAIRSEEK_PASSWORD and PAIRSEEK_HTTPS; see docs/how-to/service.md.
     """
     require_web()
     with _shared_metrics(workers):
@@ -52,7 +53,7 @@ def command(
 
 @contextlib.contextmanager
 def _shared_metrics(workers: int) -> Iterator[None]:
-    """Create a folder in which workers share their metrics. It must exist before the metrics are imported."""
+    """Create a folder for metrics that the workers share. It must exist before the metrics are imported."""
     if workers <= 1:
         yield
         return
@@ -66,7 +67,7 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
     from pairseek.web.settings import Settings
 
     settings = Settings.of(database=database)
-    # The demo's own file, which no one has named.
+    # The demo has a file of its own, unless a database is named.
     own = demo and database is None and settings.database == Settings.database
     if own:
         settings = replace(settings, database=_DEMO)
@@ -93,14 +94,14 @@ def _create_study(settings: Settings, path: Path) -> str:
     with open_database(settings.database, noted=False) as database:
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
             create_study(database, configuration, items, is_open=is_open, who=current_user(), files=files)
-            if configuration.coordinates is None and items._columns_guess is not None:
-                typer.echo(f"Columns: {items._columns_guess}; choose with the setting coordinates.", err=True)
+            if configuration.coordinates is None and items.columns_note is not None:
+                typer.echo(f"Columns: {items.columns_note}; choose with the setting coordinates.", err=True)
             if items.scale_note is not None:
                 typer.echo(f"Note: {items.scale_note}", err=True)
         else:
             typer.echo(
-                f"The study {slug} exists already and stays as it was created; after a change in {path.name}, give it "
-                f"another slug.",
+                f"The study {slug} exists already and stays as it was created. If you have changed {path.name}, give "
+                f"the study another slug.",
                 err=True,
             )
     return slug

@@ -1,4 +1,4 @@
-"""Signals: an orderly end of a command."""
+"""Orderly termination of a command by a signal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 
 class Stopped(KeyboardInterrupt):
-    """Termination by a signal; ``code`` is the conventional exit code of the signal."""
+    """Termination by a signal, with the signal's conventional exit code as ``code``."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -24,7 +24,7 @@ class Stopped(KeyboardInterrupt):
 def orderly_stop() -> Iterator[Callable[[], None]]:
     """Raise `Stopped` at the first Ctrl-C, SIGTERM or SIGHUP, and ignore further signals during the cleanup.
 
-    Python drops an exception that is raised within a callback of a compiled library. The function that is yielded
+    Python drops an exception that is raised in a callback from a compiled library. In that case the yielded function
     raises it again, and so does the next signal.
     """
     arrived: list[int] = []
@@ -38,8 +38,8 @@ def orderly_stop() -> Iterator[Callable[[], None]]:
         return
 
     def stop(number: int, _: FrameType | None) -> None:
-        for one in _SIGNALS:
-            signal.signal(one, signal.SIG_IGN)
+        for other in _SIGNALS:
+            signal.signal(other, signal.SIG_IGN)
         arrived.append(number)
         raise Stopped(number)
 
@@ -49,14 +49,14 @@ def orderly_stop() -> Iterator[Callable[[], None]]:
         if not isinstance(arguments.exc_value, Stopped):
             report(arguments)
             return
-        for one in _SIGNALS:
-            signal.signal(one, stop)
+        for number in _SIGNALS:
+            signal.signal(number, stop)
 
-    before = {one: signal.signal(one, stop) for one in _SIGNALS}
+    handlers = {number: signal.signal(number, stop) for number in _SIGNALS}
     sys.unraisablehook = dropped
     try:
         yield check
     finally:
         sys.unraisablehook = report
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

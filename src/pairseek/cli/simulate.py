@@ -1,4 +1,4 @@
-"""Command ``pairseek simulate``: simulation of users by a specification."""
+"""Command ``pairseek simulate``: simulations of users, from a specification or options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pairseek.model.noise import NOISES
 
 def command(
     specification: Annotated[
-        Path | None, typer.Argument(metavar="[FILE.toml]", help="Specification file. Without one, use the options.")
+        Path | None, typer.Argument(metavar="[FILE.toml]", help="Specification file. Without one, give options.")
     ] = None,
     *,
     data: Annotated[
@@ -42,7 +42,7 @@ def command(
     trials: Annotated[int | None, typer.Option(metavar="N", help="Number of simulated users.")] = None,
     samples: Samples = None,
     rate: Annotated[
-        str | None, typer.Option(metavar="SHARE|default", help="Share of pairs that are candidates, or default.")
+        str | None, typer.Option(metavar="SHARE|default", help="Share of the pairs that are candidates, or default.")
     ] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="A,B", help="Metrics, such as squared_error,kendall_tau.")
@@ -58,9 +58,10 @@ def command(
 ) -> None:
     """Simulate users, and compare strategies.
 
-    A specification file or the options describe the simulation. Options
-    override the file; docs/how-to/experiments.md describes its format. The output
-    folder has the table of all trials, a figure per setting, and report.html.
+    Describe the simulation in a specification file, by options, or both: options
+    override the file. docs/how-to/experiments.md describes the file's format. The
+    output folder has the table of all trials, a figure per setting, and
+    report.html.
     """
     setting = {"data": data, "dimension": dimension, "truth": truth}
     numbers = {"queries": queries, "trials": trials, "samples": samples, "seed": seed}
@@ -76,14 +77,14 @@ def command(
             **({} if k is None else {"k": _number(k)}),
             **({} if noise is None else {"noise": noise}),
         }
-    wanted = _specification(specification, flags)
+    resolved = _specification(specification, flags)
     require_drawing()
     console = Console(highlight=False)
-    folder = out or Path("pairseek-results") / wanted.name
+    folder = out or Path("pairseek-results") / resolved.name
     with interruptible(console):
-        with RunProgress(console, wanted.title or wanted.name) as progress:
+        with RunProgress(console, resolved.title or resolved.name) as progress:
             results = run(
-                wanted,
+                resolved,
                 folder,
                 jobs=job_count(jobs, scheduler),
                 scheduler=scheduler,
@@ -91,14 +92,14 @@ def command(
                 progress=progress,
             )
         pictures = draw_any(results, folder, lag=int(lag_one))
-        title = wanted.title or f"Simulation: {wanted.name}"
+        title = resolved.title or f"Simulation: {resolved.name}"
         section = Section(title, pictures, results, folder=folder)
         report = write_report(folder / "report.html", title, [section], lag=int(lag_one))
     print_paths(console, [report, folder / f"table.{table}"])
 
 
 def _number(text: str) -> float | str:
-    """Return a number, or the text that stands for one, which the specification checks."""
+    """Parse a number. Other text is returned as it is, and checked by the specification."""
     try:
         return float(text)
     except ValueError:
@@ -112,10 +113,10 @@ def _specification(path: Path | None, flags: JSON) -> Specification:
                 "give a specification file, or at least --data and --strategies; see docs/how-to/experiments.md"
             )
         return read_record({"name": "simulation", **flags}, folder=Path())
-    wanted = read_specification(path)
+    specification = read_specification(path)
     fixed = [name for name in flags if name in ("data", "dimension", "truth", "response", "strategies")]
     if fixed:
         raise InvalidParameter(f"--{'k' if fixed[0] == 'response' else fixed[0]} with {path}: change it in the file")
     if "metrics" in flags:
         flags["metrics"] = tuple(flags["metrics"])
-    return replace(wanted, **flags)
+    return replace(specification, **flags)

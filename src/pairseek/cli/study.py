@@ -25,14 +25,16 @@ def create(
     *,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="STUDY", help="Make a preference study of the map of this similarity study."),
+        typer.Option("--from", metavar="STUDY", help="Create a preference study from this similarity study's map."),
     ] = None,
-    slug: Annotated[str | None, typer.Option(metavar="SLUG", help="Name of the study made with --from.")] = None,
+    slug: Annotated[
+        str | None, typer.Option(metavar="SLUG", help="With --from: name of the new study in its link.")
+    ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Create a study from a YAML file and the items file that it names, or from the map of a similarity study."""
+    """Create a study from a YAML file and the items that it names, or from the map of a similarity study."""
     if (path is None) == (source is None) or (slug is not None and source is None):
-        raise InvalidParameter("give either a study's FILE, or --from STUDY and with it perhaps --slug")
+        raise InvalidParameter("give either a study's FILE, or --from STUDY with an optional --slug")
     if source is not None:
         _create_from(source, slug, database)
         return
@@ -41,14 +43,14 @@ def create(
     from pairseek.web.studies.configuration import check
     from pairseek.web.studies.creation import create_study, from_file
 
-    # The file is read first, so that a mistake in it leaves no empty database.
+    # Read the file first, so that a mistake in it leaves no empty database.
     configuration, items, is_open, files = from_file(path)
     check(configuration, items)
     with open_database(database) as opened:
         slug = create_study(opened, configuration, items, is_open=is_open, who=current_user(), files=files)
         place = place_of(opened)
-    if configuration.coordinates is None and items._columns_guess is not None:
-        typer.echo(f"Columns: {items._columns_guess}; choose with the setting coordinates.")
+    if configuration.coordinates is None and items.columns_note is not None:
+        typer.echo(f"Columns: {items.columns_note}; choose with the setting coordinates.")
     if items.scale_note is not None:
         typer.echo(f"Note: {items.scale_note}", err=True)
     typer.echo(f"Created the study {slug} with {items.n:,} items, {'open' if is_open else 'closed'}.")
@@ -61,9 +63,9 @@ def _create_from(source: str, slug: str | None, database: str | None) -> None:
         from pairseek.web.learning import similarity
 
         study = find_study(opened, source)
-        made = similarity.search_among(opened, study, current_user(), slug=slug)
-    typer.echo(f"Created the study {made} with {study.items.n:,} items from the map of {source}, open.")
-    typer.echo(f"Run pairseek serve and send people to /s/{made}")
+        new_slug = similarity.search_among(opened, study, current_user(), slug=slug)
+    typer.echo(f"Created the study {new_slug} with {study.items.n:,} items from the map of {source}, open.")
+    typer.echo(f"Run pairseek serve and send people to /s/{new_slug}")
 
 
 @app.command("list")
@@ -81,13 +83,13 @@ def show(*, database: DatabaseOption = None) -> None:
 
 @app.command("open")
 def open_study(slug: Slug, *, database: DatabaseOption = None) -> None:
-    """Open a study: it accepts answers."""
+    """Open a study, so that it accepts answers."""
     _set_open(slug, database, is_open=True)
 
 
 @app.command("close")
 def close_study(slug: Slug, *, database: DatabaseOption = None) -> None:
-    """Close a study: it accepts no more answers."""
+    """Close a study, so that it accepts no more answers."""
     _set_open(slug, database, is_open=False)
 
 
@@ -100,8 +102,8 @@ def add(
 ) -> None:
     """Add items to a study whose items have no coordinates.
 
-    New items are met by random pairs, and get coordinates when the study learns
-    next. Sessions that have begun keep their items.
+    New items appear in random pairs, and get coordinates when the study next
+    learns. Sessions that have begun keep their items.
     """
     with open_database(database, create=False) as opened:
         from pairseek.web.studies.creation import add_items, items_in
@@ -116,19 +118,19 @@ def add(
 def delete(slug: Slug, *, yes: Yes = False, database: DatabaseOption = None) -> None:
     """Delete a study with its items, answers, populations and tokens.
 
-    Exports and backups that were made before still contain it.
+    Earlier exports and backups still contain it.
     """
     with open_database(database, create=False) as opened:
         from pairseek.store.counts import counts
         from pairseek.web import forgetting
 
         study = find_study(opened, slug)
-        found = opened.read(lambda connection: counts(connection, study.row.id, "9999"))
-        held = f"{plural(found.started, 'participant')} and {plural(found.answers, 'answer')}"
-        confirm(slug, f"The study {slug} with {held} will be deleted.", yes=yes)
+        numbers = opened.read(lambda connection: counts(connection, study.row.id, "9999"))
+        contents = f"{plural(numbers.started, 'participant')} and {plural(numbers.answers, 'answer')}"
+        confirm(slug, f"The study {slug} with {contents} will be deleted.", yes=yes)
         typer.echo(forgetting.in_words(forgetting.delete_study(opened, study, current_user())))
         if not forgetting.scrub(opened):
-            typer.echo("The database is in use: the service, or the next deletion, cleans its files.", err=True)
+            typer.echo("The database is in use: the service or the next deletion will clean up its files.", err=True)
     typer.echo(f"The study {slug} was deleted.")
 
 

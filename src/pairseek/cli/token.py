@@ -1,4 +1,4 @@
-"""Command group ``pairseek token``: tokens of programs for the HTTP API."""
+"""Command group ``pairseek token``: tokens for programs that use the HTTP API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pairseek.cli.database import find_study, open_database
 from pairseek.cli.options import DatabaseOption
 from pairseek.errors import InvalidParameter
 
-app = typer.Typer(help="Create, list and revoke tokens of programs for the HTTP API.", no_args_is_help=True)
+app = typer.Typer(help="Create, list and revoke tokens for programs that use the HTTP API.", no_args_is_help=True)
 
 
 @app.command()
@@ -19,33 +19,38 @@ def create(
     *,
     scope: Annotated[
         list[str],
-        typer.Option("--scope", metavar="SCOPE", help="read, write, answer or delete; give it once for each."),
+        typer.Option(
+            "--scope", metavar="SCOPE", help="read, write, answer or delete; repeat the option for several scopes."
+        ),
     ],
-    user: Annotated[str, typer.Option(metavar="NAME", help="User to whom the token belongs.")] = "admin",
+    user: Annotated[str, typer.Option(metavar="NAME", help="User who owns the token.")] = "admin",
     study: Annotated[
-        str | None, typer.Option(metavar="SLUG", help="The only study for which it is valid.", show_default="all")
+        str | None,
+        typer.Option(metavar="SLUG", help="The only study for which the token is valid.", show_default="all"),
     ] = None,
-    days: Annotated[int, typer.Option(metavar="NUMBER", help="Days until it expires, at most 366.")] = 90,
+    days: Annotated[int, typer.Option(metavar="NUMBER", help="Days until the token expires, at most 366.")] = 90,
     database: DatabaseOption = None,
 ) -> None:
-    """Create a token and print it, and nothing else, on standard output.
+    """Create a token, and print only the token on standard output.
 
-    It is shown this once, and stored as a hash. The user must exist: see
-    [bold]pairseek user add[/].
+    The token is shown only this once; the database stores its hash. The user must
+    exist: see [bold]pairseek user add[/].
     """
     with open_database(database, create=False) as opened:
         from pairseek.store import people
         from pairseek.web.access.auth import make_token
 
         if user not in opened.read(people.user_names):
-            raise InvalidParameter(f"there is no user {user!r}: see pairseek user list, or create it with user add")
+            raise InvalidParameter(
+                f"there is no user {user!r}: see pairseek user list, or create one with pairseek user add"
+            )
         study_id = None if study is None else find_study(opened, study).row.id
         typer.echo(make_token(opened, name, scope, user, study_id, days=days))
 
 
 @app.command("list")
 def show(*, database: DatabaseOption = None) -> None:
-    """List the tokens: number, name, user, scopes, and until when each is valid."""
+    """List the tokens with their number, name, user, scopes and date of expiry."""
     with open_database(database, create=False) as opened:
         from pairseek.store import people
         from pairseek.store.database import now
@@ -62,7 +67,7 @@ def revoke(
     *,
     database: DatabaseOption = None,
 ) -> None:
-    """Revoke a token. Requests that carry it are refused from now on."""
+    """Revoke a token: the service refuses requests with it from now on."""
     with open_database(database, create=False) as opened:
         from pairseek.cli.database import current_user
         from pairseek.web.access.auth import revoke_token

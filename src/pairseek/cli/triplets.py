@@ -1,4 +1,4 @@
-"""Input of triplets, and the response model of the options --response, --noise and --k."""
+"""Input of triplets, and the response model for the options --response, --noise and --k."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pairseek.model.responses import Logistic, Probit, Response
 
 
 def read_triplets(path: Path, ids: Sequence[ItemId] | None, option: str, where: Sequence[str] | None) -> Triplets:
-    """Read the triplets of a CSV file that meet the conditions of an option."""
+    """Read the triplets of a CSV file that match the conditions of an option."""
     return Triplets.from_csv(path, ids=ids, where=_conditions(option, where) or None)
 
 
@@ -24,10 +24,10 @@ def response_of(name: str, noise: Noise, k: float) -> Response:
 
 def _conditions(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     """Parse conditions of the form COLUMN=VALUE."""
-    out = {}
+    conditions = {}
     for text in texts or ():
         column, equals, value = text.partition("=")
         if not equals or not column.strip():
             raise InvalidParameter(f"{option} is {text!r}: give COLUMN=VALUE, such as alg=Test")
-        out[column.strip()] = value.strip()
-    return out
+        conditions[column.strip()] = value.strip()
+    return conditions

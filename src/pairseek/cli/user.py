@@ -26,7 +26,7 @@ def add(
         bool | None,
         typer.Option(
             "--admin/--no-admin",
-            help="Whether the user sees the record of deletions and removes users. The first user does.",
+            help="Whether the user may see the record of deletions and remove users. The first user may.",
             show_default=False,
         ),
     ] = None,
@@ -34,7 +34,7 @@ def add(
 ) -> None:
     """Create a user, or set a new password. A generated password is shown only once.
 
-    A new password ends the user's logins and tokens.
+    A new password ends the user's logins and revokes the user's tokens.
     """
     with open_database(database) as opened:
         from pairseek.web.access.auth import set_password
@@ -51,7 +51,7 @@ def remove(
     yes: Yes = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Remove a user, who is signed out, with all of the user's tokens. Studies stay."""
+    """Remove a user and all of the user's tokens, and sign the user out. Studies stay."""
     with open_database(database, create=False) as opened:
         from pairseek.store import people
         from pairseek.web.access.auth import remove_user
