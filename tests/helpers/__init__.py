@@ -1,1 +1,1 @@
-"""Helpers of the tests: reference implementations, simulated situations, and servers of their own."""
+"""Test helpers: reference implementations, simulated situations and test servers."""

@@ -1,4 +1,4 @@
-"""Requests that nobody should send, at every route of the application: malformed, oversized, slow and repeated.
+"""Malformed, oversized, slow and repeated requests to every route of the application.
 
 The routes are read from the application itself, so that a new one is covered without a change here. All traffic goes to
 this machine, and is bounded in number and time.
@@ -20,7 +20,7 @@ from starlette.routing import Mount, Route
 from pairseek.web.app import create_app
 from pairseek.web.settings import Settings
 
-# Seconds after which a client that has sent less than it announced hangs up.
+# Seconds after which a client that has sent less than it declared hangs up.
 _HANGS_UP = 1.0
 WRONG_METHODS = ("PATCH", "TRACE", "OPTIONS", "HEAD", "BREW")
 ODD = (
@@ -72,18 +72,18 @@ KINDS = (
 
 
 def routes() -> list[tuple[str, frozenset[str]]]:
-    """Paths and methods of all routes of the application."""
-    found = []
+    """Return the paths and methods of all routes of the application."""
+    paths = []
     for route in every_route(create_app(Settings(database="unused.db")).routes):
         if isinstance(route, Mount):
-            found.append((f"{route.path}/{{file}}", frozenset({"GET"})))
+            paths.append((f"{route.path}/{{file}}", frozenset({"GET"})))
         elif isinstance(route, Route) or hasattr(route, "methods"):
-            found.append((route.path, frozenset(route.methods or {"GET"})))
-    return sorted(set(found))
+            paths.append((route.path, frozenset(route.methods or {"GET"})))
+    return sorted(set(paths))
 
 
 def every_route(routes):
-    """Routes with those of included routers, however the framework nests them."""
+    """Yield routes, including those of nested routers."""
     for route in routes:
         inner = getattr(getattr(route, "original_router", None) or getattr(route, "router", None), "routes", None)
         if inner is None or isinstance(route, Mount):
@@ -94,13 +94,13 @@ def every_route(routes):
 
 @dataclass(frozen=True)
 class Request:
-    """A request as bytes, in pieces with pauses between them; `route` is what it is aimed at."""
+    """Request to a route as bytes, in pieces with pauses in between."""
 
     route: str
     pieces: tuple[bytes, ...]
     pause: float = 0.0
     short: bool = False
-    """Whether less may be sent than is announced, so that no reply need come."""
+    """Whether less may be sent than declared, so that there need not be a reply."""
 
 
 @dataclass
@@ -121,8 +121,8 @@ class Abuser:
         self.rng = random.Random(self.seed)
 
     def path(self, route: str) -> str:
-        def filled(found: re.Match[str]) -> str:
-            name = found[1].partition(":")[0]
+        def filled(parameter: re.Match[str]) -> str:
+            name = parameter[1].partition(":")[0]
             usual = self.known.get(name, ())
             return self.rng.choice(usual) if usual and self.rng.random() < 0.7 else self.rng.choice(ODD)
 
@@ -144,7 +144,7 @@ class Abuser:
         return json.dumps(record).encode()
 
     def trick(self, body: bytes) -> tuple[list[bytes], bytes, str]:
-        """Headers and a body with something wrong in them, seldom, and the length to announce."""
+        """Return headers and a body, occasionally invalid, and the length to declare."""
         rng, size = self.rng, str(len(body))
         big = b"x" * 400_000
         tricks = [
@@ -160,7 +160,7 @@ class Abuser:
         return rng.choice(tricks) if rng.random() < 0.25 else ([], body, size)
 
     def request(self, route: str, methods: frozenset[str], *, slow: bool = False) -> Request:
-        """A malformed, oversized or plain request to a route; ``slow`` ones send their bytes one by one."""
+        """Return a malformed, oversized or plain request to a route; ``slow`` ones send their bytes one by one."""
         method = self.rng.choice(WRONG_METHODS) if self.rng.random() < 0.1 else self.rng.choice(sorted(methods))
         body = b"" if method in ("GET", "HEAD") and self.rng.random() < 0.8 else self.body()
         more, body, size = self.trick(body)
@@ -184,7 +184,7 @@ class Abuser:
 
 @dataclass
 class Outcome:
-    """What came back: replies by status, failures with the request that led to them, and requests by route."""
+    """Outcome: replies by status, failures with the request that caused them, and requests by route."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
@@ -198,7 +198,7 @@ class Outcome:
 
 
 async def send(port: int, request: Request, patience: float = 30.0) -> tuple[int, bytes]:
-    """Send a request; the status and the reply, 0 if the server closed the connection without one."""
+    """Send a request; return the status, 0 if the server closed the connection without a reply, and the reply."""
     reply = b""
     with contextlib.suppress(OSError, EOFError, TimeoutError):
         async with asyncio.timeout(patience):
@@ -210,7 +210,7 @@ async def send(port: int, request: Request, patience: float = 30.0) -> tuple[int
                         await writer.drain()
                         if request.pause:
                             await asyncio.sleep(request.pause)
-                # A request whose body is shorter than announced gets no reply until the client hangs up.
+                # A request whose body is shorter than declared gets no reply until the client hangs up.
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(min(patience, _HANGS_UP) if request.short else patience):
                         while piece := await reader.read(1 << 16):
@@ -219,16 +219,16 @@ async def send(port: int, request: Request, patience: float = 30.0) -> tuple[int
                 writer.close()
                 with contextlib.suppress(OSError):
                     await writer.wait_closed()
-    found = re.match(rb"HTTP/1\.1 (\d{3})", reply)
-    return (int(found[1]) if found else 0), reply
+    status = re.match(rb"HTTP/1\.1 (\d{3})", reply)
+    return (int(status[1]) if status else 0), reply
 
 
 async def attack(port: int, abuser: Abuser, seconds: float, at_once: int = 16) -> Outcome:
-    """Send requests to all routes in turn for so long; every tenth is slow, every fifth is sent five times."""
+    """Send requests to all routes in turn for this time; every tenth is slow, and every fifth is sent five times."""
     outcome, until = Outcome(), time.monotonic() + seconds
     targets, number = routes(), 0
 
-    async def one() -> None:
+    async def client() -> None:
         nonlocal number
         while time.monotonic() < until:
             number += 1
@@ -238,5 +238,5 @@ async def attack(port: int, abuser: Abuser, seconds: float, at_once: int = 16) -
             for _ in range(5 if mine % 5 == 1 else 1):
                 outcome.note(request, *await send(port, request))
 
-    await asyncio.gather(*(one() for _ in range(at_once)))
+    await asyncio.gather(*(client() for _ in range(at_once)))
     return outcome

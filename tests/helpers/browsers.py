@@ -1,4 +1,4 @@
-"""Debian's Chromium by Playwright, for tests that need a real browser."""
+"""Debian's Chromium, driven by Playwright, for tests that need a real browser."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-# What a test breaks on purpose, and the style sheet of a map library that Plotly brings and the content policy stops.
+# Console messages that tests provoke, and the style sheet of Plotly's map library, which the content policy blocks.
 EXPECTED = ("Failed to load resource", "Applying inline style violates")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
 
 
 def chromium() -> str:
-    """Where it is. Without one the tests are skipped with a reason, or fail where PAIRSEEK_BROWSER says it must be."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
+    """Return the path of Chromium; without it, skip the tests or, if PAIRSEEK_BROWSER requires one, fail them."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
         message = "no Chromium found; install it: apt-get install chromium"
         if os.environ.get("PAIRSEEK_BROWSER") == "required":
             pytest.fail(message)
         pytest.skip(message)
-    return found
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +46,7 @@ def browser():
 
 @pytest.fixture
 def visit(browser):
-    """``visit(address, **options)`` opens a page in a context of its own, which may say nothing in the console."""
+    """Return ``visit(address, **options)``, which opens a page in a new context; console messages fail the test."""
     contexts, said = [], []
 
     def open_page(address: str, *, context=None, **options):

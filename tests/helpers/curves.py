@@ -1,6 +1,6 @@
-"""Mean curves of quick versions of the paper's figures 1 and 2, as they are and as they were committed.
+"""Mean curves of quick versions of the paper's figures 1 and 2, as computed now and as committed.
 
-python tests/helpers/curves.py       # write tests/fidelity_curves.json again, after a change that is meant
+python tests/helpers/curves.py       # rewrite tests/fidelity_curves.json after an intended change
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ COMMITTED = Path(__file__).resolve().parents[1] / "fidelity_curves.json"
 DATA = ("food10k", "synthetic")
 MARKS = {"figure1": (4, 8, 12), "figure2": (20, 40, 60, 80)}
 APART = 4.0
-"""Standard errors of a difference from which two means count as different."""
+"""Difference, in standard errors, beyond which two means count as different."""
 
 Curves = dict[str, dict[str, list[list[float]]]]
 
 
 def specification(figure: str, data: str) -> Specification:
-    """Figure 2 as `pairseek reproduce --preset quick` runs it; figure 1 with 24 people instead of one."""
+    """Return figure 2 as run by `pairseek reproduce --preset quick`, or figure 1 with 24 people instead of one."""
     if figure == "figure2":
-        found = SPECIFICATIONS["figure2"]("quick")
-        return replace(found, settings=tuple(replace(setting, data=data) for setting in found.settings))
+        quick = SPECIFICATIONS["figure2"]("quick")
+        return replace(quick, settings=tuple(replace(setting, data=data) for setting in quick.settings))
     setting = Setting("figure 1", data, 2, response=ps.Logistic(8.0, "normalized"))
     strategies = (Contender(ps.InfoGain()), Contender(ps.Random()))
     # 20,000 of the pairs of 12,624 items, as in the figure.
@@ -44,31 +44,33 @@ def simulated(figure: str, data: str) -> Results:
 
 
 def curves_of(results: Results, marks: tuple[int, ...]) -> Curves:
-    """Return mean and standard error after some answers, by setting and strategy, and by measure."""
-    found: Curves = {}
-    for setting in (one.label for one in results.specification.settings):
+    """Return the mean and standard error after the marked numbers of answers, by curve and measure."""
+    curves: Curves = {}
+    for setting in (setting.label for setting in results.specification.settings):
         for label in results.specification.labels:
             measures = {}
             for metric in results.specification.metrics:
                 mean, error = results.curve(setting, label, metric)
                 columns = [results.column(mark) for mark in marks]
-                # Procedures have no posterior, and so no measure of it.
+                # Procedures have no posterior to measure.
                 if not np.isnan(mean[columns]).any():
                     measures[metric] = [[float(mean[column]), float(error[column])] for column in columns]
-            found[f"{setting}, {label}"] = measures
-    return found
+            curves[f"{setting}, {label}"] = measures
+    return curves
 
 
 def apart(before: Curves, after: Curves, marks: tuple[int, ...]) -> list[str]:
     """Return the points at which two sets of curves differ by more than chance explains.
 
-    Both are means over the same few people. If a change leaves the strategy as it is and only turns the last bits, the
-    questions after the first few are others, and the difference of two means is at most that of independent ones, with
-    the variance e1² + e2²; that the people are the same makes it smaller. Beyond 4 standard errors lies one of about
-    1500 differences (t with 22 degrees of freedom). Figure 2 compares 192 points, of which the four of a curve are much
-    alike: about one harmless change in twenty is reported.
+    Both are means over the same few people. A change that only affects the last bits still changes all but the first
+    questions. Two means then differ at most like independent ones, with variance e1² + e2², and less because the people
+    are the same. About one difference in 1500 exceeds 4 standard errors (t with 22 degrees of freedom). Figure 2
+    compares 192 points, and the four points of a curve are highly correlated, so about one harmless change in twenty is
+    reported.
     """
-    if {name: set(one) for name, one in before.items()} != {name: set(one) for name, one in after.items()}:
+    if {name: set(measures) for name, measures in before.items()} != {
+        name: set(measures) for name, measures in after.items()
+    }:
         return [f"other curves: {sorted(before)} -> {sorted(after)}"]
     return [
         f"{name}, {measure} after {mark} answers: {then:.3f} ({error:.3f}) -> {now:.3f} ({other:.3f})"
@@ -84,16 +86,18 @@ def committed() -> dict[str, dict[str, Curves]]:
 
 
 def main() -> None:
-    found: dict[str, dict[str, Curves]] = {}
+    curves: dict[str, dict[str, Curves]] = {}
     for data in DATA:
-        found[data] = {figure: curves_of(simulated(figure, data), marks) for figure, marks in MARKS.items()}
-    COMMITTED.write_text(_written(found) + "\n", encoding="utf-8")
+        curves[data] = {figure: curves_of(simulated(figure, data), marks) for figure, marks in MARKS.items()}
+    COMMITTED.write_text(_formatted(curves) + "\n", encoding="utf-8")
 
 
-def _written(value: object, indent: str = "\n") -> str:
-    """Return JSON with six digits, and one line for each curve."""
+def _formatted(value: object, indent: str = "\n") -> str:
+    """Return JSON with six significant digits and one line per curve."""
     if isinstance(value, dict):
-        rows = ",".join(f"{indent} {json.dumps(name)}: {_written(one, indent + ' ')}" for name, one in value.items())
+        rows = ",".join(
+            f"{indent} {json.dumps(name)}: {_formatted(part, indent + ' ')}" for name, part in value.items()
+        )
         return f"{{{rows}{indent}}}"
     return json.dumps([[float(f"{number:.6g}") for number in point] for point in value])  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""A language that is added as CONTRIBUTING.md says, for the time of a test."""
+"""Temporary additional language, added as CONTRIBUTING.md describes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ FRENCH = "fr"
 
 @contextlib.contextmanager
 def with_french(folder, french=None):
-    """Use the catalogues from a folder, where French joins those of the package: a copy of the English one if None."""
+    """Add French to the catalogues, in a copy of their folder; by default its messages are the English ones."""
     shutil.copytree(messages.FOLDER, folder / "messages", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     english = json.loads((folder / "messages" / "en.json").read_text(encoding="utf-8"))
-    said = {**english, "language.name": "Français"} if french is None else french
-    (folder / "messages" / f"{FRENCH}.json").write_text(json.dumps(said), encoding="utf-8")
+    own = {**english, "language.name": "Français"} if french is None else french
+    (folder / "messages" / f"{FRENCH}.json").write_text(json.dumps(own), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(messages, "FOLDER", folder / "messages")
         try:
@@ -30,6 +30,6 @@ def with_french(folder, french=None):
 
 
 def forget() -> None:
-    """Read the catalogues again."""
+    """Clear the cached catalogues."""
     messages.languages.cache_clear()
     messages.words.cache_clear()

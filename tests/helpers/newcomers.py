@@ -1,4 +1,4 @@
-"""Claims of searches that begin with a population of few people, next to the truth of simulated newcomers."""
+"""Claims of searches that start from a small population, compared with the truth about simulated newcomers."""
 
 from dataclasses import dataclass
 
@@ -22,23 +22,23 @@ class World:
     scale: float
 
     def utilities(self, rng):
-        """Utilities of the items for a person drawn at random."""
+        """Return the utilities of the items for a random person."""
         points = self.items.coordinates
         own = self.centre + self.width * rng.normal(size=self.items.d)
         return self.scale * (points @ own if self.kind == "monotone" else -np.sum((points - own) ** 2, axis=1))
 
 
 def world(kind, noise, seed):
-    """30, 45 or 60 items in 2, 3 or 4 dimensions; everybody likes more of everything, or people are scattered."""
+    """Return 30, 45 or 60 items in 2, 3 or 4 dimensions, with monotone utilities or scattered ideal points."""
     n, d, width = (30, 45, 60)[seed % 3], (2, 3, 4)[seed // 3 % 3], (0.4, 0.8)[seed % 2]
     rng = np.random.default_rng([seed, 77])
     if kind == "monotone":
         points, centre = 2.0 * rng.random((n, d)) - 1.0, np.ones(d)
     else:
         points, centre, width = rng.normal(size=(n, d)), 0.3 * rng.normal(size=d), width + 0.2
-    found = World(ps.Items(points, [f"i{row}" for row in range(n)]), kind, centre, width, 1.0)
-    usual = np.mean([found.utilities(rng).std() for _ in range(50)])
-    return World(found.items, kind, centre, width, _LOGITS[noise] / usual)
+    unscaled = World(ps.Items(points, [f"i{row}" for row in range(n)]), kind, centre, width, 1.0)
+    deviation = np.mean([unscaled.utilities(rng).std() for _ in range(50)])
+    return World(unscaled.items, kind, centre, width, _LOGITS[noise] / deviation)
 
 
 def answers(search, utility, count, rng):
@@ -52,25 +52,25 @@ def answers(search, utility, count, rng):
         yield pair
 
 
-def learned(found, people, seed, count=20):
+def learned(world, people, seed, count=20):
     """Fit a population to people who answered the questions of a search without one."""
     rows = []
     for person in range(people):
         rng = np.random.default_rng([seed, 1, person])
-        utility = found.utilities(rng)
-        rows += [(person, *pair) for pair in answers(ps.Search(found.items, rng=person), utility, count, rng)]
-    return ps.Population.fit(ps.Choices.from_pairs(rows, ids=found.items.ids), found.items)
+        utility = world.utilities(rng)
+        rows += [(person, *pair) for pair in answers(ps.Search(world.items, rng=person), utility, count, rng)]
+    return ps.Population.fit(ps.Choices.from_pairs(rows, ids=world.items.ids), world.items)
 
 
-def claims(found, population, seed, newcomers, after=(10, 20)):
-    """Claimed probability of the top pick and whether it is right, (newcomers, numbers of answers, 2)."""
+def claims(world, population, seed, newcomers, after=(10, 20)):
+    """Return (newcomers, numbers of answers, 2): the claimed probability of the top pick, and whether it is right."""
     out = np.empty((newcomers, len(after), 2))
     for person in range(newcomers):
         rng = np.random.default_rng([seed, 2, person])
-        utility = found.utilities(rng)
-        search = ps.Search(found.items, population=population, rng=person)
+        utility = world.utilities(rng)
+        search = ps.Search(world.items, population=population, rng=person)
         for row, count in enumerate(np.diff([0, *after])):
             list(answers(search, utility, count, rng))
             top = search.recommend(1)[0]
-            out[person, row] = top.probability, found.items.index(top.id) == utility.argmax()
+            out[person, row] = top.probability, world.items.index(top.id) == utility.argmax()
     return out

@@ -1,4 +1,4 @@
-"""Parts of a user's own: one of each kind, written as the documentation tells users to write them."""
+"""User-defined parts, one of each kind, written the way the documentation tells users to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pairseek.posteriors.base import generator_for, sampled_belief
 
 @dataclass(frozen=True)
 class Laplace(Response):
-    """The distribution function of the Laplace distribution as a link."""
+    """Response whose link is the Laplace distribution function."""
 
     name: ClassVar[str] = "laplace"
 
@@ -49,12 +49,12 @@ class TwoHills:
     def log_density(self, points):
         squares = np.sum(points[:, 1:] ** 2, axis=1)
         near, far = ((points[:, 0] - side) ** 2 for side in (self.apart, -self.apart))
-        return np.logaddexp(*(-0.5 * (squares + one) / self.deviation**2 for one in (near, far)))
+        return np.logaddexp(*(-0.5 * (squares + square) / self.deviation**2 for square in (near, far)))
 
 
 @dataclass(frozen=True)
 class Weighted:
-    """Draws from the prior, weighted by the likelihood."""
+    """Importance sampling: draws from the prior, weighted by the likelihood."""
 
     draws: int = 400
     name: ClassVar[str] = "weighted_draws"
@@ -73,7 +73,7 @@ class Weighted:
 
 @dataclass(frozen=True)
 class Closest:
-    """The utility that prefers a pair of near items."""
+    """Utility that prefers pairs of nearby items."""
 
     name: ClassVar[str] = "closest"
 
@@ -83,20 +83,20 @@ class Closest:
 
 @dataclass(frozen=True)
 class Thompson:
-    """Two draws of the person from the belief, and the best item of each: Thompson sampling of a duel."""
+    """Double Thompson sampling: the best items of two draws from the belief."""
 
     name: ClassVar[str] = "thompson"
 
     def score(self, candidates, belief, rng):
         draws = belief.samples[rng.choice(len(belief.weights), size=2, p=belief.weights)]
-        one, other = (-np.sum((candidates.points - draw) ** 2, axis=1) for draw in draws)
+        left, right = (-np.sum((candidates.points - draw) ** 2, axis=1) for draw in draws)
         first, second = candidates.first, candidates.second
-        return np.maximum(one[first] + other[second], other[first] + one[second])
+        return np.maximum(left[first] + right[second], right[first] + left[second])
 
 
 @dataclass(frozen=True)
 class InTurn:
-    """The procedure that asks about neighbours in the list, and estimates the mean of the winners."""
+    """Procedure that asks about neighbours in the list, and estimates the mean of the winners."""
 
     name: ClassVar[str] = "in_turn"
 
@@ -111,7 +111,7 @@ class InTurn:
 
 @dataclass(frozen=True)
 class BestOfFew:
-    """The source that scores a few random pairs."""
+    """Source that scores a few random pairs."""
 
     count: int = 20
     name: ClassVar[str] = "best_of_few"

@@ -41,7 +41,7 @@ def label(number: int) -> str:
 
 
 def card(number: int, kind: str = "colour") -> dict:
-    # As the service: a picture without words of its own has the label for them.
+    # Like the service, describe a picture without a text alternative by its label.
     image = {"src": f"/picture/{number}.svg", "srcset": None, "width": 600, "height": 450, "alt": label(number)}
     values = {
         "colour": colour(number),
@@ -471,8 +471,8 @@ FOUND = {
         {
             "number": number,
             "share": 0.5 / number,
-            "favourites": [card(5 * number + one) for one in range(5)],
-            "distinctive": [card(5 * number + one, "image") for one in range(3)],
+            "favourites": [card(5 * number + offset) for offset in range(5)],
+            "distinctive": [card(5 * number + offset, "image") for offset in range(3)],
         }
         for number in (1, 2, 3)
     ],

@@ -1,6 +1,6 @@
-"""A stand-in for the service behind the pages: the same addresses and shapes, with a rule instead of a search.
+"""Fake service behind the pages: the same addresses and shapes, with a rule instead of a search.
 
-The next pair is a function of the outcomes so far, as with a real search, so a page that shows a wrong pair is found
+The next pair is a function of the outcomes so far, as with a real search, so a page that shows a wrong pair is detected
 out.
 """
 
@@ -36,7 +36,7 @@ STUDY = {"slug": SLUG, "title": "A colour for the hallway"}
 
 @dataclass
 class Study:
-    """What a test can set, and what it can look at afterwards."""
+    """State that a test can set and inspect."""
 
     total: int = 5
     kind: str = "colour"
@@ -224,7 +224,7 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
 
 
 def gallery(language: str = "en") -> Starlette:
-    """Every page with its canned data, under its name."""
+    """Return every page by name, rendered with its canned data."""
 
     async def shown(request: Request) -> Response:
         page, data = PAGES[request.path_params["name"]]
@@ -264,7 +264,7 @@ def gallery(language: str = "en") -> Starlette:
 
 
 class Gate:
-    """The content security policy on every reply, and a service that is down when the test says so."""
+    """Add the content security policy to every reply, and fail while the test says that the service is down."""
 
     def __init__(self, app, study: Study) -> None:
         self.app, self.study = app, study
@@ -283,7 +283,7 @@ class Gate:
 
 @contextlib.contextmanager
 def served(app: Starlette) -> Iterator[str]:
-    """The application on a free port of this machine, until the block ends."""
+    """Serve the application on a free local port until the block ends."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=2))

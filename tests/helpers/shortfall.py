@@ -1,4 +1,4 @@
-"""How far the best pair by table, and by table and samples, falls short of the best candidate.
+"""Shortfall of the best pair by table, and by table and samples, from the best candidate.
 
 Used by test_selection.py on a small catalogue and by benchmarks/fidelity.py in the setting of the paper.
 """
@@ -21,7 +21,7 @@ from pairseek.posteriors import Particles
 
 @dataclass(frozen=True)
 class Shortfall:
-    """(best - chosen)/(best - median candidate), by the judge: chosen by table, or among the best of it by samples."""
+    """Judged (best - chosen)/(best - median), with the pair chosen by table, or by samples among the table's best."""
 
     strategy: str
     answers: int
@@ -30,10 +30,10 @@ class Shortfall:
 
 
 def along_a_search(items, response, strategies, *, at, candidates, samples, judged, seed, rescore=512):
-    """Shortfalls after the given numbers of answers to the questions of the first strategy.
+    """Yield the shortfalls after the given numbers of answers to questions of the first strategy.
 
-    The judge is a belief of ten times the samples, which it drew for itself from the same answers. It judges the
-    `judged` candidates of highest score, and a tenth of all, whose median is the median candidate.
+    The judge is a belief from the same answers with ten times as many samples of its own. It judges the `judged`
+    candidates with the highest scores, and a random tenth of all, whose median is the median candidate.
     """
     rng = np.random.default_rng(seed)
     user = rng.uniform(-1, 1, size=items.d)
@@ -61,7 +61,7 @@ def along_a_search(items, response, strategies, *, at, candidates, samples, judg
 
 
 def _mirrored(prior, n, d, rng):
-    """The prior by samples and their mirror images: its symmetry, on which EPMV depends, without noise."""
+    """Sample the prior with mirror images, which makes it exactly symmetric, as EPMV needs."""
     half = prior.sample(n // 2, d, rng)
     return belief_of(np.concatenate([half, -half]), np.full(n, 1 / n), *prior.moments(d))
 
@@ -79,8 +79,8 @@ def _shortfall(items, response, strategy, beliefs, first, second, answers, judge
     rows = np.unique(np.append(order[:judged], others))
     truth = np.full(len(order), -np.inf)
     truth[rows] = judge.rescored(judge.features(first[rows], second[rows]))
-    few = order[:rescore]
-    picked = few[np.argmax(scene.rescored(described.take(few)))]
+    finalists = order[:rescore]
+    picked = finalists[np.argmax(scene.rescored(described.take(finalists)))]
     top = truth.max()
     spread = top - np.median(truth[others])
     return Shortfall(strategy.name, answers, (top - truth[order[0]]) / spread, (top - truth[picked]) / spread)

@@ -1,4 +1,4 @@
-"""Situations that several tests look at: answers, evidence, and beliefs made by hand."""
+"""Situations shared by tests: answers, evidence, and hand-made beliefs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OUTSIDE = [3.0, 2.5]
 
 
 def answers_from(rng, user, count, response):
-    """Answers of a user at this point to random pairs of the box [-1, 1]^d, as (p, q, outcome)."""
+    """Return a user's answers to random pairs in the box [-1, 1]^d, as (p, q, outcome)."""
     out = []
     for _ in range(count):
         p, q = rng.uniform(-1, 1, size=(2, len(user))).tolist()
@@ -27,7 +27,7 @@ def answers_from(rng, user, count, response):
 
 
 def evidence_of(response, answers):
-    """The same answers as the library holds them: oriented towards the winner."""
+    """Return the answers as evidence, oriented towards the winner."""
     sides = [(q, p) if outcome == "second" else (p, q) for p, q, outcome, *_ in answers]
     winners, losers = (np.array([side[i] for side in sides], dtype=float) for i in (0, 1))
     shifts = [-sum(appeal) if outcome == "second" else sum(appeal) for _, _, outcome, *appeal in answers]
@@ -37,28 +37,28 @@ def evidence_of(response, answers):
 
 
 def first_of(evidence, count):
-    """The first answers."""
+    """Return the first answers."""
     return Evidence(evidence.slopes[:count], evidence.offsets[:count], evidence.decided[:count])
 
 
 def beliefs_along(posterior, response, evidence, *, prior=None):
-    """The belief before any answer, and after each."""
+    """Yield the belief before the first answer and after each answer."""
     for m in range(len(evidence.offsets) + 1):
         yield posterior.infer(first_of(evidence, m), UniformBox() if prior is None else prior, response)
 
 
 def last_belief(posterior, response, evidence, *, prior=None):
-    """The belief after all answers."""
+    """Return the belief after all answers."""
     return posterior.infer(evidence, UniformBox() if prior is None else prior, response)
 
 
 def belief_of(samples, weights, mean, covariance):
-    """A belief with these samples and moments."""
+    """Return a belief with these samples and moments."""
     return sampled_belief(samples, weights, (mean, covariance), BeliefInfo("particles"))
 
 
 def made_belief(rng, n, d, *, spread=0.4, even=False):
-    """A belief of random samples and weights; its moments are those of the samples."""
+    """Return a belief with random samples and weights, and their moments."""
     samples = rng.normal(scale=spread, size=(n, d)) + rng.uniform(-0.3, 0.3, size=d)
     weights = np.full(n, 1.0 / n) if even else rng.dirichlet(np.ones(n))
     mean = weights @ samples
@@ -68,7 +68,7 @@ def made_belief(rng, n, d, *, spread=0.4, even=False):
 
 
 def standardized(belief, mean, covariance):
-    """Distance of the means in posterior deviations, and the least and largest ratio of variances in any direction."""
+    """Return the Mahalanobis distance of the means, and the extreme ratios of variances along any direction."""
     values, vectors = np.linalg.eigh(covariance)
     whitener = vectors / np.sqrt(values)
     ratios = np.linalg.eigvalsh(whitener.T @ belief.covariance @ whitener)
@@ -76,12 +76,12 @@ def standardized(belief, mean, covariance):
 
 
 def reliable_belief(response, answers, *, posterior=None):
-    """The belief after all answers, of EP or another posterior, where k or the lapse may be unknown."""
+    """Return the belief after all answers, by EP or another posterior; k or the lapse rate may be unknown."""
     return last_belief(EP() if posterior is None else posterior, response, evidence_of(response, answers))
 
 
 def taken_back(answers):
-    """The same pairs with the other outcome."""
+    """Return the same pairs with the opposite outcomes."""
     return [(p, q, "second" if outcome == "first" else "first") for p, q, outcome in answers]
 
 

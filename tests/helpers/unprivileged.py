@@ -1,4 +1,4 @@
-"""Programs of a user who can read everything, and write what they were given only."""
+"""Programs run as a user who can read everything but write only to given folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "pairseek"
 
 @functools.cache
 def as_nobody() -> tuple[str, ...]:
-    """The words before a command that run it as another user than root; none if this is not root."""
+    """Return the command prefix that drops root privileges; empty if this process is not root."""
     if os.geteuid() != 0:
         return ()
     setpriv = shutil.which("setpriv")
@@ -25,7 +25,7 @@ def as_nobody() -> tuple[str, ...]:
     base = (setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs")
     # It must also be able to start its own processes.
     probe = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import numba'], check=True)"
-    # Where Python is installed in the home of root, nobody needs the right to read there.
+    # If Python is installed in root's home, the user nobody needs permission to read there.
     for more in ((), ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")):
         words = (*base, *more)
         if not subprocess.run([*words, sys.executable, "-c", probe], capture_output=True, check=False).returncode:
@@ -34,7 +34,7 @@ def as_nobody() -> tuple[str, ...]:
 
 
 def give(folder: Path, *, mode: int = 0o700) -> Path:
-    """Make a folder that belongs to the user of `as_nobody`."""
+    """Create a folder owned by the user of `as_nobody`."""
     folder.mkdir(mode=mode, parents=True)
     folder.chmod(mode)
     if os.geteuid() == 0:
@@ -44,7 +44,7 @@ def give(folder: Path, *, mode: int = 0o700) -> Path:
 
 @contextlib.contextmanager
 def installed():
-    """A folder with a copy of the package that its users cannot write."""
+    """Yield a folder with a copy of the package that its users cannot change."""
     # Not below pytest's own folder, which is closed to other users.
     folder = Path(tempfile.mkdtemp(prefix="pairseek-", dir="/tmp"))
     try:
@@ -60,7 +60,7 @@ def installed():
 
 
 def protect(folder: Path) -> None:
-    """Let nobody but root write into a folder and those below it."""
+    """Make a folder and its subfolders writable only by root."""
     for path in (folder, *folder.rglob("*")):
         if path.is_dir():
             path.chmod(0o555)
