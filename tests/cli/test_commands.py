@@ -18,12 +18,13 @@ import pairseek as ps
 from pairseek.cli import main
 from pairseek.cli.items import read_items
 
-NOTICE = re.compile("compiling numerical kernels;.*\n")  # on a machine's first use
+# Printed when a machine uses the kernels for the first time.
+NOTICE = re.compile("compiling numerical kernels;.*\n")
 
 
 @pytest.fixture
 def command(capsys, monkeypatch, tmp_path):
-    """Run a command in an empty folder, its keys from a pipe: exit code, output, errors."""
+    """Run a command in an empty folder with keys from a pipe, and return exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments, keys=""):
@@ -37,15 +38,15 @@ def command(capsys, monkeypatch, tmp_path):
 
 
 class TestSimulation:
-    def test_is_the_same_for_the_same_seed_and_another_for_another(self, command):
+    def test_depends_only_on_the_seed(self, command):
         first, again, other = (command("demo", "--simulate", "--answers", 5, "--seed", seed) for seed in (3, 3, 4))
         assert first == again
         assert first[0] == 0
         assert "5 answers" in first[1]
         assert first[1] != other[1]
 
-    def test_ends_nearer_to_its_colour_than_a_random_colour_is(self, command):
-        # A single search may be misled by a noisy person; the median of eight is well inside the nearest quarter.
+    def test_ends_closer_to_its_colour_than_a_random_colour(self, command):
+        # A noisy person may mislead a single search; the median of eight is well within the nearest quarter.
         items = ps.datasets.colours()
         shares = []
         for seed in range(8):
@@ -57,7 +58,7 @@ class TestSimulation:
             shares.append(np.mean(distances < float(re.search(r"favourite is ([\d.]+) away", words)[1])))
         assert np.median(shares) < 0.25
 
-    def test_goes_on_with_the_same_colour_in_mind(self, command):
+    def test_resumes_with_the_same_favourite(self, command):
         whole = command("demo", "--simulate", "--seed", 5, "--answers", 6)
         command("demo", "--simulate", "--seed", 5, "--answers", 3, "--save", "me.json")
         code, out, _ = command("demo", "--simulate", "--resume", "me.json", "--answers", 6)
@@ -66,7 +67,7 @@ class TestSimulation:
 
 
 class TestTheResult:
-    def test_is_the_estimate_with_the_name_nearest_to_it_and_the_recommended_colours(self, command):
+    def test_shows_the_estimate_with_the_nearest_name_and_the_recommended_colours(self, command):
         code, out, err = command("demo", "--seed", 1, "--answers", 2, "--save", "me.json", keys="1\n2\n")
         assert (code, err) == (0, "")
         search = ps.Search.load("me.json")
@@ -77,10 +78,10 @@ class TestTheResult:
         assert f"the favourite is within {search.estimate().credible_radius(0.95):.3f} of the estimate" in words
         shown = [line for line in out.splitlines() if line.endswith(" %")]
         assert len(shown) == 5
-        for line, one in zip(shown, search.recommend(5), strict=True):
-            name, code, chance = re.split(r"  +", line.strip())
-            assert (name, code) == (one.label, items.data["hex"][items.index(one.id)])
-            assert float(chance.split()[0]) == pytest.approx(100 * one.probability, abs=0.051)
+        for line, colour in zip(shown, search.recommend(5), strict=True):
+            name, code, probability = re.split(r"  +", line.strip())
+            assert (name, code) == (colour.label, items.data["hex"][items.index(colour.id)])
+            assert float(probability.split()[0]) == pytest.approx(100 * colour.probability, abs=0.051)
 
     @pytest.mark.parametrize("columns", [30, 40, 80, 200])
     def test_fits_in_any_width(self, command, monkeypatch, columns):
@@ -107,7 +108,7 @@ class TestTheResult:
 
 
 class TestKeysFromAPipe:
-    def test_do_what_they_mean_in_order(self, command):
+    def test_act_in_order(self, command):
         code, out, err = command("demo", "--seed", 1, "--save", "me.json", keys="1\n 2\nU\n=\r\n2\nq\n1\n1\n")
         assert (code, err) == (0, "")
         events = ps.Search.load("me.json").history
@@ -119,7 +120,7 @@ class TestKeysFromAPipe:
         assert "demo --resume me.json" in out
         assert [int(number) for number in re.findall("(?m)^([0-9]+) of 15:", out)] == [1, 2, 3, 2, 3, 4]
 
-    def test_that_mean_nothing_get_a_hint_and_are_ignored(self, command):
+    def test_get_a_hint_and_are_ignored_if_they_mean_nothing(self, command):
         code, out, err = command("demo", "--seed", 1, keys="x\n\n12\n[/]\n\xfc\nu\nq\n")
         assert (code, err) == (0, "")
         assert out.count("Type one of these keys, then Enter.") == 5
@@ -127,7 +128,7 @@ class TestKeysFromAPipe:
         assert "There are no answers, so nothing was saved." in out
         assert not list(Path().iterdir())
 
-    def test_that_end_are_like_stopping_and_kept_under_a_free_name(self, command):
+    def test_stop_the_search_when_they_end_and_save_it_under_a_free_name(self, command):
         for name in ("pairseek-demo.json", "pairseek-demo-2.json"):
             code, out, _ = command("demo", "--seed", 1, keys="1\n2")
             assert code == 0
@@ -141,7 +142,7 @@ class TestKeysFromAPipe:
         assert "After 2 answers:" in out
         assert not list(Path().iterdir())
 
-    def test_no_standard_input_is_the_end(self, command, monkeypatch, capsys):
+    def test_a_missing_standard_input_ends_the_search(self, command, monkeypatch, capsys):
         monkeypatch.setattr(sys, "stdin", None)
         with pytest.raises(SystemExit) as ended:
             main(["demo"])
@@ -149,7 +150,7 @@ class TestKeysFromAPipe:
         assert "There are no answers" in capsys.readouterr().out
 
 
-class TestKeeping:
+class TestSaving:
     def test_a_resumed_search_asks_the_same_pair_with_the_same_answers(self, command):
         _, first, _ = command("demo", "--seed", 2, "--save", "me.json", keys="1\n=\n")
         code, again, _ = command("demo", "--resume", "me.json", keys="")
@@ -161,15 +162,15 @@ class TestKeeping:
         seen = []
         ask = ps.Search.ask
 
-        def looking(search):
+        def watched(search):
             seen.append([event.outcome for event in ps.Search.load("me.json").history])
             return ask(search)
 
-        monkeypatch.setattr(ps.Search, "ask", looking)
+        monkeypatch.setattr(ps.Search, "ask", watched)
         command("demo", "--save", "me.json", keys="1\n=\nu\n")
         assert seen == [[], ["answer"], ["answer", "tie"], ["answer"]]
 
-    def test_a_finished_one_shows_its_result_and_goes_on_with_more_answers(self, command):
+    def test_a_finished_search_shows_its_result_and_resumes_with_more_answers(self, command):
         command("demo", "--seed", 2, "--answers", 2, "--save", "me.json", keys="1\n2\n")
         before = Path("me.json").read_bytes()
         code, out, _ = command("demo", "--resume", "me.json")
@@ -188,9 +189,7 @@ class TestKeeping:
         assert Path("one.json").read_bytes() == before
         assert ps.Search.load("two.json").answers == 2
 
-    def test_the_file_name_is_quoted_for_the_shell_and_the_program_is_one_that_it_finds(
-        self, command, monkeypatch, tmp_path
-    ):
+    def test_the_command_to_resume_works_in_the_shell(self, command, monkeypatch, tmp_path):
         monkeypatch.setattr(sys, "argv", ["env/bin/pairseek", "demo"])
         monkeypatch.setenv("PATH", str(tmp_path))
         _, out, _ = command("demo", "--save", "my search.json", keys="1\n")
@@ -201,7 +200,7 @@ class TestKeeping:
 
 
 def disk_that_fills_up_after(saves):
-    """An `os.fsync` that fails from then on."""
+    """Return an `os.fsync` that fails after this number of saves."""
     left = [saves]
 
     def fsync(_):
@@ -244,7 +243,7 @@ class TestErrors:
         whole = Path("me.json").read_text()
         for damaged, words in [
             (whole[: len(whole) // 2], "is cut off or damaged"),
-            (whole.replace('"seed": 2', '"seed": 3'), "its checksum does not fit"),
+            (whole.replace('"seed": 2', '"seed": 3'), "was edited or damaged"),
             ("not a search", "is not a saved search"),
         ]:
             Path("me.json").write_text(damaged)
@@ -254,7 +253,7 @@ class TestErrors:
             assert err.count("\n") == 1
             assert Path("me.json").read_text() == damaged
 
-    def test_a_search_among_other_things_is_not_resumed(self, command):
+    def test_a_search_over_other_items_is_not_resumed(self, command):
         ps.Search(ps.Items([[0.0], [1.0], [2.0]]), rng=0).save("other.json")
         code, _, err = command("demo", "--resume", "other.json")
         assert code == 2
@@ -268,22 +267,24 @@ class TestErrors:
         assert Path("me.json").read_text() == "dear diary"
 
     @pytest.mark.parametrize("saves", [0, 2])
-    def test_a_disk_that_fills_up_leaves_the_last_whole_file(self, command, monkeypatch, saves):
+    def test_a_full_disk_leaves_the_last_complete_file(self, command, monkeypatch, saves):
         command("demo", "--seed", 2, "--save", "me.json", keys="1\n")
         monkeypatch.setattr("pairseek.core.files.os.fsync", disk_that_fills_up_after(saves))
         code, _, err = command("demo", "--resume", "me.json", keys="1\n2\n2\n")
         assert code == 2
         assert err == "pairseek: [Errno 28] No space left on device: 'me.json'\n"
-        # The first save is made before the first pair, the second after its answer.
+        # The first save precedes the first pair; the second follows its answer.
         assert ps.Search.load("me.json").answers == (1 if saves == 0 else 2)
         assert [path.name for path in Path().iterdir()] == ["me.json"]
 
-    def test_without_the_extra_say_what_to_install(self):
+    def test_name_the_extra_that_is_missing(self):
         for missing in ("typer", "rich"):
             code = f"import sys; sys.modules[{missing!r}] = None; from pairseek.cli import main; main(['demo'])"
-            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-            assert done.returncode == 2
-            assert done.stderr == "pairseek: the command line needs the extra 'cli': pip install 'pairseek[cli]'\n"
+            result = subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+            )
+            assert result.returncode == 2
+            assert result.stderr == "pairseek: the command line needs the extra 'cli': pip install 'pairseek[cli]'\n"
 
 
 class TestTheProgram:
@@ -296,7 +297,7 @@ class TestTheProgram:
         for word in ("--answers", "--seed", "--simulate", "--save", "--resume", "stop and save", "undo", "about equal"):
             assert word in out
 
-    def test_prints_to_a_stream_that_knows_only_ascii_and_to_one_that_closes(self, tmp_path):
+    def test_prints_to_ascii_streams_and_survives_a_closed_pipe(self, tmp_path):
         program = [
             sys.executable,
             "-c",
@@ -307,14 +308,14 @@ class TestTheProgram:
             "1",
         ]
         ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-        done = subprocess.run(program, env=ascii_only, capture_output=True, timeout=60, check=False, cwd=tmp_path)
-        assert (done.returncode, NOTICE.sub("", done.stderr.decode())) == (0, "")
-        assert b"After 1 answer" in done.stdout
+        result = subprocess.run(program, env=ascii_only, capture_output=True, timeout=60, check=False, cwd=tmp_path)
+        assert (result.returncode, NOTICE.sub("", result.stderr.decode())) == (0, "")
+        assert b"After 1 answer" in result.stdout
         with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as closing:
             closing.stdout.close()
             assert NOTICE.sub("", closing.stderr.read().decode()) == ""
 
-    def test_a_saved_search_is_json_that_says_what_it_is(self, command):
+    def test_a_saved_search_is_json_that_names_its_format(self, command):
         command("demo", "--seed", 2, "--save", "me.json", keys="1\n")
         record = json.loads(Path("me.json").read_text())
         assert record["format"] == "pairseek search"
@@ -322,17 +323,17 @@ class TestTheProgram:
         assert len(record["events"]) == 1
 
 
-def test_python_m_is_the_command():
-    told = subprocess.run([sys.executable, "-m", "pairseek", "--help"], capture_output=True, text=True, check=True)
-    assert "demo" in told.stdout
+def test_python_m_pairseek_runs_the_command_line():
+    result = subprocess.run([sys.executable, "-m", "pairseek", "--help"], capture_output=True, text=True, check=True)
+    assert "demo" in result.stdout
 
 
 class TestItems:
-    """All commands read the same items file as the service."""
+    """All commands read the same items files as the service."""
 
     @pytest.fixture
     def wines(self, tmp_path):
-        """A study's items file with display columns, and with ratings of the items."""
+        """Write a study's items file with display columns, and ratings and triplets of its items."""
         rng = np.random.default_rng(0)
         names = [f"w{row}" for row in range(20)]
         lines = [
@@ -368,11 +369,11 @@ class TestItems:
         assert (code, "pairseek:" in err) == (0, False), err
         assert out
 
-    def test_uneven_scales_are_one_note(self, command, wines, tmp_path):
+    def test_uneven_scales_print_one_note(self, command, wines, tmp_path):
         lines = wines.read_text().splitlines()
         rows = [f"{line.split(',')[0]},{row % 7},{1000 * row}" for row, line in enumerate(lines[1:])]
         (tmp_path / "uneven.csv").write_text("\n".join(["id,sweet,price", *rows]) + "\n")
         code, _, err = command("fit-noise", "uneven.csv", "triplets.csv", "--folds", "0")
-        said, note = err.splitlines()
+        columns, note = err.splitlines()
         assert (code, note.startswith("Note: "), "'price'" in note) == (0, True, True)
-        assert said == "Columns of uneven.csv: coordinates: sweet, price; choose with --coordinates."
+        assert columns == "Columns of uneven.csv: coordinates: sweet, price; choose with --coordinates."

@@ -1,4 +1,4 @@
-"""The demo on a real terminal: lines, signals, and a terminal that closes."""
+"""The demo in a real terminal: lines, signals, and a terminal that closes."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from pairseek.cli.signals import Stopped, orderly_stop
 PROGRAM = ["-c", "from pairseek.cli import main; main()", "demo"]
 PROMPT = "q stop: "
 # Kernels may have to be compiled first.
-PATIENCE = 60
+TIMEOUT = 60
 
 
 @pytest.fixture
 def terminal(tmp_path):
-    """Start a demo on a terminal of its own."""
-    opened = []
+    """Start demos, each in a terminal of its own."""
+    children = []
 
-    def open_(*arguments, **environment):
+    def start(*arguments, **environment):
         plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
         plain |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **environment}
         child = pexpect.spawn(
-            sys.executable, [*PROGRAM, *arguments], env=plain, cwd=tmp_path, timeout=PATIENCE, encoding="utf-8"
+            sys.executable, [*PROGRAM, *arguments], env=plain, cwd=tmp_path, timeout=TIMEOUT, encoding="utf-8"
         )
-        opened.append(child)
+        children.append(child)
         return child
 
-    yield open_
-    for one in opened:
-        one.close(force=True)
+    yield start
+    for child in children:
+        child.close(force=True)
 
 
 def asked(demo, number):
-    """The codes of the two colours of this question."""
+    """Wait for this question, and return the codes of its two colours."""
     demo.expect(f"{number} of .*{PROMPT}")
     return re.findall("#[0-9a-f]{6}", demo.after)[-2:]
 
 
 def end(demo):
-    """What it prints at the end, and its exit code."""
+    """Wait for the end, and return the rest of the output and the exit code."""
     demo.expect(pexpect.EOF)
     demo.close()
     return demo.before, demo.exitstatus
@@ -91,7 +91,7 @@ def test_a_whole_search_with_undo_tie_stop_and_resume(terminal, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("saved", [(), ("--save", "pairseek-demo.json")], ids=["unsaved", "saved"])
-def test_a_signal_shows_what_was_learned_and_keeps_it(terminal, tmp_path, number, saved):
+def test_a_signal_shows_the_result_and_saves_the_search(terminal, tmp_path, number, saved):
     demo = terminal("--seed", "6", *saved)
     asked(demo, 1)
     demo.sendline("1")
@@ -125,14 +125,14 @@ def test_a_terminal_that_closes_loses_no_answer(terminal, tmp_path):
     asked(demo, 1)
     demo.sendline("1")
     asked(demo, 2)
-    # A child that takes a while to write its file is not an error here; that the file comes is what counts.
+    # The child may take a while to write its file: that is no error, as long as the file appears.
     with contextlib.suppress(pexpect.ExceptionPexpect):
         demo.close(force=False)
-    kept = tmp_path / "pairseek-demo.json"
+    saved = tmp_path / "pairseek-demo.json"
     deadline = time.monotonic() + 30
-    while not kept.exists() and time.monotonic() < deadline:
+    while not saved.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert ps.Search.load(kept).answers == 1
+    assert ps.Search.load(saved).answers == 1
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"COLORTERM": ""}])
@@ -147,7 +147,7 @@ def test_without_true_colour_there_are_names_and_codes(terminal, environment):
     assert "48;" not in rest
 
 
-def test_an_unwritable_place_is_said_before_the_first_pair(terminal, tmp_path):
+def test_an_unwritable_path_is_reported_before_the_first_pair(terminal, tmp_path):
     demo = terminal("--save", str(Path("no") / "where.json"))
     rest, code = end(demo)
     assert code == 2
@@ -159,17 +159,17 @@ def test_an_unwritable_place_is_said_before_the_first_pair(terminal, tmp_path):
 def test_a_signal_whose_exception_was_dropped_is_not_lost(capfd):
     class Callback:
         def __del__(self):
-            # Python drops what is raised here.
+            # Python drops exceptions that are raised here.
             signal.raise_signal(signal.SIGTERM)
 
     hook = sys.unraisablehook
     with orderly_stop() as check:
         check()
-        one = Callback()
-        del one
+        callback = Callback()
+        del callback
         with pytest.raises(Stopped):
             signal.raise_signal(signal.SIGINT)
-        # A third one is ignored, so that nothing interrupts the cleanup.
+        # A third signal is ignored, so that nothing interrupts the cleanup.
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(Stopped) as stopped:
             check()

@@ -1,4 +1,4 @@
-"""The commands embed, fit-noise and check: what they write, what they say, and how they refuse."""
+"""The commands embed, fit-noise and check: output, files and errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def truth():
 
 @pytest.fixture
 def judgements(truth, tmp_path):
-    """A file of triplets with an arm for training and one for testing."""
+    """Write a file of triplets with a column for the training and the test arm."""
     triplets = simulate_triplets(truth, 3000, 1, response=ps.Logistic(3.0, "normalized"))
     lines = ["head,winner,loser,arm"]
     for number, (i, j, k) in enumerate(triplets.rows.tolist()):
@@ -50,18 +50,18 @@ def test_embed_chooses_the_dimension_and_writes_items(command, judgements, tmp_p
 def test_embed_with_settings_as_json(command, judgements, tmp_path):
     arguments = ("embed", judgements, "--method", "tste", "--alpha", "2", "-d", "3", "--seed", "5", "--json")
     code, out, _ = command(*arguments, "--out", "a.csv")
-    said = json.loads(out)
-    assert (code, said["method"], said["dimensions"], said["seed"]) == (0, "tste", 3, 5)
-    assert said["settings"]["alpha"] == 2
-    assert said["held_out_triplets"] == 300
-    assert said["files"] == ["a.csv", "a.provenance.json"]
+    record = json.loads(out)
+    assert (code, record["method"], record["dimensions"], record["seed"]) == (0, "tste", 3, 5)
+    assert record["settings"]["alpha"] == 2
+    assert record["held_out_triplets"] == 300
+    assert record["files"] == ["a.csv", "a.provenance.json"]
     command(*arguments, "--out", "b.csv")
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 
-def test_embed_knows_all_items_and_their_labels(command, judgements, truth, tmp_path):
+def test_embed_takes_items_and_labels_from_a_file(command, judgements, truth, tmp_path):
     names = [*truth.ids, "new"]
-    (tmp_path / "all.csv").write_text("id,label\n" + "".join(f"{one},Wine {i}\n" for i, one in enumerate(names)))
+    (tmp_path / "all.csv").write_text("id,label\n" + "".join(f"{name},Wine {i}\n" for i, name in enumerate(names)))
     code, _, err = command("embed", judgements, "--items", "all.csv", "-d", "2")
     assert code == 2
     assert "1 of 41 items are in no triplet: 'new'" in err
@@ -85,21 +85,21 @@ def test_embed_vectors(command, tmp_path):
     assert (code, "give a whole number, or a share" in err) == (2, True)
 
 
-def test_fit_noise_shows_six_and_the_best(command, judgements, truth, tmp_path):
+def test_fit_noise_shows_six_models_and_the_best(command, judgements, truth, tmp_path):
     truth.to_csv(tmp_path / "truth.csv")
     code, out, _ = command("fit-noise", "truth.csv", judgements)
     assert code == 0
     lines = out.splitlines()
     assert sum(line.startswith(("logistic", "probit")) for line in lines) == 6
     assert "response=ps.Logistic(" in out or "response=ps.Probit(" in out
-    said = json.loads(command("fit-noise", "truth.csv", judgements, "--json", "--folds", "0", "--start", "1e-4")[1])
-    found = next(fit for fit in said["fits"] if (fit["response"], fit["noise"]) == ("logistic", "normalized"))
-    assert abs(found["k"] - 3.0) < 3 * found["standard_error"]
-    assert found["cross_validated"] is None
-    assert said["best"] == said["fits"][0]
+    record = json.loads(command("fit-noise", "truth.csv", judgements, "--json", "--folds", "0", "--start", "1e-4")[1])
+    fit = next(fit for fit in record["fits"] if (fit["response"], fit["noise"]) == ("logistic", "normalized"))
+    assert abs(fit["k"] - 3.0) < 3 * fit["standard_error"]
+    assert fit["cross_validated"] is None
+    assert record["best"] == record["fits"][0]
 
 
-def test_fit_noise_says_when_there_is_no_k(command, truth, tmp_path):
+def test_fit_noise_says_when_k_is_unbounded(command, truth, tmp_path):
     truth.to_csv(tmp_path / "truth.csv")
     simulate_triplets(truth, 300, 1).to_csv(tmp_path / "sure.csv")
     code, out, _ = command("fit-noise", "truth.csv", "sure.csv")
@@ -107,21 +107,21 @@ def test_fit_noise_says_when_there_is_no_k(command, truth, tmp_path):
     assert "k runs to infinity" in " ".join(out.split())
 
 
-def test_check_in_words_numbers_and_a_page(command, judgements, truth, tmp_path):
+def test_check_prints_findings_and_json_and_writes_a_page(command, judgements, truth, tmp_path):
     truth.to_csv(tmp_path / "truth.csv")
     code, out, err = command("check", "truth.csv", "--triplets", judgements, "--html", "check.html", "--people", "1")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "Columns of truth.csv: coordinates: x0, x1; choose with --coordinates.\n")
     for name in ("size", "near-duplicates", "outliers", "prior", "triplets", "informative pairs", "expected answers"):
         assert name in out
     assert "A catalogue, checked" in (tmp_path / "check.html").read_text()
-    said = json.loads(command("check", "truth.csv", "--k", "2", "--box=-1,1", "--radius", "0.7", "--json")[1])
-    assert said["response"] == {"name": "logistic", "noise": "normalized", "k": 2.0}
-    assert said["target_radius"] == 0.7
-    assert 0 < said["outside_prior"] < 1
+    record = json.loads(command("check", "truth.csv", "--k", "2", "--box=-1,1", "--radius", "0.7", "--json")[1])
+    assert record["response"] == {"name": "logistic", "noise": "normalized", "k": 2.0}
+    assert record["target_radius"] == 0.7
+    assert 0 < record["outside_prior"] < 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "words"),
     [
         (("embed", "none.csv"), "there is no file none.csv"),
         (("embed", "judgements.csv", "--method", "stee"), "did you mean 'ste'"),
@@ -138,11 +138,13 @@ def test_check_in_words_numbers_and_a_page(command, judgements, truth, tmp_path)
         (("check", "other.csv", "--noise", "pink"), "--noise is 'pink'"),
     ],
 )
-def test_wrong_commands_end_with_one_line(command, judgements, tmp_path, arguments, said):
+def test_wrong_commands_end_with_one_line(command, judgements, tmp_path, arguments, words):
     (tmp_path / "other.csv").write_text("id,x\na,1\nb,2\n")
     code, out, err = command(*arguments)
-    # It is refused before anything is computed or written.
+    # The command fails before it computes or writes anything.
     assert not list(tmp_path.glob("items.*"))
     assert (code, out) == (2, "")
-    assert said in err
-    assert len(err.splitlines()) == 1
+    # A command that reads items first prints which columns are coordinates.
+    *notes, line = err.splitlines()
+    assert words in line
+    assert [note for note in notes if not note.startswith("Columns of other.csv: ")] == []

@@ -1,4 +1,4 @@
-"""The commands reproduce, simulate and plan: what they write, what they say, and how they refuse."""
+"""The commands reproduce, simulate and plan: output, files and errors."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class TestSimulate:
         tables = [(tmp_path / name / "table.csv").read_bytes() for name in ("flags", "file")]
         assert tables[0] == tables[1]
 
-    def test_numbers_in_flags_win_over_the_file_and_parts_do_not(self, command, spec, tmp_path):
+    def test_options_override_numbers_of_the_file_but_not_parts(self, command, spec, tmp_path):
         assert command("simulate", spec, "--trials", 1, "--table", "parquet", "--jobs", 1, "--lag-one")[0] == 0
         folder = tmp_path / "pairseek-results" / "mine"
         assert (folder / "table.parquet").exists()
@@ -84,7 +84,7 @@ class TestSimulate:
         assert code == 2
         assert "--data with" in err
 
-    def test_it_is_quiet_where_there_is_no_terminal(self, command, spec):
+    def test_it_shows_no_progress_without_a_terminal(self, command, spec):
         _, out, err = command("simulate", spec, "--jobs", 1)
         assert len(out.splitlines()) == 2
         assert "\x1b" not in out + err
@@ -120,7 +120,7 @@ class TestSimulate:
         before = sorted(path.name for path in tmp_path.iterdir())
         code, out, err = command(*arguments)
         assert code == 2
-        # A command that reads items says first which columns are coordinates.
+        # A command that reads items first prints which columns are coordinates.
         *notes, line = err.splitlines()
         assert line.startswith("pairseek: ")
         assert message in line
@@ -134,13 +134,13 @@ class TestSimulate:
         assert code == 2
         assert "holds results of another specification" in err
 
-    def test_a_scheduler_that_does_not_answer_is_said(self, command, spec, monkeypatch):
+    def test_a_scheduler_that_does_not_reply_is_reported(self, command, spec, monkeypatch):
         monkeypatch.setattr("pairseek.experiments.runs.cluster.CONNECT_SECONDS", 1)
         code, _, err = command("simulate", spec, "--scheduler", "tcp://127.0.0.1:9")
         assert code == 2
         assert "the scheduler tcp://127.0.0.1:9 does not answer" in err
 
-    def test_a_full_disk_is_said_and_nothing_is_lost(self, command, spec, monkeypatch):
+    def test_a_full_disk_is_reported_and_nothing_is_lost(self, command, spec, monkeypatch):
         fsync, calls = os.fsync, []
 
         def full(descriptor):
@@ -157,7 +157,7 @@ class TestSimulate:
         assert command("simulate", spec, "--jobs", 1)[0] == 0
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-    def test_an_interruption_says_how_to_go_on(self, spec, tmp_path, number):
+    def test_an_interruption_says_how_to_resume(self, spec, tmp_path, number):
         code = (
             "from pairseek.cli import main\nif __name__ == '__main__': main(['simulate', 'mine.toml', '--jobs', '1'])\n"
         )
@@ -195,20 +195,22 @@ class TestReproduce:
 
     @pytest.fixture
     def short(self, monkeypatch):
-        """Bounds with two settings and three answers."""
+        """Return a command for the figure of bounds, shortened to two settings and three answers."""
         bounds = SPECIFICATIONS["bounds"]("quick")
         bounds = replace(bounds, settings=bounds.settings[:2], queries=3)
         monkeypatch.setitem(SPECIFICATIONS, "bounds", lambda _: bounds)
         return ("reproduce", "bounds", "--strategies", "EPMV", "--jobs", 1, "--out", "out")
 
-    def test_what_is_finished_is_reported_and_nothing_run(self, command, tmp_path, short):
+    def test_finished_trials_are_reported_without_running_any(self, command, tmp_path, short):
         assert command(*short, "--trials", 2)[0] == 0
         journal = tmp_path / "out" / "bounds" / "trials.jsonl"
         lines = sorted(journal.read_bytes().splitlines(keepends=True), key=lambda line: json.loads(line[9:])[2])
         journal.write_bytes(b"".join(lines[:3]))
         code, _, err = command(*short, "--trials", 2, "--finished")
         assert (code, err) == (0, "")
-        assert "are those of 1 of 2 users" in (tmp_path / "out" / "report.html").read_text()
+        assert (
+            "Not finished: figures and numbers are for 1 of 2 users" in (tmp_path / "out" / "report.html").read_text()
+        )
         assert journal.read_bytes() == b"".join(lines[:3])
         journal.write_bytes(b"".join(lines[:1]))
         assert command(*short, "--trials", 2, "--finished")[0] == 0
@@ -216,7 +218,7 @@ class TestReproduce:
 
 
 class TestPlan:
-    def test_it_says_how_many_questions(self, command, wines, tmp_path):
+    def test_it_prints_how_many_questions_are_needed(self, command, wines, tmp_path):
         code, out, err = command(
             "plan", "--items", wines, "--k", 2, "--target-radius", 3, "--users", 3, "--questions", 8, "--jobs", 1,
             "--strategies", "infogain,random", "--out", "planned",
@@ -228,7 +230,7 @@ class TestPlan:
         assert (tmp_path / "planned" / "figures" / "plan.png").exists()
         assert "How many questions" in (tmp_path / "planned" / "report.html").read_text()
 
-    def test_json_is_for_programs(self, command, wines, tmp_path):
+    def test_json_has_the_whole_plan(self, command, wines, tmp_path):
         code, out, _ = command(
             "plan", "--items", wines, "--users", 2, "--questions", 2, "--strategies", "random", "--json", "--jobs", 1
         )
@@ -244,7 +246,7 @@ class TestProgress:
     def progress(self, done):
         return Progress(("InfoGain", "Random"), done, 9)
 
-    def test_a_terminal_sees_a_bar_for_each_strategy(self):
+    def test_a_terminal_shows_a_bar_for_each_strategy(self):
         screen = io.StringIO()
         console = Console(file=screen, force_terminal=True, width=100)
         with RunProgress(console, "A run") as show:
@@ -267,7 +269,7 @@ class TestProgress:
         for words in ("Learning", "cross-validation", "100%", "fit", "50%", "iteration 7"):
             assert words in screen.getvalue()
 
-    def test_anything_else_sees_nothing(self):
+    def test_other_consoles_show_nothing(self):
         screen = io.StringIO()
         with RunProgress(Console(file=screen), "A run") as show:
             show(self.progress((0, 0)))
@@ -276,7 +278,7 @@ class TestProgress:
 
 
 class TestMissingData:
-    """Without Food-10k the message comes first, before anything is compiled, timed or simulated."""
+    """Without Food-10k, commands fail before they compile, time or simulate anything."""
 
     @pytest.fixture(autouse=True)
     def nowhere(self, monkeypatch, tmp_path):
@@ -288,7 +290,7 @@ class TestMissingData:
         _named.cache_clear()
 
         def too_late(*_, **__):
-            raise AssertionError("the data should have been asked for before")
+            raise AssertionError("the data should have been required before")
 
         for place in ("experiments.reproduction.run", "experiments.runs.runner.run_plan"):
             monkeypatch.setattr(f"pairseek.{place}", too_late)
@@ -307,7 +309,7 @@ class TestMissingData:
         ],
         ids=" ".join,
     )
-    def test_a_command_says_so_at_once(self, command, given, tmp_path):
+    def test_a_command_fails_at_once(self, command, given, tmp_path):
         (tmp_path / "triplets.csv").write_text("0,1,2\n")
         code, out, err = command(*given)
         assert code == 2
@@ -316,7 +318,7 @@ class TestMissingData:
         assert re.search(r"put .*\.mat \(or .*\) into", err)
         assert "--data synthetic" in err
 
-    def test_what_is_finished_is_drawn_without_the_data(self, command, tmp_path):
+    def test_finished_trials_are_drawn_without_the_data(self, command, tmp_path):
         (tmp_path / "pairseek-results" / "quick").mkdir(parents=True)
         code, _, err = command("reproduce", "figure2", "--finished")
         assert (code, err) == (0, "")

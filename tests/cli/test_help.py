@@ -1,4 +1,4 @@
-"""Help, examples, the three doors and the doctor of the command line."""
+"""Help, examples, overview and doctor of the command line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command(capsys, monkeypatch, tmp_path):
     return run
 
 
-def test_without_arguments_three_doors_are_shown(command):
+def test_without_arguments_the_command_line_shows_an_overview(command):
     code, output, _ = command()
     assert code == 0
     for line in ("pairseek demo", "pairseek serve --study wine.yaml", "pairseek reproduce figure2", "pairseek doctor"):
@@ -37,7 +37,7 @@ def test_without_arguments_three_doors_are_shown(command):
     assert max(map(len, output.splitlines())) <= 100
 
 
-def test_every_command_has_an_example_and_no_other_has():
+def test_every_command_has_an_example():
     assert set(EXAMPLES) == set(COMMANDS), "add the command to src/pairseek/cli/examples.py"
 
 
@@ -47,17 +47,17 @@ def test_the_help_shows_examples_that_can_be_parsed(name, command, monkeypatch):
     code, output, _ = command(*name.split(), "--help")
     assert code == 0
     assert re.search("Examples?:", output)
-    found = typer.main.get_command(_app.app)
+    parsed = typer.main.get_command(_app.app)
     for word in name.split():
-        found = found.commands[word]
+        parsed = parsed.commands[word]
     for line in EXAMPLES[name]:
         assert line in output
         words = shlex.split(line)[1 + len(name.split()) :]
         # Parsing checks the options, their types and the number of arguments.
-        found.make_context(name, words, resilient_parsing=False).close()
+        parsed.make_context(name, words, resilient_parsing=False).close()
 
 
-def test_the_doctor_says_what_is_there(command):
+def test_the_doctor_lists_what_is_installed(command):
     code, output, errors = command("doctor")
     assert code == 0, output + errors
     assert "Everything that is installed works." in output
@@ -66,7 +66,7 @@ def test_the_doctor_says_what_is_there(command):
     assert "pairseek serve creates it" in output
 
 
-def test_the_doctor_names_a_database_that_does_not_answer_and_fails(command, tmp_path):
+def test_the_doctor_fails_if_the_database_does_not_reply(command, tmp_path):
     (tmp_path / "bad.db").write_bytes(b"not a database" * 100)
     code, output, _ = command("doctor", "--database", "bad.db")
     assert code == 1

@@ -1,4 +1,4 @@
-"""The commands of the service: study, export, replay, backup, db, user."""
+"""The service's commands: study, export, replay, backup, db, user."""
 
 import csv
 import gzip
@@ -30,10 +30,11 @@ offer: {tie: true}
 
 
 def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as left:
+    """Run a command, and return exit code, output and errors."""
+    with pytest.raises(SystemExit) as ended:
         cli.main([str(argument) for argument in arguments])
-    said = capsys.readouterr()
-    return left.value.code, said.out, said.err
+    captured = capsys.readouterr()
+    return ended.value.code, captured.out, captured.err
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def filled(url, people=3):
-    """Simulated people in the study wine."""
+    """Let simulated people answer the study wine."""
     database = Database(url)
     sessions = Sessions(database, Catalogue(database))
     study = sessions.catalogue.named("wine")
@@ -72,13 +73,13 @@ def test_from_a_file_to_a_bundle_and_back(folder, capsys):
     assert len((folder / "r.csv").read_text().splitlines()) == 4
 
 
-def test_another_strategy_thinks_of_the_same_answers(folder, capsys):
+def test_a_bundle_replays_with_another_strategy(folder, capsys):
     run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
     filled("w.db", 2)
     run(capsys, "export", "wine", "--database", "w.db", "--out", "b.zip")
     code, out, _ = run(capsys, "replay", "b.zip", "--strategy", "random", "--out", "other.csv")
     assert code == 0
-    assert "10 answers of 2 sessions, replayed with random" in out
+    assert "10 answers from 2 sessions, replayed with random" in out
     rows = list(csv.DictReader((folder / "other.csv").read_text().splitlines()))
     assert len(rows) == 10
     # What was asked to learn most was expected to tell more than a random pair would have.
@@ -91,7 +92,7 @@ def test_another_strategy_thinks_of_the_same_answers(folder, capsys):
     assert "the strategy 'gausscloud' needs settings" in err
 
 
-def test_a_replay_that_differs_says_so(folder, capsys):
+def test_a_replay_reports_different_estimates(folder, capsys):
     run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
     filled("w.db", 1)
     run(capsys, "export", "wine", "--database", "w.db")
@@ -110,7 +111,7 @@ def test_a_replay_that_differs_says_so(folder, capsys):
     assert "cannot be read as a bundle" in run(capsys, "replay", "bad.zip")[2]
 
 
-def test_a_table_is_exported_by_itself(folder, capsys):
+def test_a_single_table_can_be_exported(folder, capsys):
     run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
     filled("w.db", 1)
     run(capsys, "export", "wine", "--table", "answers", "--database", "w.db")
@@ -143,14 +144,14 @@ def test_a_backup_is_restored_into_either_kind_of_database(folder, capsys, datab
     ):
         assert old.read(read) == new.read(read)
         assert old.read(read)
-    # It goes on from there: new rows get new numbers.
+    # The restored database continues the numbering of rows.
     new.write(lambda c: sessions.mark(c, sessions.of_study(c, 1, ["simulated"])[0].id, None, "void", "x", "y"))
     old.close()
     new.close()
     assert "is not empty" in run(capsys, "restore", "all.gz", "--database", database_url)[2]
 
 
-def test_a_backup_that_was_cut_off_restores_nothing(folder, capsys):
+def test_a_truncated_backup_restores_nothing(folder, capsys):
     run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
     run(capsys, "backup", "all.gz", "--database", "w.db")
     content = (folder / "all.gz").read_bytes()
@@ -159,7 +160,7 @@ def test_a_backup_that_was_cut_off_restores_nothing(folder, capsys):
     assert run(capsys, "restore", "all.gz", "--database", "new.db")[0] == 0
 
 
-def test_tables_are_upgraded_and_users_made(folder, capsys):
+def test_tables_are_upgraded_and_users_added(folder, capsys):
     assert "The tables have version" in run(capsys, "db", "upgrade", "--database", "n.db")[1]
     assert f"needed {migrate.newest()}" in run(capsys, "db", "version", "--database", "n.db")[1]
     assert "ann can sign in with the password" in run(capsys, "user", "add", "ann", "--database", "n.db")[1]
@@ -178,11 +179,10 @@ def test_an_older_database_and_backup_are_refused_in_one_line(folder, capsys):
     for command in commands:
         code, _, err = run(capsys, *command, "--database", "w.db")
         assert code != 0, command
-        said = " ".join(err.split())
-        assert f"tables of version 0003, but this pairseek needs {newest}: tables before version 0004 cannot" in said, (
-            command
-        )
-        assert "export its studies (pairseek export), then create a new database" in said
+        message = " ".join(err.split())
+        refusal = f"tables of version 0003, but this pairseek needs {newest}: tables before version 0004 cannot"
+        assert refusal in message, command
+        assert "export its studies (pairseek export), then create a new database" in message
         assert "Traceback" not in err
     assert run(capsys, "db", "version", "--database", "w.db")[1] == f"tables 0003, needed {newest}\n"
     content = gzip.decompress((folder / "all.gz").read_bytes())
@@ -197,10 +197,10 @@ def test_an_older_database_and_backup_are_refused_in_one_line(folder, capsys):
 @pytest.mark.parametrize(
     "command", [("export", "wine"), ("population", "fit", "wine"), ("backup", "all.gz"), ("study", "close", "wine")]
 )
-def test_a_database_that_is_not_there_is_not_made(folder, capsys, command):
-    status, _, said = run(capsys, *command, "--database", "typo.db")
+def test_a_missing_database_is_not_created(folder, capsys, command):
+    status, _, err = run(capsys, *command, "--database", "typo.db")
     assert status != 0
-    assert "there is no database typo.db: give another with --database" in " ".join(said.split())
+    assert "there is no database typo.db: give another with --database" in " ".join(err.split())
     assert not (folder / "typo.db").exists()
 
 
@@ -217,7 +217,7 @@ def test_a_database_that_is_not_there_is_not_made(folder, capsys, command):
         ("title: &a Wine\nitems: wines.csv\nquestion: *a\n", "contains aliases"),
     ],
 )
-def test_a_study_file_that_is_wrong_is_refused_with_its_reason(folder, capsys, text, words):
+def test_a_wrong_study_file_is_refused_with_the_reason(folder, capsys, text, words):
     (folder / "bad.yaml").write_text(text)
     code, _, err = run(capsys, "study", "create", "bad.yaml", "--database", "w.db")
     assert code == 2
@@ -237,7 +237,7 @@ def test_a_study_file_that_is_wrong_is_refused_with_its_reason(folder, capsys, t
         (("study", "create", "."), "contains items and is not a study's file"),
     ],
 )
-def test_a_wrong_command_line_is_one_line_with_a_remedy(folder, capsys, arguments, words):
+def test_a_wrong_command_line_prints_one_line_with_a_remedy(folder, capsys, arguments, words):
     code, _, err = run(capsys, *arguments, *([] if arguments == ("study", "add") else ["--database", "fresh.db"]))
     assert code == 2
     assert words in err
@@ -246,14 +246,14 @@ def test_a_wrong_command_line_is_one_line_with_a_remedy(folder, capsys, argument
     assert arguments[0] == "serve" or not (folder / "fresh.db").exists()
 
 
-def test_a_backup_into_a_folder_that_is_missing_says_so(folder, capsys):
+def test_a_backup_into_a_missing_folder_is_refused(folder, capsys):
     assert run(capsys, "user", "add", "ann", "--database", "w.db")[0] == 0
     code, _, err = run(capsys, "backup", "nowhere/b.gz", "--database", "w.db")
     assert (code, err) == (2, "pairseek: cannot write nowhere/b.gz: there is no folder 'nowhere'; make it first\n")
 
 
-class TestWhereTheDatabaseIs:
-    def test_a_new_one_is_told_and_one_that_is_there_is_named(self, folder, capsys):
+class TestTheDatabaseNote:
+    def test_a_new_database_is_noted_and_an_existing_one_is_named(self, folder, capsys):
         code, out, err = run(capsys, "study", "create", "wine.yaml")
         assert (code, f"Database: {folder / 'pairseek.db'}" in out) == (0, True)
         assert err == (
@@ -264,14 +264,14 @@ class TestWhereTheDatabaseIs:
         code, out, err = run(capsys, "study", "create", "other.yaml")
         assert (code, f"Database: {folder / 'pairseek.db'}" in out, err) == (0, True, "")
 
-    def test_one_that_was_named_is_told_in_short(self, folder, capsys):
+    def test_the_note_is_shorter_if_the_option_names_the_database(self, folder, capsys):
         _, _, err = run(capsys, "user", "add", "ann", "--database", "w.db")
         assert err == f"Note: created the database {folder / 'w.db'}, which did not exist.\n"
 
     @pytest.mark.parametrize(
         "arguments", [("user", "list"), ("db", "version"), ("study", "list"), ("study", "create", "bad.yaml")]
     )
-    def test_what_only_reads_or_fails_creates_none(self, folder, capsys, arguments):
+    def test_a_command_that_only_reads_or_fails_creates_no_database(self, folder, capsys, arguments):
         (folder / "bad.yaml").write_text(YAML + "prior: {name: uniform_box, low: 3, high: 1}\n")
         code, _, err = run(capsys, *arguments)
         assert (code, err.count("\n")) == (2, 1)
@@ -286,10 +286,10 @@ class TestColumns:
         (folder / "priced.yaml").write_text("title: Priced\nitems: priced.csv\nanswers: 3\n")
         return folder
 
-    def test_a_study_says_which_columns_it_takes(self, priced, capsys):
+    def test_a_study_says_which_columns_are_coordinates(self, priced, capsys):
         code, out, _ = run(capsys, "study", "create", "priced.yaml", "--database", "w.db")
-        said = "Columns: coordinates: sweet, dry, price; kept as data: country; choose with the setting coordinates."
-        assert (code, said in out) == (0, True)
+        note = "Columns: coordinates: sweet, dry, price; kept as data: country; choose with the setting coordinates."
+        assert (code, note in out) == (0, True)
 
     def test_a_study_says_so_whatever_the_columns_are_called(self, folder, capsys):
         (folder / "prices.csv").write_text("id;price1;price2\n" + "".join(f"i{n};{n};1.{n}00,5\n" for n in range(4)))

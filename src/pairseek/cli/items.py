@@ -20,7 +20,7 @@ def read_items(path: Path, *, coordinates: str | None = None, scaled: bool = Fal
     """Read items with coordinates.
 
     Columns that describe the appearance of items, such as ``image``, are data and not coordinates, as in the service.
-    Prints which columns are coordinates, unless the option or the columns' names make that clear.
+    Prints which columns are coordinates, unless the option names them.
 
     Parameters
     ----------
