@@ -14,11 +14,11 @@ from helpers.serving import configuration, served, some_items
 from pairseek.datasets import colours
 from pairseek.model.items import Items
 from pairseek.store import events
-from pairseek.web import forgetting
 from pairseek.web.access import auth
 from pairseek.web.server import warm_up
-from pairseek.web.studies.configuration import study_items
+from pairseek.web.sessions import forgetting
 from pairseek.web.studies.creation import create_study
+from pairseek.web.studies.items import study_items
 
 ANSWERS = 6
 

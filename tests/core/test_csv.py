@@ -14,7 +14,7 @@ from pairseek.embed import Triplets
 from pairseek.errors import InvalidChoices, InvalidItems
 from pairseek.model.items import Items
 from pairseek.people.population import Choices
-from pairseek.web.studies.configuration import read_items
+from pairseek.web.studies.items import read_items
 
 ITEMS = [["id", "label", "x", "y"], ["i0", "Café crème", "0.5", "1"], ["i1", "Thé, noir", "-1.25", "2"]]
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252")

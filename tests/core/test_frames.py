@@ -17,7 +17,7 @@ import pairseek as ps
 from pairseek.core import frames
 from pairseek.embed import Triplets
 from pairseek.errors import InvalidChoices, InvalidItems, InvalidParameter, MissingExtra
-from pairseek.web.studies.configuration import read_items as read_study_items
+from pairseek.web.studies.items import read_items as read_study_items
 
 BACKENDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}
 PAIRS = [("ann", "tea", "milk"), ("bob", "milk", "tea"), ("bob", "tea", "cocoa")]

@@ -16,7 +16,8 @@ from pairseek.core.limits import BySize, Limit, Size, check_limits, limits_of
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.posteriors import Grid, Particles
 from pairseek.search.serialization import KINDS, parts_by_name
-from pairseek.web.studies.configuration import check, study_items
+from pairseek.web.studies.checks import check
+from pairseek.web.studies.items import study_items
 
 PARTS = [(kind, name, part) for kind in KINDS for name, part in parts_by_name(kind).items()]
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "study-settings.md").read_text()

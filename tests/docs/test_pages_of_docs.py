@@ -136,8 +136,8 @@ def test_every_route_of_the_http_api_and_every_command_is_documented():
 
 
 def test_the_studies_of_the_docs_can_be_made():
-    from pairseek.web.studies.configuration import read_yaml
     from pairseek.web.studies.creation import from_record
+    from pairseek.web.studies.yaml_reader import read_yaml
 
     for page in ("studies.md",):
         for block in re.findall(r"```yaml\n(.*?)```", PAGES[page], re.DOTALL):

@@ -246,7 +246,7 @@ from pathlib import Path
 from pairseek.core.messages import words
 from pairseek.web.results.codebook import meaning
 from pairseek.web.routes.schemas import NewItem
-from pairseek.web.studies.configuration import read_items
+from pairseek.web.studies.items import read_items
 from helpers.serving import configuration, served
 
 # The codebook and the HTTP API know the medium.

@@ -28,8 +28,9 @@ from pairseek.people.population import Choices
 from pairseek.store import studies
 from pairseek.web.access.auth import make_token, set_password
 from pairseek.web.settings import Settings
-from pairseek.web.studies.configuration import configured, read_items, study_items, unpack_items
+from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study, from_file
+from pairseek.web.studies.items import read_items, study_items, unpack_items
 from pairseek.web.studies.media import with_pictures
 
 WINES = "id,price,acid,year\na,150,0.0,1\nb,550,0.4,2\nc,250,1.0,1\nd,350,0.7,2\n"

@@ -20,8 +20,9 @@ from pairseek.web.access.auth import make_token
 from pairseek.web.errors import Problem
 from pairseek.web.sessions import warmup
 from pairseek.web.settings import Settings
-from pairseek.web.studies.configuration import MOST_YAML, check, read_yaml
+from pairseek.web.studies.checks import check
 from pairseek.web.studies.creation import create_study
+from pairseek.web.studies.yaml_reader import MOST_YAML, read_yaml
 
 STUDY = (configuration(), some_items())
 COLLIDING = 2**61 - 1

@@ -18,7 +18,8 @@ from pairseek.web.results.tables import as_csv
 from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies import media
 from pairseek.web.studies.cards import card, safe_html
-from pairseek.web.studies.configuration import pack_items, read_items, slug_of, unpack_items
+from pairseek.web.studies.configuration import slug_of
+from pairseek.web.studies.items import pack_items, read_items, unpack_items
 from pairseek.web.views.result import flat, plane
 
 

@@ -19,18 +19,19 @@ from pairseek.store import migrate, populations, studies
 from pairseek.store import sessions as stored
 from pairseek.store.database import Database
 from pairseek.store.locks import try_lock
-from pairseek.web import forgetting
 from pairseek.web.access import auth
 from pairseek.web.errors import Problem
 from pairseek.web.learning import learner, similarity
 from pairseek.web.results import bundle, tables
-from pairseek.web.sessions import simulated
+from pairseek.web.sessions import forgetting, simulated
 from pairseek.web.sessions.prefetch import Gate
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies import forms
 from pairseek.web.studies.catalogue import Catalogue
-from pairseek.web.studies.configuration import check, configured, read_items
+from pairseek.web.studies.checks import check
+from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import add_items, create_study
+from pairseek.web.studies.items import read_items
 
 N = 10
 PLACES = np.random.default_rng(3).standard_normal((N, 2))

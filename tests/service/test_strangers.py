@@ -12,8 +12,8 @@ from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.store import sessions
 from pairseek.web.access.auth import make_token, set_password
-from pairseek.web.studies.configuration import study_items
 from pairseek.web.studies.creation import set_open
+from pairseek.web.studies.items import study_items
 
 PASSWORD = "a long password"
 

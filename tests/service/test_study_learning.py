@@ -26,17 +26,16 @@ from pairseek.store import populations as stored_populations
 from pairseek.store import sessions as stored_sessions
 from pairseek.store.database import Database
 from pairseek.store.events import AnsweredPair
-from pairseek.web import forgetting
 from pairseek.web.access.auth import make_token, set_password
 from pairseek.web.learning import populations
 from pairseek.web.learning.study_choices import appeal_before
 from pairseek.web.results import bundle, tables
-from pairseek.web.sessions import history
+from pairseek.web.sessions import forgetting, history
 from pairseek.web.sessions.schedule import scheduled_pair
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
-from pairseek.web.studies.configuration import read_items
 from pairseek.web.studies.creation import add_items, create_study, from_file
+from pairseek.web.studies.items import read_items
 from pairseek.web.views.participant import result_page
 from pairseek.web.views.result import session_result
 

@@ -29,7 +29,7 @@ from pairseek.web.pages.rendering import render_report
 from pairseek.web.results import findings, tables
 from pairseek.web.results.findings import group_answers, ranking_of, study_findings
 from pairseek.web.studies.catalogue import Catalogue, Study
-from pairseek.web.studies.configuration import pack_items, read_items, unpack_items
+from pairseek.web.studies.items import pack_items, read_items, unpack_items
 from pairseek.web.studies.media import with_pictures
 from pairseek.web.views.findings import axis_names, report_page
 from pairseek.web.views.result import _certainty

@@ -18,12 +18,12 @@ from pairseek.store import deletion, migrate, people, sessions, studies
 from pairseek.store import populations as stored_populations
 from pairseek.store.database import Database, stamp
 from pairseek.store.schema import metadata
-from pairseek.web import forgetting
 from pairseek.web.access import auth
 from pairseek.web.errors import Problem
 from pairseek.web.learning import populations
 from pairseek.web.logs import JsonLines
 from pairseek.web.results import bundle, tables
+from pairseek.web.sessions import forgetting
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study, set_open

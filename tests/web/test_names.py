@@ -19,8 +19,8 @@ from pairseek.web.learning import populations
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.cards import card
 from pairseek.web.studies.catalogue import Catalogue
-from pairseek.web.studies.configuration import pack_items, unpack_items
 from pairseek.web.studies.creation import create_study
+from pairseek.web.studies.items import pack_items, unpack_items
 from pairseek.web.studies.names import MOST_NAME, name_of, named_items
 
 IDS = [f"zq-{number:02}" for number in range(8)]

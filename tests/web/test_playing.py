@@ -21,8 +21,9 @@ from pairseek.model.items import Items
 from pairseek.store import events
 from pairseek.web.access import auth
 from pairseek.web.results.tables import rows_of
-from pairseek.web.studies.configuration import check, study_items
+from pairseek.web.studies.checks import check
 from pairseek.web.studies.creation import create_study
+from pairseek.web.studies.items import study_items
 
 PASSWORD = "a long password"
 HOST = "https://media.example"

@@ -14,8 +14,9 @@ from helpers.serving import begin, configuration, served, some_items
 from pairseek.errors import StoreUnavailable
 from pairseek.store import deletion, meta
 from pairseek.store.database import Database
-from pairseek.web import forgetting, housekeeping, rounds
+from pairseek.web import housekeeping, rounds
 from pairseek.web.rounds import Rounds, attempt_all
+from pairseek.web.sessions import forgetting
 
 VACUUMING = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'VACUUM%' AND state = 'active'"
 WEB = Path(rounds.__file__).parent

@@ -248,7 +248,7 @@ def test_a_finished_session_of_another_model_shows_what_was_stored(tmp_path):
         assert [list(tables.rows_of(database, study(database), name)) for name in ("answers", "estimates")] == stored
         refused = again.post("/s/which/undo", json={"query": "p3"}, headers={"X-Pairseek": "1", "accept": "*/*"})
         assert refused.status_code == 409
-        assert f"version {OLD} of the model" in refused.json()["error"]["message"]
+        assert f"model version {OLD}" in refused.json()["error"]["message"]
 
 
 def test_a_voided_answer_of_another_model_leaves_the_estimate_out(database):

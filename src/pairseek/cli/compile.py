@@ -139,7 +139,8 @@ def _source(
 
 def _changed(source: QuizSource, title: str | None, language: str | None) -> QuizSource:
     """Return the source with the given title and language."""
-    from pairseek.web.studies.configuration import check, configured
+    from pairseek.web.studies.checks import check
+    from pairseek.web.studies.configuration import configured
 
     given = {name: value for name, value in (("title", title), ("language", language)) if value is not None}
     if not given:

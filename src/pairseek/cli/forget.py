@@ -35,7 +35,7 @@ def command(
     if expired == (study is not None) or (study is None) != (participant is None):
         raise InvalidParameter("give either a STUDY and a PARTICIPANT, or only --expired; see pairseek forget --help")
     with open_database(database, create=False) as opened:
-        from pairseek.web import forgetting
+        from pairseek.web.sessions import forgetting
         from pairseek.web.studies.catalogue import Catalogue
 
         if study is None or participant is None:

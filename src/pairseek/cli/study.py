@@ -40,7 +40,7 @@ def create(
         return
     assert path is not None
     require_web()
-    from pairseek.web.studies.configuration import check
+    from pairseek.web.studies.checks import check
     from pairseek.web.studies.creation import create_study, from_file
 
     # Read the file first, so that a mistake in it leaves no empty database.
@@ -122,7 +122,7 @@ def delete(slug: Slug, *, yes: Yes = False, database: DatabaseOption = None) -> 
     """
     with open_database(database, create=False) as opened:
         from pairseek.store.counts import counts
-        from pairseek.web import forgetting
+        from pairseek.web.sessions import forgetting
 
         study = find_study(opened, slug)
         numbers = opened.read(lambda connection: counts(connection, study.row.id, "9999"))

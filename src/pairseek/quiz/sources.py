@@ -17,7 +17,8 @@ from pairseek.store.database import Database
 from pairseek.store.media import StoredPicture
 from pairseek.web.sessions.history import populations_of
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.studies.configuration import StudyConfiguration, check, configured
+from pairseek.web.studies.checks import check
+from pairseek.web.studies.configuration import StudyConfiguration, configured
 from pairseek.web.studies.creation import from_file, items_in
 from pairseek.web.studies.media import Files, copies, with_pictures
 from pairseek.web.studies.names import spoken_name

@@ -16,7 +16,7 @@ from pairseek.web.access.security import SecurityMiddleware
 from pairseek.web.error_responses import http_error, invalid_request, pairseek_error
 from pairseek.web.logs import LoggingMiddleware
 from pairseek.web.pages.files import PageFiles
-from pairseek.web.routes import api, media, participant, researcher
+from pairseek.web.routes import account, api, media, participant, researcher, researcher_access
 from pairseek.web.routes import operations as operation
 from pairseek.web.service import Service
 from pairseek.web.settings import Settings
@@ -57,13 +57,14 @@ def create_app(settings: Settings, preloaded: Mapping[int, Study] | None = None)
     app.add_middleware(LoggingMiddleware)
     app.router.routes.extend(participant.plain_routes)
     app.include_router(participant.router)
+    app.include_router(account.router)
     app.include_router(researcher.router)
     app.include_router(media.router)
     app.include_router(operation.router)
     app.include_router(api.router)
     app.mount("/static", PageFiles(), name="static")
     app.add_exception_handler(PairseekError, pairseek_error)
-    app.add_exception_handler(researcher.SignInFirst, researcher.sign_in_first)
+    app.add_exception_handler(researcher_access.SignInFirst, researcher_access.sign_in_first)
     app.add_exception_handler(RequestValidationError, invalid_request)
     app.add_exception_handler(HTTPException, http_error)
     return app

@@ -23,7 +23,8 @@ from pairseek.web.learning.learned import LearnedVersion
 from pairseek.web.learning.populations import LEARNER, Learn, lock_name
 from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.studies.configuration import StudyConfiguration, pack_items
+from pairseek.web.studies.configuration import StudyConfiguration
+from pairseek.web.studies.items import pack_items
 
 logger = logging.getLogger("pairseek.web")
 

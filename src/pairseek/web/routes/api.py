@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Security
 from fastapi.security import HTTPBearer
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from pairseek.core.media import inline_media
 from pairseek.core.text import plural
@@ -19,14 +17,21 @@ from pairseek.people.population import Population
 from pairseek.store import sessions, studies
 from pairseek.store.deletion import Deleted
 from pairseek.store.sessions import SessionRow
-from pairseek.web import forgetting
-from pairseek.web.access.auth import Caller, caller
-from pairseek.web.access.tokens import bearer, hashed
-from pairseek.web.errors import Problem, not_found
+from pairseek.web.access.auth import Caller
+from pairseek.web.errors import Problem
 from pairseek.web.pages.contexts.shared import StateSchema
-from pairseek.web.results import bundle, tables
 from pairseek.web.routes import schemas
-from pairseek.web.service import Service, service_of
+from pairseek.web.routes.api_access import (
+    DeletableSession,
+    ReadableSession,
+    TheCaller,
+    TheService,
+    TheSession,
+    limited,
+)
+from pairseek.web.routes.downloads import bundle_reply, table_reply
+from pairseek.web.service import Service
+from pairseek.web.sessions import forgetting
 from pairseek.web.sessions.access import closed, gone
 from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.links import signed_link
@@ -34,7 +39,8 @@ from pairseek.web.sessions.state import SessionState
 from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.studies.configuration import configured, study_items
+from pairseek.web.studies.configuration import configured
+from pairseek.web.studies.items import study_items
 from pairseek.web.views.result import estimate_facts
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -43,12 +49,6 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 _TEXT: JSON = {"schema": {"type": "string"}}
 _BINARY: JSON = {"schema": {"type": "string", "format": "binary"}}
 _bearer = HTTPBearer(auto_error=False, description="A token for programs, or the token of one session.")
-TheService = Annotated[Service, Depends(service_of)]
-
-
-async def limited(request: Request, service: TheService) -> None:
-    """Apply the rate limit of a token. Asynchronous, because starting a thread would cost more than the call."""
-    service.rates.calls.check(hashed(bearer(request.headers.get("authorization"))))
 
 
 # Generated clients name their functions after the operation ids.
@@ -59,94 +59,6 @@ router = APIRouter(
     generate_unique_id_function=lambda route: route.name,
 )
 Slug = Annotated[str, Path(max_length=200, description="name of the study in its link")]
-SessionId = Annotated[str, Path(max_length=64, description="id of the session")]
-
-
-def who_calls(request: Request, service: TheService) -> Caller:
-    """Return the holder of the token."""
-    return caller(service.database, request.headers.get("authorization"))
-
-
-TheCaller = Annotated[Caller, Depends(who_calls)]
-
-
-def the_session(session_id: SessionId, request: Request, service: TheService) -> SessionRow:
-    """Return a session that the caller may use, with its own token or with the API token that began it.
-
-    A token with the scope ``answer`` is often used by a program on a stranger's device, and must not give access to
-    other people's answers.
-    """
-    row = _own_session(session_id, request, service)
-    if row is None:
-        who, row = _named_session(session_id, request, service)
-        who.need("answer", row.study_id)
-        _require_opener(service, row, who)
-    return row
-
-
-def readable_session(session_id: SessionId, request: Request, service: TheService) -> SessionRow:
-    """Return a session that the caller may read, as in `the_session` or with a token with the scope ``read``.
-
-    Only the scope ``read`` gives access to the result if the study does not show it.
-    """
-    row = _own_session(session_id, request, service)
-    if row is None:
-        who, row = _named_session(session_id, request, service)
-        if "read" in who.scopes:
-            who.need("read", row.study_id)
-            return row
-        who.need("answer", row.study_id)
-        _require_opener(service, row, who)
-    if not service.catalogue.numbered(row.study_id).configuration.result:
-        raise Problem(
-            403, "result_hidden", "this study does not show its result", hint="Use a token with the scope read."
-        )
-    return row
-
-
-def deletable_session(session_id: SessionId, request: Request, service: TheService) -> tuple[Caller, SessionRow]:
-    """Return a session that the caller may delete."""
-    who, row = _named_session(session_id, request, service)
-    who.need("delete", row.study_id)
-    return who, row
-
-
-def _own_session(session_id: str, request: Request, service: Service) -> SessionRow | None:
-    """Return the session if the caller has its own token; None if the token is not a session's."""
-    header = request.headers.get("authorization", "")
-    own = service.database.read(
-        lambda connection: sessions.by_token(connection, hashed(header.partition(" ")[2].strip()))
-    )
-    if own is not None and header.lower().startswith("bearer "):
-        if own.id != session_id:
-            raise Problem(
-                403, "other_session", "this token is for another session", hint="Use the session's own token."
-            )
-        return own
-    return None
-
-
-def _named_session(session_id: str, request: Request, service: Service) -> tuple[Caller, SessionRow]:
-    who = caller(service.database, request.headers.get("authorization"))
-    row = service.sessions.by_id(session_id)
-    if row is None:
-        raise not_found("session", session_id)
-    return who, row
-
-
-def _require_opener(service: Service, row: SessionRow, who: Caller) -> None:
-    if not service.database.read(lambda connection: sessions.was_opened_by(connection, row.id, who.token_hash)):
-        raise Problem(
-            403,
-            "other_session",
-            "this token did not begin this session",
-            hint="Use the session's own token, or the token that began it.",
-        )
-
-
-TheSession = Annotated[SessionRow, Depends(the_session)]
-ReadableSession = Annotated[SessionRow, Depends(readable_session)]
-DeletableSession = Annotated[tuple[Caller, SessionRow], Depends(deletable_session)]
 
 
 def _facts(study: Study, request: Request) -> JSON:
@@ -500,33 +412,3 @@ def export_table(
 def export_bundle(slug: Slug, service: TheService, who: TheCaller) -> Response:
     """Export the study as a zip."""
     return bundle_reply(service, _study(service, slug, who, "read"))
-
-
-def table_reply(service: Service, study: Study, table: str, ending: str) -> Response:
-    """Return a table as a download."""
-    columns = tables.columns_of(study, table)
-    if table == "ranking" and not study.configuration.is_similarity:
-        # Errors must occur before the first byte is sent.
-        service.findings.awaited(study)
-    rows = tables.rows_of(service.database, study, table, service.findings.ranking)
-    headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{table}.{ending}"'}
-    if ending == "parquet":
-        content = tables.as_parquet(rows, columns)
-        return Response(content, media_type="application/vnd.apache.parquet", headers=headers)
-    return StreamingResponse(tables.as_csv(rows, columns), media_type="text/csv", headers=headers)
-
-
-def bundle_reply(service: Service, study: Study) -> Response:
-    """Return the bundle as a download, streamed from a temporary file."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
-    bundle.write(service.database, study, file, service.findings.ranking)
-    size = file.tell()
-    file.seek(0)
-
-    def chunks() -> Iterator[bytes]:
-        with file:
-            while chunk := file.read(256_000):
-                yield chunk
-
-    headers = {"content-disposition": f'attachment; filename="{study.row.slug}.zip"', "content-length": str(size)}
-    return StreamingResponse(chunks(), media_type="application/zip", headers=headers)

@@ -1,4 +1,4 @@
-"""Routes of the researcher's browser."""
+"""Routes of the researcher's pages about studies and participants."""
 
 from __future__ import annotations
 
@@ -8,36 +8,30 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
-from urllib.parse import urlencode
 
 import numpy as np
-from anyio import to_thread
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, PairseekError
 from pairseek.model.items import Items
-from pairseek.store import people, sessions, studies
+from pairseek.store import sessions, studies
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
-from pairseek.web import forgetting
-from pairseek.web.access import auth
 from pairseek.web.access.auth import Account
-from pairseek.web.access.rates import network_of
 from pairseek.web.access.security import check_form, set_cookie
-from pairseek.web.error_responses import local
 from pairseek.web.errors import Problem, invalid, not_found, problem_of
-from pairseek.web.forgetting import NothingToDelete
 from pairseek.web.learning import populations, similarity
 from pairseek.web.pages import languages, render_report
-from pairseek.web.routes.api import bundle_reply, table_reply
+from pairseek.web.routes.downloads import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
-from pairseek.web.service import Service, service_of
-from pairseek.web.sessions import simulated
+from pairseek.web.routes.researcher_access import FormText, OurForm, Researcher, TheService, same_name
+from pairseek.web.service import Service
+from pairseek.web.sessions import forgetting, simulated
+from pairseek.web.sessions.forgetting import NothingToDelete
 from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation, forms
 from pairseek.web.studies.catalogue import Study
@@ -50,97 +44,14 @@ from pairseek.web.views.similarity import similarity_page
 
 router = APIRouter(include_in_schema=False)
 
-TheService = Annotated[Service, Depends(service_of)]
-FormText = Annotated[str, Form(max_length=200)]
 # Maximum numbers of files and fields in a form.
 _MAX_FILES, _MAX_FIELDS = 10_050, 200
-
-
-class SignInFirst(Exception):
-    """Raised when nobody is signed in; ``path`` is the page that was requested."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-
-def who_is_in(request: Request, service: TheService) -> Account:
-    """Return the researcher who is signed in."""
-    account = auth.signed_in(service.database, request.cookies.get(auth.COOKIE))
-    if account is None:
-        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-            raise SignInFirst(request.url.path)
-        raise Problem(401, "not_signed_in", "nobody is signed in", hint="Sign in at /login.")
-    return account
-
-
-Researcher = Annotated[Account, Depends(who_is_in)]
-
-
-def who_administers(who: Researcher) -> Account:
-    """Return the administrator who is signed in."""
-    if not who.is_admin:
-        raise Problem(
-            403, "not_administrator", "this page is for administrators", hint="Ask an administrator of this server."
-        )
-    return who
-
-
-Administrator = Annotated[Account, Depends(who_administers)]
-
-
-def checked_form(request: Request, service: TheService, csrf: FormText = "") -> None:
-    """Require the CSRF token of the form."""
-    check_form(request, service.secret, csrf)
-
-
-OurForm = Depends(checked_form)
 
 
 @router.get("/")
 def home() -> Response:
     """Redirect to the list of studies."""
     return RedirectResponse("/studies", 303)
-
-
-@router.get("/login")
-def login_page(request: Request, service: TheService, next: str = "") -> Response:
-    """Show the sign-in form."""
-    return service.page(request, "login", {"next": local(next), "name": "", "error": None})
-
-
-@router.post("/login")
-async def login(
-    request: Request,
-    service: TheService,
-    name: FormText = "",
-    password: Annotated[str, Form(max_length=1000)] = "",
-    csrf: FormText = "",
-    next: FormText = "",
-) -> Response:
-    """Sign in."""
-    check_form(request, service.secret, csrf)
-    address = network_of(request.client.host if request.client else "")
-    try:
-        attempt = await run_in_threadpool(auth.admit, service.database, name, address)
-        # Attempts queue here instead of occupying threads that other requests need.
-        token = await to_thread.run_sync(auth.verify, service.database, attempt, password, limiter=service.hashing)
-    except Problem as problem:
-        data = {"next": local(next), "name": name, "error": problem.record()["error"]}
-        page = service.page(request, "login", data, status=problem.status)
-        page.headers.update(problem.headers)
-        return page
-    response = RedirectResponse(local(next) or "/studies", 303)
-    set_cookie(response, auth.COOKIE, token, service.settings, days=auth.HOURS / 24)
-    return response
-
-
-@router.post("/logout", dependencies=[OurForm])
-def logout(request: Request, service: TheService) -> Response:
-    """Sign out."""
-    auth.sign_out(service.database, request.cookies.get(auth.COOKIE))
-    response = RedirectResponse("/login", 303)
-    response.delete_cookie(auth.COOKIE)
-    return response
 
 
 @router.get("/studies")
@@ -391,7 +302,7 @@ def delete_study(slug: str, request: Request, service: TheService, who: Research
     if service.database.read(lambda connection: studies.by_slug(connection, slug)) is None:
         return RedirectResponse("/studies", 303)
     study = service.catalogue.named(slug)
-    if not _same_name(name, slug):
+    if not same_name(name, slug):
         data = views.confirm_study(service, who, study, wrong=True)
         return service.page(request, "confirm", data, status=422)
     forgetting.delete_study(service.database, study, who.name)
@@ -414,7 +325,7 @@ def forget_person(
     if service.sessions.by_id(session) is None:
         return RedirectResponse(f"/studies/{slug}", 303)
     study, row = _person(service, slug, session)
-    if not _same_name(name, views.shown_name(row)):
+    if not same_name(name, views.shown_name(row)):
         data = views.confirm_participant(service, who, study, row, wrong=True)
         return service.page(request, "confirm", data, status=422)
     with suppress(NothingToDelete):
@@ -497,85 +408,8 @@ def export_bundle(slug: str, service: TheService, who: Researcher) -> Response: 
     return bundle_reply(service, service.catalogue.named(slug))
 
 
-@router.get("/administration")
-def administration(request: Request, service: TheService, who: Administrator) -> Response:
-    """Show the users and the audit log."""
-    return service.page(request, "administration", views.administration_page(service, who))
-
-
-@router.get("/administration/users/{number}/remove")
-def confirm_user(number: int, request: Request, service: TheService, who: Administrator) -> Response:
-    """Ask for confirmation before removing a user."""
-    row = _user(service, number)
-    if row is None:
-        raise not_found("user", number)
-    return service.page(request, "confirm", views.confirm_user(service, who, row, wrong=False))
-
-
-@router.post("/administration/users/{number}/remove", dependencies=[OurForm])
-def remove_user(
-    number: int, request: Request, service: TheService, who: Administrator, name: FormText = ""
-) -> Response:
-    """Remove a user with all tokens if the name was typed; removing an absent user succeeds."""
-    row = _user(service, number)
-    if row is None:
-        return RedirectResponse("/administration", 303)
-    if not _same_name(name, row["name"]):
-        data = views.confirm_user(service, who, row, wrong=True)
-        return service.page(request, "confirm", data, status=422)
-    auth.remove_user(service.database, row["name"], who.name)
-    return RedirectResponse("/administration", 303)
-
-
-def _same_name(typed: str, name: str) -> bool:
-    """Return whether a name was typed, ignoring differences in blanks, which a browser may change."""
-    return typed.split() == name.split()
-
-
-def _user(service: Service, number: int) -> JSON | None:
-    return next((row for row in service.database.read(people.every_user) if row["id"] == number), None)
-
-
-@router.get("/tokens")
-def show_tokens(request: Request, service: TheService, who: Researcher) -> Response:
-    """Show the API tokens."""
-    return service.page(request, "tokens", views.tokens_page(service, who))
-
-
-@router.post("/tokens", dependencies=[OurForm])
-def make_token(
-    request: Request,
-    service: TheService,
-    who: Researcher,
-    name: FormText = "",
-    scopes: Annotated[list[str] | None, Form()] = None,
-    days: Annotated[int, Form()] = auth.DAYS,
-) -> Response:
-    """Create a token and show it once."""
-    try:
-        fresh = auth.make_token(service.database, name, scopes or [], who.name, days=days)
-    except PairseekError as error:
-        problem = problem_of(error)
-        data = views.tokens_page(service, who, error=problem)
-        return service.page(request, "tokens", data, status=problem.status)
-    return service.page(request, "tokens", views.tokens_page(service, who, fresh=fresh))
-
-
-@router.post("/tokens/{number}/revoke", dependencies=[OurForm])
-def revoke_token(number: int, service: TheService, who: Researcher) -> Response:
-    """Revoke a token."""
-    auth.revoke_token(service.database, number, who.name, None if who.is_admin else who.name)
-    return RedirectResponse("/tokens", 303)
-
-
 def _person(service: Service, slug: str, session: str) -> tuple[Study, SessionRow]:
     study, row = service.catalogue.named(slug), service.sessions.by_id(session)
     if row is None or row.study_id != study.row.id or row.kind == "preview":
         raise not_found("participant", session[:64])
     return study, row
-
-
-async def sign_in_first(_: Request, error: Exception) -> Response:
-    """Redirect to the sign-in form."""
-    assert isinstance(error, SignInFirst)
-    return RedirectResponse("/login?" + urlencode({"next": error.path}), 303)

@@ -109,9 +109,7 @@ def advance(snapshot: Snapshot, answer: Answer) -> Step | None:
     pair = now.current
     if pair is None or pair.name != answer.query:
         open_now = "none" if pair is None else repr(pair.name)
-        raise UnknownQuery(
-            f"query {answer.query!r} is not open in this session: answer the open one, which is {open_now}"
-        )
+        raise UnknownQuery(f"query {answer.query!r} is not open in this session: the open query is {open_now}")
     played = played_of(study, pair, answer.played)
     _check_offered(study, answer.outcome, played)
     facts = (answer.outcome, answer.rt_ms, answer.shown_at, answer.sent_at, answer.attempt, "", None)

@@ -17,7 +17,8 @@ from pairseek.store.studies import StudyRow
 from pairseek.web.errors import not_found
 from pairseek.web.pages.contexts.shared import CardSchema
 from pairseek.web.studies.cards import card
-from pairseek.web.studies.configuration import StudyConfiguration, configured, unpack_items
+from pairseek.web.studies.configuration import StudyConfiguration, configured
+from pairseek.web.studies.items import unpack_items
 
 _CACHED_STUDIES = 32
 # Replaced item catalogues in memory per study.

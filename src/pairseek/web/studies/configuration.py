@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from pairseek.core.csv import is_table
-from pairseek.core.limits import Limit, Size, check_limits, limits_of
-from pairseek.core.media import MEDIA, medium_of
-from pairseek.core.text import plural
+from pairseek.core.limits import Limit, Size, check_limits
 from pairseek.core.types import JSON
 from pairseek.core.validation import suggestion
 from pairseek.embed.active import SHARE as APART
-from pairseek.embed.active import check_count
-from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra
-from pairseek.model.item_records import items_from
+from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Response
 from pairseek.model.unknowns import Unknown
@@ -36,26 +26,14 @@ from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.defaults import TIE_WIDTH, default_response
 from pairseek.search.goals import Goal
 from pairseek.search.stopping import StopRule
-from pairseek.web.pages import languages
-from pairseek.web.studies.names import named_items
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 # Host and port of a completion URL, without a user, placeholders or backslashes.
 _HOST = re.compile(r"[\w.-]+(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
 MOST_ITEMS = 200_000
-FEWEST_ITEMS = 4
-"""Minimum number of items without coordinates."""
-# The time per question grows with the cube of the number of dimensions, the time per result with the number of
-# coordinates.
+# The time per question grows with the cube of the number of dimensions.
 MOST_DIMENSIONS = 100
-MOST_COORDINATES = 1_000_000
 MOST_TEXT = 20_000
-MOST_YAML = 300_000
-_MOST_DEPTH, _MOST_VALUES, _MOST_KEYS, _MOST_DIGITS = 20, 20_000, 1000, 400
-# YAML numbers, including hexadecimal and base 60.
-_NUMBER = re.compile(r"[-+]?\.?[0-9][0-9a-fA-FxXoO_:.+-]*")
-
-
 # Settings of the search, which similarity studies do not have.
 _PREFERENCE_SETTINGS = (
     "strategy",
@@ -386,220 +364,6 @@ def configured(record: object) -> StudyConfiguration:
     except ValidationError as error:
         errors = error.errors()[:5]
         raise InvalidParameter("; ".join(map(_in_words, errors)), field=_place(errors[0])) from None
-
-
-def check(configuration: StudyConfiguration, items: Items) -> None:
-    """Check that configuration and items fit together: resolve every part and look up every item."""
-    if not items.d and items.n < FEWEST_ITEMS and not configuration.is_similarity:
-        raise InvalidItems(
-            f"there {'is' if items.n == 1 else 'are'} {plural(items.n, 'item')} without coordinates: a study needs at "
-            f"least {FEWEST_ITEMS} of them to learn what people like; add items"
-        )
-    if not items.d and not configuration.is_similarity and (configuration.standardize or configuration.scaled):
-        setting = "standardize" if configuration.standardize else "scaled"
-        raise InvalidParameter(
-            f"the setting {setting!r} is true, but the items have no coordinates: leave it out", field=setting
-        )
-    for name, limit in limits_of(StudyConfiguration).items():
-        limit.check(getattr(configuration, name), name, Size(items.n, items.d))
-    try:
-        if configuration.is_similarity:
-            check_count(items.n)
-            _check_map(configuration, items)
-        else:
-            configuration.check_limits(items)
-            configuration.resolved(items)
-    except (TypeError, ArithmeticError, MemoryError, RecursionError) as error:
-        # Some setting of a part has the wrong type.
-        raise InvalidParameter(f"the parts of the study do not fit together ({error}): check their settings") from None
-    if configuration.language not in languages():
-        raise InvalidParameter(
-            f"the setting 'language' is {configuration.language!r}: expected one of {', '.join(languages())}",
-            field="language",
-        )
-    ids = set(items.ids)
-    for name, where in _named_items(configuration):
-        if name not in ids:
-            raise InvalidParameter(
-                f"{where} names {name!r}, which is not an item of the study: use the id of an item",
-                field=where,
-            )
-
-
-def _named_items(configuration: StudyConfiguration) -> Iterator[tuple[str, str]]:
-    """Yield each item named in a setting, with the setting; check that pairs have an anchor exactly if needed."""
-    attention = [] if configuration.attention is None else configuration.attention.pairs
-    practice = [configuration.practice] if isinstance(configuration.practice, PracticePair) else []
-    pairs: list[tuple[KnownPair | PracticePair, str]] = [(pair, "attention") for pair in attention]
-    pairs += [(pair, "practice") for pair in practice]
-    for pair, where in pairs:
-        if (pair.anchor is not None) != configuration.is_similarity:
-            if configuration.is_similarity:
-                problem, advice = "needs an anchor", "add anchor: ID"
-            else:
-                problem, advice = "has an anchor, which only similarity studies use", "remove it"
-            raise InvalidParameter(
-                f"the pair {pair.left!r}, {pair.right!r} of {where} {problem}: {advice}",
-                field=where,
-            )
-        if pair.anchor in (pair.left, pair.right):
-            raise InvalidParameter(
-                f"the anchor {pair.anchor!r} of {where} is one of the pair's two items: use a third item", field=where
-            )
-        yield from ((name, where) for name in (pair.left, pair.right, pair.anchor) if name is not None)
-
-
-def _check_map(configuration: StudyConfiguration, items: Items) -> None:
-    if configuration.dimensions is not None and items.n < configuration.dimensions + 2:
-        raise InvalidParameter(
-            f"dimensions is {configuration.dimensions}, but the study has only {items.n} items: use at most "
-            f"{items.n - 2}",
-            field="dimensions",
-        )
-
-
-def read_yaml(text: str) -> Any:
-    """Parse YAML to plain data; raise an `InvalidParameter` with the line of a syntax error."""
-    if len(text) > MOST_YAML:
-        raise InvalidParameter(
-            f"the study's file has more than {MOST_YAML:,} characters: keep only settings in it, not items"
-        )
-    try:
-        _check_yaml(yaml.parse(text, Loader=yaml.SafeLoader))
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or "not YAML"
-        raise InvalidParameter(f"the study's file cannot be read{where}: {problem}; fix it there") from None
-    except (RecursionError, ValueError, ArithmeticError) as error:
-        if isinstance(error, InvalidParameter):
-            raise
-        raise InvalidParameter(f"the study's file cannot be read: {error}; write plain settings") from None
-
-
-def _check_yaml(events: Iterable[yaml.Event]) -> None:
-    """Reject YAML that takes far longer to read than its length suggests, as soon as its events show it."""
-    # Number of nodes still allowed in each open list or mapping. The time to read YAML grows with the square of the
-    # depth and, for keys with equal hashes, with the square of the number of keys.
-    rooms = [_MOST_VALUES]
-    for number, event in enumerate(events):
-        if isinstance(event, yaml.AliasEvent):
-            # Nested aliases can expand to more than fits in memory.
-            raise _rejection("contains aliases (*name)", event, "write the settings in full")
-        if isinstance(event, yaml.NodeEvent):
-            rooms[-1] -= 1
-        if isinstance(event, yaml.CollectionStartEvent):
-            rooms.append(2 * _MOST_KEYS if isinstance(event, yaml.MappingStartEvent) else _MOST_VALUES)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            rooms.pop()
-        if len(rooms) > _MOST_DEPTH:
-            raise _rejection(f"nests lists and mappings more than {_MOST_DEPTH} deep", event, "write plain settings")
-        if isinstance(event, yaml.ScalarEvent) and len(event.value) > MOST_TEXT:
-            raise _rejection(f"has a text of more than {MOST_TEXT:,} characters", event, "shorten it")
-        if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MOST_DIGITS and _NUMBER.fullmatch(event.value):
-            raise _rejection(f"has a number of more than {_MOST_DIGITS} digits", event, "shorten it")
-        if rooms[-1] < 0 or number > 2 * _MOST_VALUES:
-            limit = f"{_MOST_VALUES:,} values, or {_MOST_KEYS:,} settings in one mapping"
-            raise _rejection(f"has more than {limit}", event, "keep only settings in it, not items")
-
-
-def _rejection(what: str, event: yaml.Event, advice: str) -> InvalidParameter:
-    mark = event.start_mark
-    return InvalidParameter(f"the study's file {what}, line {1 if mark is None else mark.line + 1}: {advice}")
-
-
-def read_items(
-    path: Path,
-    *,
-    scaled: bool = False,
-    standardize: bool = False,
-    coordinates: Sequence[str] | None = None,
-    content: bytes | None = None,
-    placed: bool = True,
-) -> Items:
-    """Read items from a file; media columns become data under the name of their medium, and ids become text.
-
-    Without ``coordinates``, all numeric columns are coordinates. Items that are not ``placed``, as in a similarity
-    study, have no coordinates; the items of other studies may have none either.
-
-    ``content`` is the content of an uploaded CSV or Parquet file, whose path then only serves as a name in errors.
-    Columns of different scale give no warning here: the commands and the study's page show ``items.scale_note``.
-    """
-    uploaded = content is not None
-    # A similarity study learns its map, so numeric columns are data.
-    chosen = coordinates if placed or not (uploaded or is_table(path)) else ()
-    try:
-        items = (
-            Items._of_file(path, coordinates=chosen, media=True, content=content, optional=True, as_table=True)
-            if uploaded
-            else Items._of_file(path, coordinates=chosen, media=True, optional=True)
-        )
-    except MissingExtra as error:
-        raise InvalidItems(f"this installation cannot read Parquet: send CSV, or install it ({error})") from None
-    data = {_medium_name(name): values for name, values in items.data.items()}
-    ids = [str(name) for name in items.ids]
-    if not placed:
-        return study_items(Items._unwarned(None, ids, items.labels, None, data, items._columns, least=1), scaled=False)
-    positions = items.coordinates if items.d else None
-    items = Items._unwarned(positions, ids, items.labels, items.appeal, data, items._columns, least=1)
-    return study_items(items, scaled=scaled, standardize=standardize)
-
-
-def _medium_name(column: str) -> str:
-    medium = medium_of(column)
-    return column if medium is None else medium.name
-
-
-def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Items:
-    """Validate the items of a study, then standardize and scale them as requested."""
-    if items.n > MOST_ITEMS:
-        raise InvalidItems(f"there are {items.n:,} items: a study takes at most {MOST_ITEMS:,}; use fewer")
-    if items.d > MOST_DIMENSIONS:
-        raise InvalidItems(
-            f"the items have {items.d:,} dimensions: a study takes at most {MOST_DIMENSIONS}; reduce them, for example "
-            f"to their principal components"
-        )
-    if items.n * items.d > MOST_COORDINATES:
-        raise InvalidItems(
-            f"{items.n:,} items in {items.d} dimensions have {items.n * items.d:,} coordinates: a study takes at most "
-            f"{MOST_COORDINATES:,}; use fewer items or dimensions"
-        )
-    for name in ("label", *items.data):
-        values = items.labels if name == "label" else items.data[name]
-        for row, value in enumerate(values):
-            _check_shown(name, str(value), items.ids[row])
-    items = named_items(items)
-    if not items.d:
-        return items
-    items = items.standardized() if standardize else items
-    return items.scaled() if scaled else items
-
-
-def _check_shown(name: str, value: str, item: object) -> None:
-    if len(value) > MOST_TEXT:
-        raise InvalidItems(
-            f"column {name!r} of item {item!r} has {len(value):,} characters: shorten it to at most {MOST_TEXT:,}"
-        )
-    advice = MEDIA[name].advice(value) if value and name in MEDIA else None
-    if advice is not None:
-        raise InvalidItems(f"the {name} of item {item!r} is {value[:100]!r}: {advice}")
-
-
-def pack_items(items: Items) -> bytes:
-    """Serialize items for the store, including their column names."""
-    record = {**items.record(), "columns": items.columns}
-    return zlib.compress(json.dumps(record, allow_nan=False).encode(), 6)
-
-
-def unpack_items(content: bytes) -> Items:
-    """Deserialize items from `pack_items`."""
-    record = json.loads(zlib.decompress(content))
-    columns = record.pop("columns", None)
-    items = items_from(record)
-    assert isinstance(items, Items)
-    coordinates = items.coordinates if items.d else None
-    return named_items(Items._unwarned(coordinates, items.ids, items.labels, items.appeal, items.data, columns))
 
 
 def slug_of(title: str) -> str:

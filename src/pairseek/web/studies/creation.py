@@ -21,15 +21,9 @@ from pairseek.store.database import Database, stamp
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import Problem
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.studies.configuration import (
-    StudyConfiguration,
-    check,
-    configured,
-    pack_items,
-    read_items,
-    read_yaml,
-    study_items,
-)
+from pairseek.web.studies.checks import check
+from pairseek.web.studies.configuration import StudyConfiguration, configured
+from pairseek.web.studies.items import pack_items, read_items, study_items
 from pairseek.web.studies.media import (
     Files,
     PictureCopies,
@@ -38,6 +32,7 @@ from pairseek.web.studies.media import (
     items_of_pictures,
     with_pictures,
 )
+from pairseek.web.studies.yaml_reader import read_yaml
 
 __all__ = [
     "add_items",

@@ -11,8 +11,8 @@ from starlette.datastructures import UploadFile
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter, PairseekError
 from pairseek.web.errors import InvalidPictures
-from pairseek.web.studies.configuration import MOST_YAML, read_yaml
 from pairseek.web.studies.media import MOST_BYTES, MOST_PICTURES, Files, from_zip
+from pairseek.web.studies.yaml_reader import MOST_YAML, read_yaml
 
 _TEXT_FIELDS = (
     "kind",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import get_args
@@ -21,18 +20,16 @@ from pairseek.pairs.strategies import strategies
 from pairseek.people.learning import next_due
 from pairseek.search.goals import Goal
 from pairseek.store import learning as stored_learning
-from pairseek.store import people, studies
 from pairseek.store import populations as stored_populations
+from pairseek.store import studies
 from pairseek.store.counts import counts, marked
 from pairseek.store.database import now, stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.store.studies import StudyRow
-from pairseek.web import forgetting
-from pairseek.web.access.auth import DAYS, MOST_DAYS, SCOPES, Account
-from pairseek.web.errors import Problem
+from pairseek.web.access.auth import Account
 from pairseek.web.learning import populations
 from pairseek.web.pages import languages
-from pairseek.web.pages.contexts.account import AdministrationPage, AuditRow, ConfirmPage, TokensPage, User
+from pairseek.web.pages.contexts.account import AuditRow, ConfirmPage
 from pairseek.web.pages.contexts.findings import FindingsPage
 from pairseek.web.pages.contexts.maps import Dot
 from pairseek.web.pages.contexts.study import (
@@ -51,9 +48,10 @@ from pairseek.web.pages.contexts.study import (
 )
 from pairseek.web.results import tables
 from pairseek.web.service import Service
-from pairseek.web.sessions import history
+from pairseek.web.sessions import forgetting, history
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.forms import NEVER, STOPS
+from pairseek.web.views.account import audit_row, user_facts
 from pairseek.web.views.findings import findings_context
 from pairseek.web.views.links import qr_code
 from pairseek.web.views.overview import person
@@ -83,14 +81,8 @@ _SHOWN_ACTIONS = (
     "delete_study",
     "link",
 )
-LIFETIMES = (7, 30, DAYS, MOST_DAYS)
 # Maximum number of items on a map; more would be indistinguishable.
 _MAX_DOTS = 4000
-
-
-def user_facts(user: Account) -> User:
-    """Return the signed-in user."""
-    return {"name": user.name, "admin": user.is_admin}
 
 
 def study_facts(service: Service, row: StudyRow, items: int) -> StudyContext:
@@ -300,35 +292,6 @@ def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]
     }
 
 
-def tokens_page(service: Service, user: Account, fresh: str | None = None, error: Problem | None = None) -> TokensPage:
-    """Return the context of the page of API tokens: the user's own tokens, or all of them for an administrator."""
-    whose = None if user.is_admin else user.name
-    rows, time = service.database.read(lambda connection: people.every_token(connection, whose)), now()
-    return {
-        "user": user_facts(user),
-        "tokens": [
-            {
-                "id": str(row["id"]),
-                "name": row["name"],
-                "scopes": row["scopes"],
-                "created": row["created_at"],
-                "used": row["used_at"],
-                "revoked": row["revoked_at"],
-                "owner": row["user_name"],
-                "expires": row["expires_at"],
-                "expired": row["expires_at"] <= time,
-            }
-            for row in rows
-        ],
-        "scopes": list(SCOPES),
-        "fresh": fresh,
-        "expires": next(row["expires_at"] for row in rows if row["user_name"] == user.name) if fresh else None,
-        "lifetimes": list(LIFETIMES),
-        "lifetime": DAYS,
-        "error": None if error is None else error.record()["error"],
-    }
-
-
 def _scales(items: Items) -> Scales | None:
     """Return the widest and the narrowest column if their scales differ too much."""
     contrast = items.scale_contrast
@@ -359,52 +322,8 @@ def _audit(service: Service, study: Study) -> list[AuditRow]:
         }
         for mark in marks
     ]
-    rows += [_audit_row(note) for note in notes if note["action"] in _SHOWN_ACTIONS]
+    rows += [audit_row(note) for note in notes if note["action"] in _SHOWN_ACTIONS]
     return sorted(rows, key=lambda row: row["when"], reverse=True)
-
-
-def _audit_row(note: JSON, *, study: bool = False) -> AuditRow:
-    """Return an entry of the audit log; with ``study``, it names the study."""
-    details = note["details"]
-    facts = [details[name] for name in ("count", "version", "sessions", "user", "name") if name in details]
-    return {
-        "when": note["at"],
-        "who": note["who"],
-        "action": note["action"],
-        "what": str(facts[0]) if facts else "",
-        "reason": details.get("reason"),
-        "session": None,
-        "study": note["study"] if study else None,
-    }
-
-
-def administration_page(service: Service, user: Account) -> AdministrationPage:
-    """Return the context of the administration page."""
-    rows, tokens, notes = service.database.read(
-        lambda connection: (
-            people.every_user(connection),
-            people.every_token(connection),
-            studies.every_note(connection),
-        )
-    )
-    time = now()
-    live = Counter(token["user_name"] for token in tokens if token["revoked_at"] is None and token["expires_at"] > time)
-    admins = sum(row["is_admin"] for row in rows)
-    return {
-        "user": user_facts(user),
-        "users": [
-            {
-                "id": row["id"],
-                "name": row["name"],
-                "admin": row["is_admin"],
-                "tokens": live[row["name"]],
-                "created": row["created_at"],
-                "removable": not row["is_admin"] or admins > 1,
-            }
-            for row in rows
-        ],
-        "audit": [_audit_row(note, study=True) for note in notes],
-    }
 
 
 def confirm_participant(service: Service, user: Account, study: Study, row: SessionRow, *, wrong: bool) -> ConfirmPage:
@@ -433,20 +352,6 @@ def confirm_study(service: Service, user: Account, study: Study, *, wrong: bool)
         "consequences": ["answering", "backups", "undone"],
         "action": f"{at}/delete",
         "back": at,
-        "wrong": wrong,
-    }
-
-
-def confirm_user(service: Service, user: Account, row: JSON, *, wrong: bool) -> ConfirmPage:
-    """Return the context of the page that confirms removing a user."""
-    return {
-        "user": user_facts(user),
-        "kind": "user",
-        "name": row["name"],
-        "count": len(service.database.read(lambda connection: people.every_token(connection, row["name"]))),
-        "consequences": ["studies", "record", "undone"],
-        "action": f"/administration/users/{row['id']}/remove",
-        "back": "/administration",
         "wrong": wrong,
     }
 

@@ -1,0 +1,69 @@
+"""Access to the researcher's pages: sign-in, roles and CSRF tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import Depends, Form, Request
+from starlette.responses import RedirectResponse, Response
+
+from pairseek.web.access import auth
+from pairseek.web.access.auth import Account
+from pairseek.web.access.security import check_form
+from pairseek.web.errors import Problem
+from pairseek.web.service import Service, service_of
+
+TheService = Annotated[Service, Depends(service_of)]
+FormText = Annotated[str, Form(max_length=200)]
+
+
+class SignInFirst(Exception):
+    """Raised when nobody is signed in; ``path`` is the page that was requested."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+def who_is_in(request: Request, service: TheService) -> Account:
+    """Return the researcher who is signed in."""
+    account = auth.signed_in(service.database, request.cookies.get(auth.COOKIE))
+    if account is None:
+        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+            raise SignInFirst(request.url.path)
+        raise Problem(401, "not_signed_in", "nobody is signed in", hint="Sign in at /login.")
+    return account
+
+
+Researcher = Annotated[Account, Depends(who_is_in)]
+
+
+def who_administers(who: Researcher) -> Account:
+    """Return the administrator who is signed in."""
+    if not who.is_admin:
+        raise Problem(
+            403, "not_administrator", "this page is for administrators", hint="Ask an administrator of this server."
+        )
+    return who
+
+
+Administrator = Annotated[Account, Depends(who_administers)]
+
+
+def checked_form(request: Request, service: TheService, csrf: FormText = "") -> None:
+    """Require the CSRF token of the form."""
+    check_form(request, service.secret, csrf)
+
+
+OurForm = Depends(checked_form)
+
+
+def same_name(typed: str, name: str) -> bool:
+    """Return whether a name was typed, ignoring differences in blanks, which a browser may change."""
+    return typed.split() == name.split()
+
+
+async def sign_in_first(_: Request, error: Exception) -> Response:
+    """Redirect to the sign-in form."""
+    assert isinstance(error, SignInFirst)
+    return RedirectResponse("/login?" + urlencode({"next": error.path}), 303)

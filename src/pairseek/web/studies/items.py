@@ -1,0 +1,112 @@
+"""Items of a study: reading, validation and storage format."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from pairseek.core.csv import is_table
+from pairseek.core.media import MEDIA, medium_of
+from pairseek.errors import InvalidItems, MissingExtra
+from pairseek.model.item_records import items_from
+from pairseek.model.items import Items
+from pairseek.web.studies.configuration import MOST_DIMENSIONS, MOST_ITEMS, MOST_TEXT
+from pairseek.web.studies.names import named_items
+
+# The time per result grows with the number of coordinates.
+MOST_COORDINATES = 1_000_000
+
+
+def read_items(
+    path: Path,
+    *,
+    scaled: bool = False,
+    standardize: bool = False,
+    coordinates: Sequence[str] | None = None,
+    content: bytes | None = None,
+    placed: bool = True,
+) -> Items:
+    """Read items from a file; media columns become data under the name of their medium, and ids become text.
+
+    Without ``coordinates``, all numeric columns are coordinates. Items that are not ``placed``, as in a similarity
+    study, have no coordinates; the items of other studies may have none either.
+
+    ``content`` is the content of an uploaded CSV or Parquet file, whose path then only serves as a name in errors.
+    Columns of different scale give no warning here: the commands and the study's page show ``items.scale_note``.
+    """
+    uploaded = content is not None
+    # A similarity study learns its map, so numeric columns are data.
+    chosen = coordinates if placed or not (uploaded or is_table(path)) else ()
+    try:
+        items = (
+            Items._of_file(path, coordinates=chosen, media=True, content=content, optional=True, as_table=True)
+            if uploaded
+            else Items._of_file(path, coordinates=chosen, media=True, optional=True)
+        )
+    except MissingExtra as error:
+        raise InvalidItems(f"this installation cannot read Parquet: send CSV, or install it ({error})") from None
+    data = {_medium_name(name): values for name, values in items.data.items()}
+    ids = [str(name) for name in items.ids]
+    if not placed:
+        return study_items(Items._unwarned(None, ids, items.labels, None, data, items._columns, least=1), scaled=False)
+    positions = items.coordinates if items.d else None
+    items = Items._unwarned(positions, ids, items.labels, items.appeal, data, items._columns, least=1)
+    return study_items(items, scaled=scaled, standardize=standardize)
+
+
+def _medium_name(column: str) -> str:
+    medium = medium_of(column)
+    return column if medium is None else medium.name
+
+
+def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Items:
+    """Validate the items of a study, then standardize and scale them as requested."""
+    if items.n > MOST_ITEMS:
+        raise InvalidItems(f"there are {items.n:,} items: a study takes at most {MOST_ITEMS:,}; use fewer")
+    if items.d > MOST_DIMENSIONS:
+        raise InvalidItems(
+            f"the items have {items.d:,} dimensions: a study takes at most {MOST_DIMENSIONS}; reduce them, for example "
+            f"to their principal components"
+        )
+    if items.n * items.d > MOST_COORDINATES:
+        raise InvalidItems(
+            f"{items.n:,} items in {items.d} dimensions have {items.n * items.d:,} coordinates: a study takes at most "
+            f"{MOST_COORDINATES:,}; use fewer items or dimensions"
+        )
+    for name in ("label", *items.data):
+        values = items.labels if name == "label" else items.data[name]
+        for row, value in enumerate(values):
+            _check_shown(name, str(value), items.ids[row])
+    items = named_items(items)
+    if not items.d:
+        return items
+    items = items.standardized() if standardize else items
+    return items.scaled() if scaled else items
+
+
+def _check_shown(name: str, value: str, item: object) -> None:
+    if len(value) > MOST_TEXT:
+        raise InvalidItems(
+            f"column {name!r} of item {item!r} has {len(value):,} characters: shorten it to at most {MOST_TEXT:,}"
+        )
+    advice = MEDIA[name].advice(value) if value and name in MEDIA else None
+    if advice is not None:
+        raise InvalidItems(f"the {name} of item {item!r} is {value[:100]!r}: {advice}")
+
+
+def pack_items(items: Items) -> bytes:
+    """Serialize items for the store, including their column names."""
+    record = {**items.record(), "columns": items.columns}
+    return zlib.compress(json.dumps(record, allow_nan=False).encode(), 6)
+
+
+def unpack_items(content: bytes) -> Items:
+    """Deserialize items from `pack_items`."""
+    record = json.loads(zlib.decompress(content))
+    columns = record.pop("columns", None)
+    items = items_from(record)
+    assert isinstance(items, Items)
+    coordinates = items.coordinates if items.d else None
+    return named_items(Items._unwarned(coordinates, items.ids, items.labels, items.appeal, items.data, columns))

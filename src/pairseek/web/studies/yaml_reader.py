@@ -1,0 +1,68 @@
+"""Reader of study files in YAML, with limits on the time and memory that a file can take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+
+from pairseek.errors import InvalidParameter
+from pairseek.web.studies.configuration import MOST_TEXT
+
+MOST_YAML = 300_000
+_MOST_DEPTH, _MOST_VALUES, _MOST_KEYS, _MOST_DIGITS = 20, 20_000, 1000, 400
+# YAML numbers, including hexadecimal and base 60.
+_NUMBER = re.compile(r"[-+]?\.?[0-9][0-9a-fA-FxXoO_:.+-]*")
+
+
+def read_yaml(text: str) -> Any:
+    """Parse YAML to plain data; raise an `InvalidParameter` with the line of a syntax error."""
+    if len(text) > MOST_YAML:
+        raise InvalidParameter(
+            f"the study's file has more than {MOST_YAML:,} characters: keep only settings in it, not items"
+        )
+    try:
+        _check_yaml(yaml.parse(text, Loader=yaml.SafeLoader))
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or "not YAML"
+        raise InvalidParameter(f"the study's file cannot be read{where}: {problem}; fix it there") from None
+    except (RecursionError, ValueError, ArithmeticError) as error:
+        if isinstance(error, InvalidParameter):
+            raise
+        raise InvalidParameter(f"the study's file cannot be read: {error}; write plain settings") from None
+
+
+def _check_yaml(events: Iterable[yaml.Event]) -> None:
+    """Reject YAML that takes far longer to read than its length suggests, as soon as its events show it."""
+    # Number of nodes still allowed in each open list or mapping. The time to read YAML grows with the square of the
+    # depth and, for keys with equal hashes, with the square of the number of keys.
+    rooms = [_MOST_VALUES]
+    for number, event in enumerate(events):
+        if isinstance(event, yaml.AliasEvent):
+            # Nested aliases can expand to more than fits in memory.
+            raise _rejection("contains aliases (*name)", event, "write the settings in full")
+        if isinstance(event, yaml.NodeEvent):
+            rooms[-1] -= 1
+        if isinstance(event, yaml.CollectionStartEvent):
+            rooms.append(2 * _MOST_KEYS if isinstance(event, yaml.MappingStartEvent) else _MOST_VALUES)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            rooms.pop()
+        if len(rooms) > _MOST_DEPTH:
+            raise _rejection(f"nests lists and mappings more than {_MOST_DEPTH} deep", event, "write plain settings")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > MOST_TEXT:
+            raise _rejection(f"has a text of more than {MOST_TEXT:,} characters", event, "shorten it")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MOST_DIGITS and _NUMBER.fullmatch(event.value):
+            raise _rejection(f"has a number of more than {_MOST_DIGITS} digits", event, "shorten it")
+        if rooms[-1] < 0 or number > 2 * _MOST_VALUES:
+            limit = f"{_MOST_VALUES:,} values, or {_MOST_KEYS:,} settings in one mapping"
+            raise _rejection(f"has more than {limit}", event, "keep only settings in it, not items")
+
+
+def _rejection(what: str, event: yaml.Event, advice: str) -> InvalidParameter:
+    mark = event.start_mark
+    return InvalidParameter(f"the study's file {what}, line {1 if mark is None else mark.line + 1}: {advice}")

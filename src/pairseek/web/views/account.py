@@ -1,0 +1,108 @@
+"""Views of the pages about users, API tokens and the audit log."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pairseek.core.types import JSON
+from pairseek.store import people, studies
+from pairseek.store.database import now
+from pairseek.web.access.auth import DAYS, MOST_DAYS, SCOPES, Account
+from pairseek.web.errors import Problem
+from pairseek.web.pages.contexts.account import AdministrationPage, AuditRow, ConfirmPage, TokensPage, User
+from pairseek.web.service import Service
+
+LIFETIMES = (7, 30, DAYS, MOST_DAYS)
+"""Lifetimes of an API token in days to choose from."""
+
+
+def user_facts(user: Account) -> User:
+    """Return the signed-in user."""
+    return {"name": user.name, "admin": user.is_admin}
+
+
+def tokens_page(service: Service, user: Account, fresh: str | None = None, error: Problem | None = None) -> TokensPage:
+    """Return the context of the page of API tokens: the user's own tokens, or all of them for an administrator."""
+    whose = None if user.is_admin else user.name
+    rows, time = service.database.read(lambda connection: people.every_token(connection, whose)), now()
+    return {
+        "user": user_facts(user),
+        "tokens": [
+            {
+                "id": str(row["id"]),
+                "name": row["name"],
+                "scopes": row["scopes"],
+                "created": row["created_at"],
+                "used": row["used_at"],
+                "revoked": row["revoked_at"],
+                "owner": row["user_name"],
+                "expires": row["expires_at"],
+                "expired": row["expires_at"] <= time,
+            }
+            for row in rows
+        ],
+        "scopes": list(SCOPES),
+        "fresh": fresh,
+        "expires": next(row["expires_at"] for row in rows if row["user_name"] == user.name) if fresh else None,
+        "lifetimes": list(LIFETIMES),
+        "lifetime": DAYS,
+        "error": None if error is None else error.record()["error"],
+    }
+
+
+def audit_row(note: JSON, *, study: bool = False) -> AuditRow:
+    """Return an entry of the audit log; with ``study``, it names the study."""
+    details = note["details"]
+    facts = [details[name] for name in ("count", "version", "sessions", "user", "name") if name in details]
+    return {
+        "when": note["at"],
+        "who": note["who"],
+        "action": note["action"],
+        "what": str(facts[0]) if facts else "",
+        "reason": details.get("reason"),
+        "session": None,
+        "study": note["study"] if study else None,
+    }
+
+
+def administration_page(service: Service, user: Account) -> AdministrationPage:
+    """Return the context of the administration page."""
+    rows, tokens, notes = service.database.read(
+        lambda connection: (
+            people.every_user(connection),
+            people.every_token(connection),
+            studies.every_note(connection),
+        )
+    )
+    time = now()
+    live = Counter(token["user_name"] for token in tokens if token["revoked_at"] is None and token["expires_at"] > time)
+    admins = sum(row["is_admin"] for row in rows)
+    return {
+        "user": user_facts(user),
+        "users": [
+            {
+                "id": row["id"],
+                "name": row["name"],
+                "admin": row["is_admin"],
+                "tokens": live[row["name"]],
+                "created": row["created_at"],
+                "removable": not row["is_admin"] or admins > 1,
+            }
+            for row in rows
+        ],
+        "audit": [audit_row(note, study=True) for note in notes],
+    }
+
+
+def confirm_user(service: Service, user: Account, row: JSON, *, wrong: bool) -> ConfirmPage:
+    """Return the context of the page that confirms removing a user."""
+    return {
+        "user": user_facts(user),
+        "kind": "user",
+        "name": row["name"],
+        "count": len(service.database.read(lambda connection: people.every_token(connection, row["name"]))),
+        "consequences": ["studies", "record", "undone"],
+        "action": f"/administration/users/{row['id']}/remove",
+        "back": "/administration",
+        "wrong": wrong,
+    }
