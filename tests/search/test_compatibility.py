@@ -76,7 +76,7 @@ class OfSubclass(Steeper):
 
 @pytest.mark.parametrize("response", [Steeper(1.0), Cauchy(1.0), OtherNoise(1.0), OfSubclass(1.0)], ids=repr)
 def test_a_formula_of_ones_own_is_refused_by_compiled_posteriors(response):
-    message = rf"{type(response).__name__} defines \w+\(\).* itself, and EP .* use Particles\(\), Grid\(\) or"
+    message = rf"{type(response).__name__} defines \w+\(\).* itself, but EP .* use Particles\(\), Grid\(\) or"
     with pytest.raises(Unsupported, match=message):
         ps.Search(ITEMS, response=response)
     evidence = Evidence(np.ones((1, 2)), np.zeros(1), np.ones(1))

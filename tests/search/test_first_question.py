@@ -1,4 +1,4 @@
-"""What the first question of a search loads and compiles: people wait for it."""
+"""Modules and kernels behind the first question of a search, for which people wait."""
 
 import subprocess
 import sys
@@ -15,17 +15,17 @@ ANSWER = "search.tell(query, winner=query.left); search.ask(); "
 USED = """
 import sys
 from numba.core.dispatcher import Dispatcher
-kernels = {one for module in list(sys.modules.values()) if "pairseek" in getattr(module, "__name__", "")
-           for one in vars(module).values() if isinstance(one, Dispatcher) and one.overloads}
+kernels = {member for module in list(sys.modules.values()) if "pairseek" in getattr(module, "__name__", "")
+           for member in vars(module).values() if isinstance(member, Dispatcher) and member.overloads}
 print(*(kernel.py_func.__name__ for kernel in kernels))
 """
-# numba compiles these for the message of an error, where a kernel assigns an array to a part of another.
+# numba compiles these for an error message, if a kernel assigns an array to a slice of another.
 STRINGS = """
 from numba.core import event
 class Compiled(event.Listener):
-    def on_start(self, found):
-        print(found.data["dispatcher"].py_func.__module__)
-    def on_end(self, found):
+    def on_start(self, event):
+        print(event.data["dispatcher"].py_func.__module__)
+    def on_end(self, event):
         pass
 event.register("numba:compile", Compiled())
 """
@@ -38,7 +38,7 @@ def words_of(program, **environment):
 
 def test_the_first_question_needs_no_kernel_of_inference():
     first, second = (set(words_of(program + USED)) for program in (ASK, ASK + ANSWER))
-    assert {"_scan_pairs", "log_inverse_determinant"} <= first
+    assert {"scan_pairs", "log_inverse_determinant"} <= first
     assert not first & {"propagate", "reduced", "join_private", "_orthonormal"}
     assert {"propagate", "reduced", "join_private", "_orthonormal"} <= second
 

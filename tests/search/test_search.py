@@ -506,15 +506,15 @@ def test_parts_that_do_not_fit_the_items_are_rejected(items):
     with refused("posterior") as caught:
         ps.Search(ps.Items(np.random.default_rng(0).normal(size=(5, 4))), posterior=ps.Grid())
     assert "a Grid takes at most 3 dimensions and the items have 4" in str(caught.value)
-    with pytest.raises(InvalidParameter, match=r"low of the UniformBox has shape \(3,\), the items have 2"):
+    with pytest.raises(InvalidParameter, match="low of the UniformBox has shape"):
         make(items, prior=ps.UniformBox((0, 0, 0), (1, 1, 1)))
 
 
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({}, "give one"),
-        ({"rate": 0.1, "count": 3}, "give one"),
+        ({}, "give either rate or count"),
+        ({"rate": 0.1, "count": 3}, "give either rate or count"),
         ({"rate": 0.0}, "above 0 and up to 1"),
         ({"rate": 1.5}, "above 0 and up to 1"),
         ({"count": 0}, "at least 1"),

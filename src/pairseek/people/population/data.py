@@ -372,10 +372,10 @@ class RatingData:
         by_cut = (above + rise * ratio)[:-1] - (rise * grown)[1:]
         diagonal = (above + bend * ratio**2 + rise * ratio * grown)[:-1]
         diagonal += (bend * grown**2 + rise * ratio * grown)[1:]
-        beside = -((bend + rise) * ratio * grown)[1:-1]
+        off_diagonal = -((bend + rise) * ratio * grown)[1:-1]
         mixed = -cross[..., :-1, 0] + ratio[:-1] * cross[..., :-1, 1] - grown[1:] * cross[..., 1:, 1]
         by_cut -= (thresholds - self.thresholds()) / _CUT_DEVIATION**2
-        second = np.diag(diagonal + _CUT_DEVIATION**-2) + np.diag(beside, 1) + np.diag(beside, -1)
+        second = np.diag(diagonal + _CUT_DEVIATION**-2) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1)
         return Derivatives(slope, curve, by_cut, second, mixed, fisher)
 
     def only(self, keep: BoolArray) -> RatingData:

@@ -109,7 +109,7 @@ def believe(
     `curvature_bound` in place of f', which prevents overshooting.
     """
     d = factors.shape[1]
-    known = np.linalg.slogdet(precision)[1]
+    prior_log_determinant = np.linalg.slogdet(precision)[1]
     delta, moved = np.empty(d), np.empty(d)
     for p in range(start, stop):
         mu, sigma = mean[p], covariance[p]
@@ -133,7 +133,7 @@ def believe(
             # covariance lowers the curvature, which enlarges the covariance again.
             sigma[:] = np.linalg.inv(0.5 * (np.linalg.inv(sigma) + curve))
             mu += step if decrement < 1.0 else np.linalg.solve(stiff, pull)
-        divergence = np.sum(precision * sigma) + np.sum(mu * (precision @ mu)) - d - known
+        divergence = np.sum(precision * sigma) + np.sum(mu * (precision @ mu)) - d - prior_log_determinant
         evidence[p] = total - 0.5 * (divergence - np.linalg.slogdet(sigma)[1])
 
 

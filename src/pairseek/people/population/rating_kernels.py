@@ -187,7 +187,7 @@ def believe_ratings(
     d = factors.shape[1]
     prior_mean, prior_covariance = np.empty(d), np.empty((d, d))
     for p in range(start, stop):
-        known = set_moments(precision[p].copy(), linear[p].copy(), prior_mean, prior_covariance)
+        prior_normaliser = set_moments(precision[p].copy(), linear[p].copy(), prior_mean, prior_covariance)
         curve, pull = precision[p].copy(), linear[p].copy()
         for r in range(starts[p], starts[p + 1]):
             add_site(curve, pull, factors[item[r]], weight[r] * sites[r, 0], weight[r] * sites[r, 1])
@@ -210,7 +210,7 @@ def believe_ratings(
                 curve,
                 pull,
             )
-            evidence[p] = 0.5 * (total - known)
+            evidence[p] = 0.5 * (total - prior_normaliser)
             total = set_moments(curve, pull, mean[p], covariance[p])
 
 

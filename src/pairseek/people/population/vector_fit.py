@@ -86,7 +86,7 @@ def without_items(choices: Choices, left_out: BoolArray) -> Choices:
 
 def choose_shrinkage(
     choices: Choices,
-    known: VectorFeatures,
+    features: VectorFeatures,
     learned: FitOptions,
     rng: int = 0,
     progress: Callable[[LearningStep], None] | None = None,
@@ -101,13 +101,13 @@ def choose_shrinkage(
         kept = without_items(choices, left_out).usable()
         try:
             model, _, _ = fit_model(
-                kept, None, learned, smoother=known.smoother(compared & ~left_out, _DEFAULT_SHRINKAGE)
+                kept, None, learned, smoother=features.smoother(compared & ~left_out, _DEFAULT_SHRINKAGE)
             )
         except InvalidChoices:
             continue
         shown, hidden = _divided(choices, left_out, rng)
         for row, shrinkage in enumerate(SHRINKAGES):
-            placed = placed_model(model, known.smoother(compared & ~left_out, shrinkage), left_out)
+            placed = placed_model(model, features.smoother(compared & ~left_out, shrinkage), left_out)
             factors = 2.0 * placed.k * placed.coordinates
             base = base_of(placed)
             total[row] += float(predicted(shown, hidden, base, factors, placed.covariance)[0].mean())
@@ -163,6 +163,8 @@ def appeal_of(places: FloatArray, k: float, mean: FloatArray) -> FloatArray:
     return np.asarray(k * (places[:, 0] + np.sum(points**2, axis=1) - 2.0 * points @ mean))
 
 
-def population_map(known: VectorFeatures, coefficients: FloatArray) -> VectorMap:
+def population_map(features: VectorFeatures, coefficients: FloatArray) -> VectorMap:
     """Return the map from vectors to utility over k and coordinates."""
-    return VectorMap(known.map.centre, known.map.axes @ coefficients[1:], known.map.provenance, coefficients[0])
+    return VectorMap(
+        features.map.centre, features.map.axes @ coefficients[1:], features.map.provenance, coefficients[0]
+    )

@@ -126,9 +126,9 @@ def mean_utilities(choices: Choices, items: Items | None = None) -> UtilityPoste
             reason="many_items",
             count=len(compared),
         )
-    known = usable.of_items([usable.ids[row] for row in compared])
+    about_compared = usable.of_items([usable.ids[row] for row in compared])
     learned = FitOptions(dimension=min(_MAX_DIMENSIONS, len(compared) - 1))
-    return _fitted(usable, known, None, learned, compared)
+    return _fitted(usable, about_compared, None, learned, compared)
 
 
 def _fitted(
