@@ -1,1 +1,1 @@
-"""Pairs to ask about: strategies, sources of candidate pairs, features, rest and selection."""
+"""Choice of the next pair: strategies, sources of candidate pairs, features, rest rules and selection."""

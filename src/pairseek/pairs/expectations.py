@@ -1,7 +1,7 @@
-"""Expectations over an answer for a response that no compiled kernel computes, by the methods of the response itself.
+"""Expectations over an answer for responses without compiled kernels, computed by the response's own methods.
 
-They are the counterparts of `pairseek.numerics.tables` (for a Gaussian logit) and of
-`pairseek.numerics.pair_kernels` (over samples).
+These are the counterparts of `pairseek.numerics.tables` (for a Gaussian logit) and `pairseek.numerics.pair_kernels`
+(over samples).
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from pairseek.model.responses import Response
 from pairseek.numerics.mixtures import NAMES, TableName, refined
 from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, axis, combined, look_up
 
-# Places of the trapezoidal rule over a standard normal variable, and their weights.
-_PLACES = np.linspace(-8.0, 8.0, 161)
-_WEIGHTS = np.exp(-0.5 * _PLACES**2) / np.sum(np.exp(-0.5 * _PLACES**2))
-# Every second grid point of a table is computed, with so many places at most.
-_STEP, _MOST_PLACES = 2, 2001
-# Logits that are held at a time.
-_HELD = 1 << 20
+# Nodes and weights of the trapezoidal rule over a standard normal variable.
+_NODES = np.linspace(-8.0, 8.0, 161)
+_WEIGHTS = np.exp(-0.5 * _NODES**2) / np.sum(np.exp(-0.5 * _NODES**2))
+# Every second grid point of a table is computed, the others are interpolated. Largest number of nodes per grid point.
+_GRID_STRIDE, _MAX_NODES = 2, 2001
+# Logits held in memory at a time.
+_LOGITS_PER_CHUNK = 1 << 20
 
 
 @lru_cache(maxsize=16)
 def own_tables(response: Response) -> dict[TableName, FloatArray]:
-    """Return the tables of `pairseek.numerics.tables` for a response, computed at first use (about a second)."""
-    m, s = axis(M0, M_OCTAVES)[::_STEP], axis(S0, S_OCTAVES)[::_STEP]
+    """Return the tables of `pairseek.numerics.tables` for a response; the first call takes about a second."""
+    m, s = axis(M0, M_OCTAVES)[::_GRID_STRIDE], axis(S0, S_OCTAVES)[::_GRID_STRIDE]
     coarse = np.empty((4, len(s), len(m)))
     for row, deviation in enumerate(s.tolist()):
-        count = int(min(1.0 + 28.0 * max(deviation, 1.0), _MOST_PLACES))
-        places = np.linspace(-7.0, 7.0, count)
-        weights = np.exp(-0.5 * places**2) / np.sum(np.exp(-0.5 * places**2))
-        logits = m[:, None] + deviation * places
+        count = int(min(1.0 + 28.0 * max(deviation, 1.0), _MAX_NODES))
+        nodes = np.linspace(-7.0, 7.0, count)
+        weights = np.exp(-0.5 * nodes**2) / np.sum(np.exp(-0.5 * nodes**2))
+        logits = m[:, None] + deviation * nodes
         above, below, _ = outcomes(two_outcomes(response), logits)
-        first, second = above @ (weights * places), above @ (weights * (places**2 - 1.0))
+        first, second = above @ (weights * nodes), above @ (weights * (nodes**2 - 1.0))
         entropy = _bits(np.stack([above, below])) @ weights
         with np.errstate(over="ignore"):
             coarse[:, row] = combined(above @ weights, below @ weights, first, second, entropy)
         if response.tie_width > 0.0:
             chances = outcomes(response, logits)
             coarse[1, row] = _bits(chances @ weights) - _bits(chances) @ weights
-    # Utilities are proportional to s² for small s, so that their roots are nearly linear between grid points.
+    # Utilities are proportional to s² for small s, so their square roots are nearly linear between grid points.
     signs = np.array([1.0, 1.0, 1.0, -1.0])
     roots = [coarse[0], *np.sqrt(np.maximum(signs[1:, None, None] * coarse[1:], 0.0))]
-    fine = [np.ascontiguousarray(refined(refined(root, _STEP).T, _STEP).T) for root in roots]
+    fine = [np.ascontiguousarray(refined(refined(root, _GRID_STRIDE).T, _GRID_STRIDE).T) for root in roots]
     return {name: fine[i] if i == 0 else signs[i] * fine[i] ** 2 for i, name in enumerate(NAMES)}
 
 
@@ -62,9 +62,9 @@ def gaussian_expectation(response: Response, name: TableName, mean: FloatArray, 
 def gaussian_outcomes(response: Response, mean: FloatArray, deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the (m,) probabilities of "first" and of a tie for Gaussian logits."""
     first, tie = np.empty(len(mean)), np.empty(len(mean))
-    for some in _chunks(len(mean), len(_PLACES)):
-        chances = outcomes(response, mean[some][:, None] + deviation[some][:, None] * _PLACES)
-        first[some], _, tie[some] = chances @ _WEIGHTS
+    for chunk in _chunks(len(mean), len(_NODES)):
+        chances = outcomes(response, mean[chunk][:, None] + deviation[chunk][:, None] * _NODES)
+        first[chunk], _, tie[chunk] = chances @ _WEIGHTS
     return first, tie
 
 
@@ -74,9 +74,9 @@ def sampled_outcomes(
     """Return (3, m) probabilities of "first", "second" and a tie over samples, and the (m,) mean entropy in bits."""
     slopes, offsets = planes
     mean, entropy = np.empty((3, len(offsets))), np.empty(len(offsets))
-    for some in _chunks(len(offsets), len(samples)):
-        chances = outcomes(response, _logits(slopes[some], offsets[some], samples))
-        mean[:, some], entropy[some] = chances @ weights, _bits(chances) @ weights
+    for chunk in _chunks(len(offsets), len(samples)):
+        chances = outcomes(response, _logits(slopes[chunk], offsets[chunk], samples))
+        mean[:, chunk], entropy[chunk] = chances @ weights, _bits(chances) @ weights
     return mean, entropy
 
 
@@ -88,9 +88,9 @@ def reweighted_moments(
     squares = np.einsum("sd,se->sde", samples, samples).reshape(len(samples), -1)
     powers = weights[:, None] * np.concatenate([np.ones((len(samples), 1)), samples, squares], axis=1)
     out = np.empty((len(offsets), powers.shape[1]))
-    for some in _chunks(len(offsets), len(samples)):
-        first, _, _ = outcomes(two_outcomes(response), _logits(slopes[some], offsets[some], samples))
-        out[some] = np.einsum("ms,sc->mc", first, powers)
+    for chunk in _chunks(len(offsets), len(samples)):
+        first, _, _ = outcomes(two_outcomes(response), _logits(slopes[chunk], offsets[chunk], samples))
+        out[chunk] = np.einsum("ms,sc->mc", first, powers)
     return out
 
 
@@ -101,17 +101,17 @@ def outcomes(response: Response, logits: FloatArray) -> FloatArray:
 
 
 def two_outcomes(response: Response) -> Response:
-    """Return the response as if no tie were offered."""
+    """Return the response without ties."""
     return response if response.tie_width == 0.0 else dataclasses.replace(response, tie_width=0.0)
 
 
-def _chunks(count: int, beside: int) -> Iterator[slice]:
-    step = max(1, _HELD // max(beside, 1))
+def _chunks(count: int, width: int) -> Iterator[slice]:
+    step = max(1, _LOGITS_PER_CHUNK // max(width, 1))
     return (slice(start, start + step) for start in range(0, count, step))
 
 
 def _logits(slopes: FloatArray, offsets: FloatArray, samples: FloatArray) -> FloatArray:
-    # einsum, because the last digits of matrix products depend on the number of threads.
+    # einsum, because the last digits of BLAS products depend on the number of threads.
     return np.asarray(np.einsum("md,sd->ms", slopes, samples) + offsets[:, None])
 
 

@@ -1,9 +1,9 @@
-"""Mean and covariance of the utilities of items under a belief.
+"""Mean and covariance of item utilities under a belief.
 
 The utility of an item is u = appeal - k|w - x|² + ε, in logits of a person of reliability 1 under constant noise; see
-`residual_unit` for the unit of ε under the other kinds. All utilities share the term -k|w|², which is left out: what
-remains is linear in the user point and in ε, so that means and covariances are exact, and differences Gaussian where
-the belief is.
+`residual_unit` for the unit of ε under other noise kinds. The term -k|w|², shared by all utilities, is dropped. The
+rest is linear in the user point and in ε, so means and covariances are exact, and differences are Gaussian if the
+belief is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pairseek.pairs.features import residual_unit
 
 
 def expected_utilities(points: FloatArray, appeal: FloatArray, belief: Belief, response: Response) -> FloatArray:
-    """Return the (n,) expected utilities, but for a part that is common to all."""
+    """Return the (n,) expected utilities, up to a constant shared by all items."""
     utility = np.asarray(appeal - response.typical_k * np.sum((points - belief.mean) ** 2, axis=1))
     if belief.residuals is not None:
         utility[belief.residuals.rows] += residual_unit(points, response) * belief.residuals.mean
@@ -27,45 +27,48 @@ def expected_utilities(points: FloatArray, appeal: FloatArray, belief: Belief, r
 def utility_covariance(
     points: FloatArray, rows: IntArray, others: IntArray, belief: Belief, response: Response
 ) -> FloatArray:
-    """Return the (m, n) covariances of the utilities of m items with those of n items, but for a common part."""
-    steep = [2.0 * response.typical_k * (points[some] - belief.mean) for some in (rows, others)]
-    covariance: FloatArray = np.einsum("md,nd->mn", np.einsum("md,de->me", steep[0], belief.covariance), steep[1])
-    found = belief.residuals
-    if found is None:
+    """Return the (m, n) covariances between the utilities of m and n items, without the shared term."""
+    gradients = [2.0 * response.typical_k * (points[side] - belief.mean) for side in (rows, others)]
+    covariance: FloatArray = np.einsum(
+        "md,nd->mn", np.einsum("md,de->me", gradients[0], belief.covariance), gradients[1]
+    )
+    residuals = belief.residuals
+    if residuals is None:
         return covariance
     unit = residual_unit(points, response)
-    place = np.full(len(points), -1)
-    place[found.rows] = np.arange(len(found.rows))
-    shown = [np.flatnonzero(place[some] >= 0) for some in (rows, others)]
-    known = [place[some[here]] for some, here in zip((rows, others), shown, strict=True)]
-    own = found.deviation**2 * (rows[:, None] == others)
-    own[np.ix_(*shown)] = found.covariance[np.ix_(*known)]
-    covariance += unit**2 * own
-    covariance[:, shown[1]] += unit * np.einsum("md,dn->mn", steep[0], found.cross[:, known[1]])
-    covariance[shown[0]] += unit * np.einsum("nd,dm->mn", steep[1], found.cross[:, known[0]])
+    index = np.full(len(points), -1)
+    index[residuals.rows] = np.arange(len(residuals.rows))
+    # Items that were shown: their positions among rows and others, and their indices among the residuals.
+    shown = [np.flatnonzero(index[side] >= 0) for side in (rows, others)]
+    indices = [index[side[positions]] for side, positions in zip((rows, others), shown, strict=True)]
+    between_residuals = residuals.deviation**2 * (rows[:, None] == others)
+    between_residuals[np.ix_(*shown)] = residuals.covariance[np.ix_(*indices)]
+    covariance += unit**2 * between_residuals
+    covariance[:, shown[1]] += unit * np.einsum("md,dn->mn", gradients[0], residuals.cross[:, indices[1]])
+    covariance[shown[0]] += unit * np.einsum("nd,dm->mn", gradients[1], residuals.cross[:, indices[0]])
     return covariance
 
 
 def own_deviations(points: FloatArray, belief: Belief, response: Response) -> FloatArray:
-    """Return the (n,) deviations of the utilities less the common part that is 0 for an item at the mean."""
+    """Return the (n,) standard deviations of the utilities relative to an item at the posterior mean."""
     centred = points - belief.mean
     variance = (2.0 * response.typical_k) ** 2 * np.einsum("nd,de,ne->n", centred, belief.covariance, centred)
-    found = belief.residuals
-    if found is not None:
+    residuals = belief.residuals
+    if residuals is not None:
         unit = residual_unit(points, response)
-        residual = np.full(len(points), found.deviation**2)
-        residual[found.rows] = np.diag(found.covariance)
-        variance += unit**2 * residual
-        steep = 2.0 * response.typical_k * centred[found.rows]
-        variance[found.rows] += 2.0 * unit * np.einsum("sd,ds->s", steep, found.cross)
+        residual_variance = np.full(len(points), residuals.deviation**2)
+        residual_variance[residuals.rows] = np.diag(residuals.covariance)
+        variance += unit**2 * residual_variance
+        gradients = 2.0 * response.typical_k * centred[residuals.rows]
+        variance[residuals.rows] += 2.0 * unit * np.einsum("sd,ds->s", gradients, residuals.cross)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
 def highest_reach(points: FloatArray, appeal: FloatArray, belief: Belief, response: Response, count: int) -> IntArray:
-    """Return the rows of the `count` items that reach highest, each with a partner of its own utility opposite to it.
+    """Return the rows of the `count` items with the highest expected maximum when paired with their mirror image.
 
-    The better of two items of equal expected utility is expected to add s/sqrt(2π), s the deviation of their
-    difference; that of an item and its mirror image in the mean is twice its own.
+    The better of two items with equal expected utility is expected to add s/sqrt(2π), where s is the standard deviation
+    of their difference. For an item and its mirror image in the mean, s is twice the item's own standard deviation.
     """
     utility = expected_utilities(points, appeal, belief, response)
     if len(utility) <= count:
@@ -76,15 +79,15 @@ def highest_reach(points: FloatArray, appeal: FloatArray, belief: Belief, respon
 
 def expected_excess(mean: FloatArray, deviation: FloatArray) -> FloatArray:
     """Return E max(u, 0) of Gaussian variables: s h(m/s) with h(t) = φ(t) + t Φ(t)."""
-    # Below -40 deviations the excess is 0 in double precision.
+    # Below -40 standard deviations the excess is 0 in double precision.
     t = np.maximum(mean / np.maximum(deviation, 1e-300), -40.0)
     excess = np.maximum(np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi) + t * ndtr(t), 0.0)
     return np.asarray(np.where(deviation > 0.0, deviation * excess, np.maximum(mean, 0.0)))
 
 
 def expected_maximum(first: FloatArray, second: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return E max of two Gaussian variables with these means, and this deviation of their difference.
+    """Return E max of two Gaussian variables, given both means and the standard deviation of their difference.
 
-    It is the larger mean plus s h(-|δ|/s), h(t) = φ(t) + t Φ(t), and increases with all three arguments.
+    It equals the larger mean plus s h(-|δ|/s), with h(t) = φ(t) + t Φ(t), and increases in all three arguments.
     """
     return np.asarray(np.maximum(first, second) + expected_excess(-np.abs(first - second), deviation))

@@ -1,4 +1,4 @@
-"""Rules of rest: the number of questions before a pair or an item may be repeated."""
+"""Rest rules: how many questions pass before a pair or an item may be shown again."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Rest:
     Parameters
     ----------
     pair
-        0: a pair may be repeated immediately. None (the default): as late as possible, that is, not before every other
-        permitted pair was shown.
+        0: a pair may be repeated immediately. None (the default): as late as possible, that is, only after every other
+        permitted pair has been shown.
     item
         0 (the default): an item may occur in consecutive questions.
 
@@ -46,14 +46,14 @@ class Rest:
         for name, value in (("pair", self.pair), ("item", self.item)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
                 raise InvalidParameter(
-                    f"Rest({name}={value!r}): give a whole number of questions, at least 0", field=name
+                    f"Rest({name}={value!r}) is invalid: give a whole number of questions, at least 0", field=name
                 )
 
     def after(self, shown: Sequence[tuple[int, int]], n: int) -> Iterator[Resting]:
         """Yield the resting sets after these pairs of rows were shown (oldest first), strictest first.
 
-        If one leaves no pair, the next is to be tried. Explicit numbers are never relaxed; "as late as possible" is
-        relaxed one pair at a time, from the one shown longest ago.
+        If a resting set leaves no pair, the caller tries the next. Explicit numbers are never relaxed; "as late as
+        possible" is relaxed one pair at a time, starting with the pair shown longest ago.
         """
         items = shown[-self.item :] if self.item else []
         if self.pair is not None:
@@ -72,7 +72,7 @@ class Rest:
 
 @dataclass(frozen=True, eq=False)
 class Resting:
-    """Pairs and items that may not be asked now.
+    """Pairs and items that must not be asked now.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Resting:
     items
         Sorted rows of resting items.
     rule
-        Description of the rule, for the error when no pair is left.
+        Description of the rule, for the error raised when no pair is left.
     """
 
     n: int
@@ -95,9 +95,9 @@ class Resting:
     def of(
         cls, n: int, pairs: Sequence[tuple[int, int]], items: Sequence[tuple[int, int]], rule: str = "no pair rests"
     ) -> Resting:
-        """Return the resting set from pairs of rows that rest, and pairs of rows whose items rest.
+        """Return the resting set, given resting pairs of rows, and pairs of rows whose items rest.
 
-        A row of -1 is an item that is not asked about, and is left out.
+        Rows of -1, items that are no longer asked about, are ignored.
         """
         keys = sorted({min(i, j) * n + max(i, j) for i, j in pairs if min(i, j) >= 0})
         rows = sorted({row for pair in items for row in pair if row >= 0})
@@ -111,14 +111,14 @@ class Resting:
         return Resting(self.n, self.pairs, np.union1d(self.items, rows), self.rule)
 
     def allows(self, first: IntArray, second: IntArray) -> BoolArray:
-        """Return an (m,) mask, True where neither the pair nor an item of it rests, and the two items differ."""
+        """Return an (m,) mask: True if neither the pair nor one of its items rests, and the two items differ."""
         free = first != second
         if len(self.items):
             resting = np.zeros(self.n, dtype=np.bool_)
             resting[self.items] = True
             free &= ~(resting[first] | resting[second])
         if len(self.pairs):
-            # Few candidates consist of two items of resting pairs; the search is limited to those.
+            # Look up only candidates whose items both occur in resting pairs, which are few.
             touched = np.zeros(self.n, dtype=np.bool_)
             touched[self.pairs // self.n] = touched[self.pairs % self.n] = True
             rows = np.flatnonzero(touched[first] & touched[second])

@@ -1,4 +1,4 @@
-"""Sources of candidate pairs, their features, and the rules of rest between repetitions."""
+"""Sources of candidate pairs, with their features and the rest rules between repetitions."""
 
 from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.rest import Rest
@@ -9,7 +9,7 @@ from pairseek.pairs.sources.sampled import SampledPairs
 from pairseek.pairs.sources.weighted import WeightedPairs
 
 Candidates = PairFeatures
-"""The name of `PairFeatures` in the signature of a strategy's `score`."""
+"""Public name of `PairFeatures`, as in the signature of a strategy's `score`."""
 SOURCES = {source.name: source for source in (AllPairs, ListedPairs, ProposedPairs, SampledPairs, WeightedPairs)}
 
 __all__ = [

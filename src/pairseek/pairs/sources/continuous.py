@@ -1,6 +1,6 @@
-"""Pairs in a continuous space: two points mirrored in a plane.
+"""Pairs in a continuous space: two points that are mirror images in a plane.
 
-This is the case "arbitrary pairs of items can be generated" of the paper (sections 3.3 and 3.4).
+This is the paper's case "arbitrary pairs of items can be generated" (sections 3.3 and 3.4).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pairseek.pairs.planes import Planes, fit_into
 def mirrored_pairs(
     space: Space, planes: Planes, *, near: FloatArray, response: Response
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (m, d) left and right points, mirrored in the planes and inside the space.
+    """Return (m, d) left and right points inside the space, mirror images in the planes.
 
     The separation is optimal for the noise model within the bounds of the space, and the midpoint is as close to `near`
     as that allows.
@@ -32,7 +32,7 @@ def mirrored_pairs(
 def _on_plane(
     near: FloatArray, normals: FloatArray, offsets: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    """Return points of the planes inside boxes: clip(near + τn) for the τ that meets the plane, by bisection."""
+    """Return points of the planes inside boxes: clip(near + τn), with the τ that meets the plane found by bisection."""
     high = np.maximum(low, high)
     span = np.linalg.norm(high - low, axis=1) + np.linalg.norm(near - (low + high) / 2, axis=1)
     right = span / np.maximum(np.abs(normals).min(axis=1), 1e-9)
@@ -46,7 +46,7 @@ def _on_plane(
 
 
 def continuous_features(space: Space, planes: Planes, belief: Belief, response: Response) -> PairFeatures:
-    """Return the features of the pairs mirrored in the planes; pair i is made of points i and m + i."""
+    """Return the features of the pairs mirrored in the planes; pair i consists of points i and m + i."""
     left, right = mirrored_pairs(space, planes, near=belief.mean, response=response)
     m = len(left)
     rows = np.arange(m)

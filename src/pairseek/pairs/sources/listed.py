@@ -1,4 +1,4 @@
-"""`ListedPairs`: the best of an explicit list of pairs."""
+"""`ListedPairs`: the best pair of an explicit list."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LAST_ROW = BySize(lambda size: size.items - 1, "the last row of the items")
 
 @dataclass(frozen=True)
 class ListedPairs:
-    """The best of an explicit list, such as pairs with recorded answers or pairs that were printed.
+    """The best pair of an explicit list, such as pairs with recorded answers or printed pairs.
 
     Parameters
     ----------
     pairs
         Rows of the two items of each pair, counted from 0 in the order of `Items.ids`; their order does not matter.
     rescore
-        Number of the best pairs to rescore by samples; 0 for none.
+        Number of best pairs to rescore by samples; 0 for none.
 
     Examples
     --------
@@ -47,21 +47,22 @@ class ListedPairs:
             rows = np.full((1, 2), np.nan)
         if not len(rows) or not np.all((rows >= 0) & (rows == np.floor(rows))) or np.any(rows[:, 0] == rows[:, 1]):
             raise InvalidParameter(
-                "ListedPairs expects one or more pairs of different rows, such as ((0, 3), (2, 5))", field="pairs"
+                "ListedPairs received no or invalid pairs: give pairs of different rows, such as ((0, 3), (2, 5))",
+                field="pairs",
             )
         if self.rescore < 0:
-            raise InvalidParameter(f"ListedPairs(rescore={self.rescore}): give 0 or more", field="rescore")
-        plain = tuple((int(first), int(second)) for first, second in rows)
-        object.__setattr__(self, "pairs", plain)
+            raise InvalidParameter(f"ListedPairs(rescore={self.rescore}) is negative: give 0 or more", field="rescore")
+        pairs = tuple((int(first), int(second)) for first, second in rows)
+        object.__setattr__(self, "pairs", pairs)
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
-        """Return the best pair of the list; None if the rules of rest leave none."""
+        """Return the best pair of the list; None if the rest rules leave none."""
         first, second = np.array(self.pairs, dtype=np.int64).T
         n = len(context.points)
-        most = int(max(first.max(), second.max()))
-        if most >= n:
+        last = int(max(first.max(), second.max()))
+        if last >= n:
             raise InvalidParameter(
-                f"ListedPairs names row {most}, and there are {n} items: count from 0 to {n - 1}", field="pairs"
+                f"ListedPairs names row {last}, but there are only {n} items: use rows from 0 to {n - 1}", field="pairs"
             )
         words = f"{plural(len(self.pairs), 'listed pair')}"
         return best_of(

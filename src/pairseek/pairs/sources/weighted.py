@@ -1,4 +1,4 @@
-"""`WeightedPairs`: a sample of pairs from a proposal weighted by upper bounds and observed scores of cells."""
+"""`WeightedPairs`: pairs sampled from a proposal weighted by the upper bounds and observed scores of cells."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.parallel import for_ranges
 from pairseek.pairs.context import Selection, SelectionContext, best_of
-from pairseek.pairs.sources.branch_and_bound import Goal, best_first
+from pairseek.pairs.sources.branch_and_bound import StoppingCriterion, best_first
 from pairseek.pairs.sources.branch_and_bound.bounds import bound_pairs
 from pairseek.pairs.sources.branch_and_bound.tree import Tree
 from pairseek.pairs.sources.branch_and_bound.view import CatalogueView
 from pairseek.pairs.strategies.shape import UtilityShape
 
 # Level of the tree whose cells form the strata: about 33,000 pairs of cells.
-_LEVEL = 8
+_STRATA_LEVEL = 8
 _CHUNK = 1024
-_MOST_INFORMATIVE = 1024
-_EFFORT = 10_000_000
-# Proxy utility, for a strategy that declares no shape: the information of the answer.
-_GUIDE = UtilityShape("table", "information")
+_INFORMATIVE_PAIRS = 1024
+_SEARCH_BUDGET = 10_000_000
+# Proxy utility for a strategy that declares no shape: the information of the answer.
+_GUIDE_SHAPE = UtilityShape("table", "information")
 
 
 @dataclass(frozen=True)
 class WeightedPairs:
     """Pairs drawn from a stratified proposal over pairs of cells of the catalogue.
 
-    The sample starts with the 1024 most informative pairs that a short branch and bound finds. The others are drawn at
-    random. The items are divided into up to 256 cells; a third of the draws is stratified uniformly over all pairs of
+    The sample starts with the 1024 most informative pairs found by a short branch and bound; the others are drawn at
+    random. The items are divided into up to 256 cells. A third of the draws is stratified uniformly over all pairs of
     cells, a third is weighted by the rank of the best score observed in a pair of cells, and a third by the rank of its
     upper bound estimate. Weights fall as 1, 1/2, 1/3, ... with the rank.
 
-    It serves strategies that declare no `UtilityShape`; for the others `AllPairs` is better in every respect.
+    Meant for strategies without a `UtilityShape`; for all others `AllPairs` is better in every respect.
 
     Parameters
     ----------
     count
         Number of pairs to draw, at least 1.
     rescore
-        Number of the best pairs to rescore by samples; 0 for none.
+        Number of best pairs to rescore by samples; 0 for none.
     """
 
     count: Annotated[int, Limit(1, 1_000_000)] = 100_000
@@ -53,13 +53,16 @@ class WeightedPairs:
     def __post_init__(self) -> None:
         if isinstance(self.count, bool) or not isinstance(self.count, int) or self.count < 1:
             raise InvalidParameter(
-                f"WeightedPairs(count={self.count!r}): give a whole number of pairs, at least 1", field="count"
+                f"WeightedPairs(count={self.count!r}) is invalid: give a whole number of pairs, at least 1",
+                field="count",
             )
         if self.rescore < 0:
-            raise InvalidParameter(f"WeightedPairs(rescore={self.rescore}): give 0 or more", field="rescore")
+            raise InvalidParameter(
+                f"WeightedPairs(rescore={self.rescore}) is negative: give 0 or more", field="rescore"
+            )
 
     def choose(self, context: SelectionContext, rng: np.random.Generator) -> Selection | None:
-        """Return the best pair of the sample; None if the rules of rest leave none."""
+        """Return the best pair of the sample; None if the rest rules leave none."""
         n = len(context.points)
         first, second = weighted_pairs(context, self.count, context.generator(self.name))
         words = f"{len(first):,} of {n * (n - 1) // 2:,} pairs, drawn where good pairs are likely"
@@ -68,34 +71,36 @@ class WeightedPairs:
 
 def guide(context: SelectionContext) -> CatalogueView:
     """Return the catalogue with the information of an answer as utility, for a strategy that declares no shape."""
-    return CatalogueView.of(replace(context, response=context.response.stand_in), _GUIDE)
+    return CatalogueView.of(replace(context, response=context.response.stand_in), _GUIDE_SHAPE)
 
 
 def weighted_pairs(context: SelectionContext, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Draw the rows of about `count` pairs.
 
-    A few may repeat, rest, or contain one item twice; if any pair is permitted, the sample contains a permitted one.
+    A few may repeat, rest, or contain an item twice. If any pair is permitted, the sample contains a permitted one.
     """
     view = guide(context)
-    found = best_first(view, context.resting.pairs, Goal(min(_MOST_INFORMATIVE, count), 0.0, 0.0, _EFFORT)).keys[:count]
-    informative = np.divmod(found, len(context.points))
-    share = (count - len(found)) // 3
-    level = min(_LEVEL, view.tree.depth)
+    criterion = StoppingCriterion(min(_INFORMATIVE_PAIRS, count), 0.0, 0.0, _SEARCH_BUDGET)
+    keys = best_first(view, context.resting.pairs, criterion).keys[:count]
+    informative = np.divmod(keys, len(context.points))
+    third = (count - len(keys)) // 3
+    level = min(_STRATA_LEVEL, view.tree.depth)
     cells = np.stack(np.triu_indices(1 << level)).astype(np.int64) + ((1 << level) - 1)
     estimates = np.empty(cells.shape[1])
     for_ranges(bound_pairs, len(estimates), _CHUNK, cells[0], cells[1], view.cores, view.model, estimates)
-    even = rng.permutation(np.arange(share) % len(estimates))
+    even = rng.permutation(np.arange(third) % len(estimates))
     spread = _draw_items(view.tree, cells[:, even], rng)
     observed = np.full(len(estimates), -np.inf)
     scores = context.scores(context.features(*spread))
     np.maximum.at(observed, even, np.where(context.resting.allows(*spread), scores, -np.inf))
-    drawn = [rng.choice(len(estimates), size=share, p=_by_rank(values)) for values in (observed, estimates)]
-    more = _draw_items(view.tree, cells[:, np.concatenate(drawn)], rng)
-    return np.concatenate([informative[0], spread[0], more[0]]), np.concatenate([informative[1], spread[1], more[1]])
+    drawn = [rng.choice(len(estimates), size=third, p=_by_rank(values)) for values in (observed, estimates)]
+    weighted = _draw_items(view.tree, cells[:, np.concatenate(drawn)], rng)
+    first, second = (np.concatenate([informative[i], spread[i], weighted[i]]) for i in (0, 1))
+    return first, second
 
 
 def _by_rank(values: FloatArray) -> FloatArray:
-    """Return probabilities proportional to 1, 1/2, 1/3, ... by descending value."""
+    """Return probabilities proportional to 1, 1/2, 1/3, ... in order of descending value."""
     weights = np.empty(len(values))
     weights[np.argsort(-values, kind="stable")] = 1.0 / np.arange(1, len(values) + 1)
     return np.asarray(weights / weights.sum())

@@ -1,4 +1,4 @@
-"""Strategies for choosing the next pair, and `strategies`, the name table of saved files, commands, HTTP and tests."""
+"""Strategies for choosing the next pair, and the table of their names in files, commands and HTTP."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
@@ -15,7 +15,7 @@ if _TYPE_CHECKING:
     from pairseek.pairs.strategies.mcmv import MCMV
     from pairseek.pairs.strategies.shortlist import Shortlist
 
-# Loaded when they are first named, because a default search does without most of them.
+# Loaded on first use: a default search needs only InfoGain.
 _PLACES = {
     "infogain": "pairseek.pairs.strategies.infogain:InfoGain",
     "epmv": "pairseek.pairs.strategies.epmv:EPMV",
@@ -27,12 +27,12 @@ _PLACES = {
     "random": "pairseek.pairs.strategies.random:Random",
 }
 UTILITIES = _LazyMembers[type[Utility]](_PLACES)
-"""All utilities by name."""
+"""All utilities, by name."""
 _MEMBERS = _LazyMembers[_Any]({place.partition(":")[2]: place for place in _PLACES.values()})
 
 
 def strategies() -> dict[str, type[Utility] | type[Procedure]]:
-    """Return all strategies by name; the baselines, which few searches use, are loaded by this call."""
+    """Return all strategies by name. This call loads the baselines, which few searches use."""
     from pairseek.pairs.strategies.baselines import PROCEDURES
 
     return {**UTILITIES, **PROCEDURES}

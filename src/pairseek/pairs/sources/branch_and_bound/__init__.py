@@ -1,4 +1,4 @@
-"""Branch-and-bound search over pairs of items."""
+"""Branch and bound over pairs of items: stopping criterion, result and entry point."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Goal:
+class StoppingCriterion:
     """Stopping criterion of a branch and bound.
 
     Attributes
     ----------
-    wanted
+    count
         Number of best pairs to find.
     gap
-        Permitted optimality gap, relative to best - `zero`.
+        Accepted optimality gap, relative to best - `zero`.
     zero
         Reference utility of the gap.
     budget
-        Number of pairs of items that may be visited. Pruning counts too: see `CELL_COST` and `scan.ROW_COST`. The
-        search exceeds it only while no permitted pair was found.
+        Number of pairs of items that may be visited. Pruning counts too: see `search.CELL_COST` and `scan.ROW_COST`.
+        The search exceeds the budget only until it has found a permitted pair.
     """
 
-    wanted: int
+    count: int
     gap: float
     zero: float
     budget: int
 
     def threshold(self, least: float) -> float:
-        """Return the pruning threshold: pairs of cells with a bound no higher are discarded once `least` is reached."""
+        """Return the pruning threshold: once `least` is reached, pairs of cells with no higher bound are discarded."""
         return (least - self.gap * self.zero) / (1.0 - self.gap)
 
 
@@ -45,7 +45,7 @@ class SearchResult:
     Attributes
     ----------
     keys
-        Keys i n + j, i < j, of the best pairs visited, in descending order, including ties up to rounding.
+        Keys i n + j, i < j, of the best pairs visited, in descending order of utility, including ties up to rounding.
     utility
         Utility of the best pair.
     bound
@@ -60,9 +60,9 @@ class SearchResult:
     visited: int
 
 
-def best_first(view: CatalogueView, resting: IntArray, goal: Goal) -> SearchResult:
-    """Search all pairs; `resting` holds the sorted keys of pairs that may not be asked."""
-    # Loaded at the first search, because most questions do without one.
+def best_first(view: CatalogueView, resting: IntArray, criterion: StoppingCriterion) -> SearchResult:
+    """Search all pairs; `resting` holds the sorted keys of pairs that must not be asked."""
+    # Imported on first use: most questions need no branch and bound.
     from pairseek.pairs.sources.branch_and_bound.search import best_first
 
-    return best_first(view, resting, goal)
+    return best_first(view, resting, criterion)

@@ -1,9 +1,9 @@
-"""Upper bounds of a utility over all pairs of two cells.
+"""Upper bounds on the utility of all pairs of two cells.
 
 With Δ = p - q along the eigenvectors of Σ (eigenvalues λ): |a|² = 4 Σ Δ² and a'Σa = 4 Σ λ Δ². The logit at μ is k_pq
-times cost_q - cost_p, a difference of one number per item: the cost of an item x is |x - μ|² + (top appeal - appeal)/k,
-which is its utility but for a factor and a constant. A utility of a pair increases with s = k_pq sqrt(a'Σa) and
-decreases with |m|, so that its value at the highest s and the lowest |m| over the boxes of two cells is an upper bound.
+times cost_q - cost_p, a difference of one number per item: the cost of item x is |x - μ|² + (top appeal - appeal)/k, an
+affine function of its utility. The utility of a pair increases with s = k_pq sqrt(a'Σa) and decreases with |m|, so its
+value at the highest s and the lowest |m| over the boxes of two cells is an upper bound.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from pairseek.numerics.jit import inner, kernel, primitive
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant, steepest_length
 from pairseek.numerics.tables import interpolate
 
-# Factors of outward rounding for the quantities that enter a bound. A score is a function of a deviation that is right
-# to 1.6e-14 (d + 1), see `describe`, so that these cover as many as 600 dimensions.
+# Factors of outward rounding for the quantities in a bound. A score depends on a standard deviation that is accurate to
+# 1.6e-14 (d + 1), see `describe`, so these factors are valid in up to 600 dimensions.
 _UP = 1.0 + 1e-11
 _DOWN = 1.0 - 1e-11
-# It stands for infinity but is finite, because it may be multiplied by zero.
+# Represents infinity, but is finite because it may be multiplied by zero.
 _HUGE = 1e300
 
 Model: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray]
 Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
 Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
-"""The inputs of the kernels, as `CatalogueView` describes them."""
+"""Inputs of the kernels: see `CatalogueView`."""
 
 TABLE, TRACE, CHANCE, DISTANCE = range(4)
-# Columns of the ranges of a cell: the cost, and the norm of x - middle in the metric of Σ.
+# Columns of the ranges of a cell: cost, and norm of x - middle in the metric of Σ.
 COST_LOW, COST_HIGH, SHELL = range(3)
 
 
 @inner
 def value(shape: int, penalty: float, table: FloatArray, m: float, s: float, distance: float, gain: float) -> float:
-    """Return the utility at |m|, s, distance of μ from the plane, and |Σa|²/(a'Σa)."""
+    """Return the utility at |m|, s, the distance of μ from the plane, and |Σa|²/(a'Σa)."""
     if shape == DISTANCE:
         return s - penalty * distance
-    # Clamp to 0, because neither a negative number nor NaN may become an index.
+    # Clamp at 0: neither a negative number nor NaN may become an index.
     tabulated = interpolate(table, m if m > 0.0 else 0.0, s if s > 0.0 else 0.0)
     if shape == CHANCE:
         return s - penalty * abs(tabulated - 0.5)
@@ -58,8 +58,8 @@ def steepness(length: float, k: float, noise: int) -> float:
 def highest_mean(a: int, b: int, centre: FloatArray, half: FloatArray, values: FloatArray, power: float) -> float:
     """Return the maximum of Σ λ w/Σ w, w = λ^power Δ², over two boxes.
 
-    This is a linear fractional programme over a box: the optimum has the highest weights exactly where λ exceeds it.
-    The power is 0 or 1, and a float because numba specialises on each literal integer.
+    This is a linear fractional programme over a box: at the optimum, weights are highest exactly where λ exceeds the
+    objective. The power is 0 or 1, and a float because numba specialises on every literal integer.
     """
     d = len(values)
     numerator = 0.0
@@ -110,7 +110,7 @@ def highest_deviation(a: int, b: int, centre: FloatArray, half: FloatArray, valu
 @inner
 def lowest_margin(a: int, b: int, ranges: FloatArray) -> float:
     """Return the minimum of |cost_q - cost_p| over two cells."""
-    # The slack covers the cancellation error of the difference.
+    # The slack covers the cancellation error in the difference.
     slack = 1e-13 * (ranges[a, COST_HIGH] + ranges[b, COST_HIGH])
     low = max(ranges[b, COST_LOW] - ranges[a, COST_HIGH], ranges[a, COST_LOW] - ranges[b, COST_HIGH])
     return float(max(low - slack, 0.0))
@@ -118,7 +118,7 @@ def lowest_margin(a: int, b: int, ranges: FloatArray) -> float:
 
 @inner
 def cell_bound(a: int, b: int, cells: Cells, model: Model, enough: float) -> float:
-    """Return an upper bound of the utility over pairs of an item of cell a and one of cell b; -inf if a cell is empty.
+    """Return an upper bound on the utility of pairs of one item from each cell; -inf if a cell is empty.
 
     The coarse bound is returned if it does not exceed `enough`.
     """
@@ -138,7 +138,7 @@ def cell_bound(a: int, b: int, cells: Cells, model: Model, enough: float) -> flo
     margin = lowest_margin(a, b, ranges)
     m = margin * least * _DOWN if margin > 0.0 else 0.0
     distance = margin / longest * _DOWN if shape == DISTANCE and longest > 0.0 else 0.0
-    # The coarse bound uses the shells alone; only if it exceeds `enough` are the boxes evaluated.
+    # The coarse bound uses only the shells; the boxes are evaluated only if it exceeds `enough`.
     s = min(steep * math.sqrt(values[0]), most * 2.0 * (ranges[a, SHELL] + ranges[b, SHELL])) * _UP
     gain = values[0]
     for fine in range(2):
@@ -160,7 +160,7 @@ def cell_bound(a: int, b: int, cells: Cells, model: Model, enough: float) -> flo
 def bound_pairs(
     start: int, stop: int, first: IntArray, second: IntArray, cells: Cells, model: Model, out: FloatArray
 ) -> None:
-    """Compute the upper bounds of listed pairs of cells."""
+    """Compute upper bounds for listed pairs of cells."""
     for row in range(start, stop):
         out[row] = cell_bound(first[row], second[row], cells, model, -np.inf)
 
@@ -179,7 +179,7 @@ def bound_children(
     """Compute the child pairs of listed pairs of cells, four columns each, with upper bounds and estimates.
 
     ``view`` is (model, cells, cores). The bound of a duplicate pair is -inf. An estimate is the bound for the cores of
-    the cells: it is not guaranteed, but predicts the best utility better. It is computed only if the bound exceeds
+    the cells: not guaranteed, but a better prediction of the best utility. It is computed only if the bound exceeds
     `enough`.
     """
     model, cells, cores = view
@@ -187,12 +187,12 @@ def bound_children(
         a, b = 2 * first[row] + 1, 2 * second[row] + 1
         for child in range(4):
             x, y = a + (child >> 1), b + (child & 1)
-            place = 4 * row + child
-            pairs[0, place] = x
-            pairs[1, place] = y
-            # A cell paired with itself yields its two children in either order; one of them is a duplicate.
+            column = 4 * row + child
+            pairs[0, column] = x
+            pairs[1, column] = y
+            # A cell paired with itself yields its children in both orders; one of the two pairs is a duplicate.
             bound = -np.inf if a == b and child == 2 else cell_bound(x, y, cells, model, enough)
-            out[0, place] = bound
-            out[1, place] = bound
+            out[0, column] = bound
+            out[1, column] = bound
             if bound > enough and model[1] != CONSTANT:
-                out[1, place] = cell_bound(x, y, cores, model, -np.inf)
+                out[1, column] = cell_bound(x, y, cores, model, -np.inf)

@@ -1,4 +1,4 @@
-"""Exact utility of the pairs that pass the prefilter, and the sorted list of the best."""
+"""Exact utilities of pairs that pass the prefilter, and the sorted list of the best."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pairseek.numerics.jit import inner
 from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.pairs.sources.branch_and_bound.bounds import Model, Points, value
 
-# Indices into a target: the utility to reach, the tolerance below it within which ties are kept, and the number wanted.
-LEAST, SLACK, WANTED = range(3)
+# Indices into a target: utility to reach, tolerance below it within which ties are kept, number of pairs to find.
+LEAST, SLACK, COUNT = range(3)
 
 
 @inner
@@ -28,7 +28,7 @@ def exact_value(
 ) -> float:
     """Return the utility of a pair of positions, by the arithmetic of `describe`; -inf if the points coincide.
 
-    ``credit`` is the difference of appeal over k.
+    ``credit`` is the difference of appeal/k.
     """
     shape, noise, k, penalty, table, _ = model
     d = rows.shape[1]
@@ -59,18 +59,18 @@ def exact_value(
 
 
 @inner
-def keep(u: float, key: int, found: FloatArray, keys: IntArray) -> bool:
-    """Insert a pair into a list sorted by descending utility, then ascending key; return whether it was inserted."""
-    place = len(found)
-    while place > 0 and (u > found[place - 1] or (u == found[place - 1] and key < keys[place - 1])):
-        if place < len(found):
-            found[place] = found[place - 1]
-            keys[place] = keys[place - 1]
-        place -= 1
-    if place == len(found):
+def keep(u: float, key: int, utilities: FloatArray, keys: IntArray) -> bool:
+    """Insert a pair into a list sorted by descending utility, then ascending key; return whether it fits."""
+    slot = len(utilities)
+    while slot > 0 and (u > utilities[slot - 1] or (u == utilities[slot - 1] and key < keys[slot - 1])):
+        if slot < len(utilities):
+            utilities[slot] = utilities[slot - 1]
+            keys[slot] = keys[slot - 1]
+        slot -= 1
+    if slot == len(utilities):
         return False
-    found[place] = u
-    keys[place] = key
+    utilities[slot] = u
+    keys[slot] = key
     return True
 
 
@@ -98,7 +98,7 @@ def consider(
     best: tuple[FloatArray, IntArray],
     scratch: FloatArray,
 ) -> None:
-    """Insert a pair of positions into the best if it reaches the target and is permitted; then raise the target."""
+    """Insert a pair of positions into the best list if it reaches the target and may be asked; raise the target."""
     _, _, order, rows, mean, root, credit = points
     n = len(order)
     u = exact_value(i, j, rows, mean, root, credit[i] - credit[j], model, scratch)
@@ -106,6 +106,6 @@ def consider(
         return
     p, q = order[i], order[j]
     key = min(p, q) * n + max(p, q)
-    found, keys = best
-    if not listed(key, resting) and keep(u, key, found, keys):
-        target[LEAST] = max(target[LEAST], found[int(target[WANTED]) - 1])
+    utilities, keys = best
+    if not listed(key, resting) and keep(u, key, utilities, keys):
+        target[LEAST] = max(target[LEAST], utilities[int(target[COUNT]) - 1])

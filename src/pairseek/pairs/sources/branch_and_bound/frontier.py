@@ -1,4 +1,4 @@
-"""State of branch and bound: the frontier of open pairs of cells, and the incumbents."""
+"""State of a branch and bound: the frontier of open pairs of cells, and the incumbents."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from pairseek.core.types import FloatArray, IntArray
 
-# Number of ties up to rounding kept beside the wanted pairs; the strategy's own score breaks them.
-_TIES = 16
+# Number of near ties kept in addition to the best `count` pairs; the strategy's own score breaks them.
+_MAX_TIES = 16
 
 
 class Frontier:
-    """Open pairs of cells. Immutable.
+    """Open pairs of cells, immutable.
 
     Attributes
     ----------
     first, second
         Indices of the cells.
     bounds
-        Upper bounds of the utility over pairs of items of the two cells.
+        Upper bounds on the utility of pairs of items from the two cells.
     estimates
-        Upper bound estimates, which determine the order of expansion.
+        Estimates of the upper bounds, which determine the order of expansion.
     """
 
     def __init__(self, first: IntArray, second: IntArray, bounds: FloatArray, estimates: FloatArray) -> None:
@@ -52,13 +52,13 @@ class Frontier:
         return self.take(rows[:count]), self.take(rows[count:])
 
     def above(self, bound: float) -> tuple[Frontier, float]:
-        """Return the pairs of cells with higher bounds, and the highest bound of the pruned others."""
+        """Return the pairs of cells with higher bounds, and the highest bound among those pruned."""
         keep = self.bounds > bound
         dropped = float(np.max(self.bounds, where=~keep, initial=-np.inf))
         return self.take(np.flatnonzero(keep)), dropped
 
     def split_best(self, count: int) -> tuple[Frontier, Frontier]:
-        """Split into the `count` pairs of cells of highest estimate, in descending order, and the others."""
+        """Split into the `count` pairs of cells with the highest estimates, in descending order, and the others."""
         if len(self) <= count:
             best, others = np.arange(len(self)), np.empty(0, dtype=np.int64)
         else:
@@ -68,31 +68,31 @@ class Frontier:
 
 
 def root_frontier(*, empty: bool) -> Frontier:
-    """Return the initial frontier: the root paired with itself, without a bound; none if every item rests."""
+    """Return the initial frontier: the root paired with itself, without a bound, or nothing if every item rests."""
     root = np.zeros(0 if empty else 1, dtype=np.int64)
     return Frontier(root, root, np.full(len(root), np.inf), np.full(len(root), np.inf))
 
 
 class Incumbents:
-    """The best pairs of items so far, in descending order, ties by key; empty slots have key -1 and utility -inf."""
+    """The best pairs of items so far, in descending order, ties by key; empty slots have key -1, utility -inf."""
 
-    def __init__(self, wanted: int) -> None:
-        self.wanted = wanted
-        self.utilities: FloatArray = np.full(wanted + _TIES, -np.inf)
-        self.keys: IntArray = np.full(wanted + _TIES, -1)
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.utilities: FloatArray = np.full(count + _MAX_TIES, -np.inf)
+        self.keys: IntArray = np.full(count + _MAX_TIES, -1)
 
     @property
     def least(self) -> float:
-        """The utility that a pair must exceed to improve the wanted pairs."""
-        return float(self.utilities[self.wanted - 1])
+        """Utility that a pair must exceed to enter the best `count` pairs."""
+        return float(self.utilities[self.count - 1])
 
     @property
-    def found(self) -> IntArray:
+    def occupied(self) -> IntArray:
         """Keys of the occupied slots."""
         return self.keys[self.keys >= 0]
 
     def add(self, utilities: FloatArray, keys: IntArray) -> None:
-        """Merge further pairs, none of which may be present already."""
+        """Merge further pairs, none of which may already be present."""
         utilities, keys = np.append(self.utilities, utilities), np.append(self.keys, keys)
         rows = np.lexsort((keys, -utilities))[: len(self.keys)]
         self.utilities, self.keys = utilities[rows], keys[rows]

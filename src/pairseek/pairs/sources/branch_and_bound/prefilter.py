@@ -1,4 +1,4 @@
-"""Prefilter of pairs: cheap conditions that are necessary to reach a given utility."""
+"""Prefilter of pairs: cheap necessary conditions for reaching a given utility."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pairseek.pairs.sources.branch_and_bound.bounds import DISTANCE, Model, Scal
 FROM, TO, DEVIATION, LOGIT, MARGIN = range(5)
 SIZE = 5
 
-# Relative tolerance for rounding.
-_LOOSE = 1e-9
+# Relative tolerance for rounding errors.
+_TOLERANCE = 1e-9
 
 
 @inner
@@ -72,24 +72,23 @@ def decaying_lengths(share: float) -> tuple[float, float]:
             end = middle
         else:
             far = middle
-    return near * (1.0 - _LOOSE), end * (1.0 + _LOOSE)
+    return near * (1.0 - _TOLERANCE), end * (1.0 + _TOLERANCE)
 
 
 @inner
 def set_prefilter(least: float, scale: Scale, model: Model, weights: FloatArray, prefilter: FloatArray) -> None:
-    """Set conditions that are necessary for a utility of `least` or more.
+    """Set necessary conditions for a utility of at least `least`.
 
-    Only Σ weights Δ² is computed for every pair, so that it encodes the condition on s of each noise kind: it is
-    a'Σa/4 for constant noise, |a|²/4 for decaying noise, and a'Σa/4 - (s/k)² |a|²/4, which must not be negative, for
-    normalized noise.
+    Only Σ weights Δ² is computed for every pair, so it encodes each noise kind's condition on s: a'Σa/4 for constant
+    noise, |a|²/4 for decaying noise, and a'Σa/4 - (s/k)² |a|²/4, which must not be negative, for normalized noise.
 
     ``scale`` is (highest s, highest k_pq |a|, longest |a|, largest distance of an item from the middle, highest cost,
     eigenvalues of Σ).
     """
     top, steep, longest, reach, cost, values = scale
     shape, noise, k, penalty, _, table = model
-    s = lowest_deviation(least, top, values[0], shape, penalty, table) * (1.0 - _LOOSE)
-    logit = highest_logit(least, top, steep, values[0], shape, penalty, table) * (1.0 + _LOOSE)
+    s = lowest_deviation(least, top, values[0], shape, penalty, table) * (1.0 - _TOLERANCE)
+    logit = highest_logit(least, top, steep, values[0], shape, penalty, table) * (1.0 + _TOLERANCE)
     prefilter[FROM], prefilter[TO] = -np.inf, np.inf
     prefilter[DEVIATION], prefilter[LOGIT], prefilter[MARGIN] = s * s, logit, np.inf
     for h in range(len(values)):
@@ -103,8 +102,8 @@ def set_prefilter(least: float, scale: Scale, model: Model, weights: FloatArray,
         prefilter[FROM] = max(0.5 * s / k - error * math.sqrt(values[0]), 0.0) ** 2
     elif noise == NORMALIZED:
         for h in range(len(values)):
-            weights[h] -= values[0] * (share * share - 8.0 * _LOOSE)
-        prefilter[FROM] = -values[0] * _LOOSE * error * reach
+            weights[h] -= values[0] * (share * share - 8.0 * _TOLERANCE)
+        prefilter[FROM] = -values[0] * _TOLERANCE * error * reach
         flattest = k / longest
     elif noise == DECAYING:
         for h in range(len(values)):
@@ -113,8 +112,8 @@ def set_prefilter(least: float, scale: Scale, model: Model, weights: FloatArray,
         prefilter[FROM], prefilter[TO] = max(0.5 * near - error, 0.0) ** 2, (0.5 * far + error) ** 2
         flattest = k * math.exp(-min(far, longest))
     else:
-        # A noise kind without a rule of its own: no pair is filtered by its distance.
+        # Noise kinds without a rule here: do not filter pairs by distance.
         flattest = pair_constant(longest, k, noise)
     if flattest > 0.0:
-        # The second term covers the cancellation error of a difference of costs.
-        prefilter[MARGIN] = logit / flattest * (1.0 + _LOOSE) + 2e-13 * cost
+        # The second term covers the cancellation error in a difference of costs.
+        prefilter[MARGIN] = logit / flattest * (1.0 + _TOLERANCE) + 2e-13 * cost

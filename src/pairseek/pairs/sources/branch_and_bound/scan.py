@@ -1,4 +1,4 @@
-"""Exhaustive scan of the pairs of two cells: vectorised sums, a prefilter, and the exact utilities of the rest."""
+"""Exhaustive scan of the pairs of two cells: vectorised sums, a prefilter, and exact utilities of the rest."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pairseek.core.types import BoolArray, FloatArray, IntArray
 from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant
 from pairseek.pairs.sources.branch_and_bound.bounds import COST_HIGH, COST_LOW, SHELL, Cells, Model, Points, Scale
-from pairseek.pairs.sources.branch_and_bound.finalists import LEAST, SLACK, WANTED, consider
+from pairseek.pairs.sources.branch_and_bound.finalists import COUNT, LEAST, SLACK, consider
 from pairseek.pairs.sources.branch_and_bound.prefilter import DEVIATION, FROM, LOGIT, MARGIN, SIZE, TO, set_prefilter
 from pairseek.pairs.sources.branch_and_bound.tree import LANES
 
 ROW_COST = 4
-"""Effort of a check of an item against a cell, in visited pairs."""
+"""Cost of checking an item against a cell, in visited pairs."""
 HIT_COST = 8
-"""Effort of a pair that passes the first conditions, in visited pairs."""
+"""Cost of a pair that passes the first conditions, in visited pairs."""
 _BLOCK = 64
-_FEW = 2
+_MAX_UNCHECKED = 2
 
 
 @inner
@@ -53,7 +53,7 @@ def _limits(
 def _weighted_squares(
     i: int, block: int, full: int, columns: FloatArray, weights: FloatArray, sums: FloatArray
 ) -> None:
-    """Compute Σ weights Δ² of one position with `full` others, four axes at a time to save loads and stores."""
+    """Compute Σ weights Δ² of one position and `full` others, four axes at a time to save loads and stores."""
     d = len(weights)
     for t in range(full):
         sums[t] = 0.0
@@ -99,7 +99,7 @@ def _passes(
         square += part
         variance += values[h] * part
     if square < trusted:
-        # The rotated coordinates of nearly coincident points do not determine the direction of their difference.
+        # For nearly coincident points, rotated coordinates do not determine the direction of their difference.
         return True
     constant = pair_constant(2.0 * math.sqrt(square), k, noise)
     if not constant > 0.0:
@@ -107,7 +107,7 @@ def _passes(
         return True
     if 4.0 * constant * constant * variance < prefilter[DEVIATION]:
         return False
-    # The slack covers the cancellation error of the difference of costs.
+    # The slack covers the cancellation error in the difference of costs.
     margin = abs(columns[d, j] - columns[d, i]) - 1e-13 * (columns[d, j] + columns[d, i])
     return bool(constant * margin <= prefilter[LOGIT])
 
@@ -124,9 +124,9 @@ def _rows(
     prefilter: FloatArray,
     out: tuple[FloatArray, BoolArray],
 ) -> bool:
-    """Mark in `out` the positions that may reach the target with an item of cell b; return False if there is none.
+    """Mark in `out` the positions that may reach the target with an item of cell b; return False if none may.
 
-    Resting items are NaN and are never marked.
+    Resting items are NaN and never marked.
     """
     columns, still = points[0], points[1]
     centre, half, still_centre, still_half, ranges, values = cells
@@ -139,8 +139,8 @@ def _rows(
     for t in range(full):
         marks[t] = (shells[t] >= shell) & (costs[t] >= low) & (costs[t] <= high)
         count += 1 if marks[t] else 0
-    if count <= _FEW:
-        # Scanning so few positions costs no more than checking them.
+    if count <= _MAX_UNCHECKED:
+        # Scanning this few positions costs no more than checking them.
         return count > 0
     near = noise == DECAYING
     source, middle, width = (still, still_centre[b], still_half[b]) if near else (columns, centre[b], half[b])
@@ -161,19 +161,19 @@ def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a 
     goal: tuple[float, float, float, float],
     out: tuple[FloatArray, IntArray, IntArray],
 ) -> None:
-    """Scan the pairs of the tiles start to stop that may reach the goal, and keep the best.
+    """Scan those pairs of the tiles from start to stop that may reach the goal, and keep the best.
 
     ``tiles`` has rows (cell, cell, from, to, from, to) with the ranges of positions of the two cells. ``view`` is
     (model, cells, points, scale). ``goal`` is (utility to reach, tolerance below it within which ties are kept, number
-    wanted, effort after which no tile is begun). ``out`` is (utilities, keys, counts), with one row for each chunk of
-    tiles; counts are tiles scanned, pairs visited, effort.
+    of pairs to find, effort after which no new tile is started). ``out`` is (utilities, keys, counts), with one row per
+    chunk of tiles; counts are tiles scanned, pairs visited and effort.
     """
     model, cells, points, scale = view
     columns, values = points[0], scale[5]
     noise, k, d = model[1], model[2], len(values)
     best, counts = (out[0][start // chunk], out[1][start // chunk]), out[2][start // chunk]
     target = np.empty(3)
-    target[LEAST], target[SLACK], target[WANTED] = goal[0], goal[1], goal[2]
+    target[LEAST], target[SLACK], target[COUNT] = goal[0], goal[1], goal[2]
     trusted = (1e-6 * scale[3]) ** 2
     prefilter, weights, vector = np.empty(SIZE), np.empty(d), np.empty(d)
     limits, marks = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
@@ -187,9 +187,9 @@ def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a 
             height = min(_BLOCK, tiles[row, 3] - above)
             counts[2] += ROW_COST * height
             for i in range(above, above + height):
-                # A single best rarely improves. The last of a thousand improves often, and a new prefilter per row
+                # A single best pair rarely improves. The last of a thousand improves often, and a new prefilter per row
                 # would then cost more than it saves.
-                if target[LEAST] != filtered and (i == above or target[WANTED] == 1.0):
+                if target[LEAST] != filtered and (i == above or target[COUNT] == 1.0):
                     filtered = target[LEAST]
                     set_prefilter(filtered - target[SLACK], scale, model, weights, prefilter)
                 if i == above:

@@ -1,8 +1,8 @@
-"""Balanced k-d tree of cells over the items, independent of beliefs and answers and built once for a catalogue.
+"""Balanced k-d tree of cells over the items, built once per catalogue, independently of beliefs and answers.
 
-Every cell is bisected at the median of its widest axis until the parts hold at most `LEAF` items. All leaves have the
-same depth, so that the tree is implicit: the children of cell c are 2c + 1 and 2c + 2, and cell t of level v holds the
-positions from t n >> v to (t + 1) n >> v of one order of the items.
+Every cell is bisected at the median of its widest axis until its parts hold at most `LEAF` items. All leaves have the
+same depth, so the tree is implicit: the children of cell c are 2c + 1 and 2c + 2, and cell t of level v holds the
+positions t n >> v to (t + 1) n >> v of one ordering of the items.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pairseek.core.types import FloatArray, IntArray
 LEAF = 64
 """Largest number of items in a leaf: enough to fill vector registers, few enough for tight bounds."""
 LANES = 16
-"""Number of positions that a kernel reads at a time; columns are padded with as many NaN."""
+"""Number of positions a kernel reads at a time; columns are padded with this many NaN."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Tree:
     order
         (n,) rows of the points, contiguous for every cell.
     points
-        (n, d) the points in that order.
+        (n, d) points in that order.
     columns
         (d, n + LANES) coordinates relative to `middle` along the principal axes.
     middle
@@ -39,7 +39,7 @@ class Tree:
     depth
         Level of the leaves; the root has level 0.
     centre, half
-        (cells, d) middle and half widths of the cells' boxes along the principal axes.
+        (cells, d) centres and half widths of the cells' boxes along the principal axes.
     """
 
     order: IntArray
@@ -53,7 +53,7 @@ class Tree:
 
     @property
     def leaves(self) -> int:
-        """Index of the first leaf, which equals the number of inner cells."""
+        """Index of the first leaf, equal to the number of inner cells."""
         return (1 << self.depth) - 1
 
     @classmethod
@@ -67,7 +67,7 @@ class Tree:
         reach = float(np.max(np.abs(columns[:, :n]))) * d**0.5
         order = _partition(columns[:, :n], depth)
         low, high = boxes(columns, n, depth)
-        # The margin keeps a point inside its box despite rounding of the rotation.
+        # The margin keeps points inside their boxes despite rounding of the rotation.
         centre, half = (low + high) / 2, (high - low) / 2 + 1e-14 * reach
         return cls(order, points[order], columns, middle, reach, depth, centre, half)
 
@@ -86,7 +86,7 @@ def tree_of(points: FloatArray) -> Tree:
 
 
 def boxes(columns: FloatArray, n: int, depth: int) -> tuple[FloatArray, FloatArray]:
-    """Return the (cells, c) minima and maxima of each of c columns in each cell, ignoring NaN."""
+    """Return the (cells, c) minima and maxima of c columns in each cell, ignoring NaN."""
     starts = np.arange(1 << depth) * n >> depth
     return _propagate(np.fmin, columns[:, :n], starts, np.inf), _propagate(np.fmax, columns[:, :n], starts, -np.inf)
 
@@ -101,7 +101,7 @@ def _propagate(extreme: np.ufunc, columns: FloatArray, starts: IntArray, empty: 
 
 
 def _partition(columns: FloatArray, depth: int) -> IntArray:
-    """Reorder the columns in place so that the cells of every level are contiguous, and return the order."""
+    """Reorder the columns in place so that cells are contiguous at every level, and return the order."""
     n = columns.shape[1]
     order = np.arange(n)
     for level in range(depth):
@@ -109,8 +109,8 @@ def _partition(columns: FloatArray, depth: int) -> IntArray:
             first, middle, last = (h * n >> (level + 1) for h in (2 * t, 2 * t + 1, 2 * t + 2))
             inside = columns[:, first:last]
             x = inside[np.argmax(inside.max(axis=1) - inside.min(axis=1))]
-            # Only the value of the median is used. The arrangement of a partition differs between processors, and the
-            # questions must not.
+            # Use only the median's value: the arrangement of a partition differs between processors, and the questions
+            # must not.
             median = np.partition(x, middle - first)[middle - first]
             left = x < median
             left[np.flatnonzero(x == median)[: middle - first - np.count_nonzero(left)]] = True
@@ -121,6 +121,6 @@ def _partition(columns: FloatArray, depth: int) -> IntArray:
 
 
 def _principal_axes(centred: FloatArray) -> FloatArray:
-    """Return the (d, d) principal axes as columns; points are scaled first, so that no square overflows."""
+    """Return the (d, d) principal axes as columns, scaling the points first so that no square overflows."""
     centred = centred / max(float(np.max(np.abs(centred))), np.finfo(float).tiny)
     return np.asarray(np.linalg.eigh(centred.T @ centred)[1])

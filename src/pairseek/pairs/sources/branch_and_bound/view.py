@@ -1,4 +1,4 @@
-"""The cells of a catalogue under a belief: the kernel inputs that depend on μ, Σ, the noise and the resting items."""
+"""Cells of a catalogue under a belief: kernel inputs that depend on μ, Σ, the noise and the resting items."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pairseek.pairs.strategies.shape import SHAPE_KINDS, UtilityShape
 
 Axes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 # Width of the core of a cell, relative to the cell.
-_CORE = 0.5
+_CORE_WIDTH = 0.5
 _CHUNK = 4096
 
 
@@ -42,30 +42,30 @@ _CHUNK = 4096
 class CatalogueView:
     """Inputs of the branch-and-bound kernels, as tuples.
 
-    Where there are residual utilities, these are the items that were not shown yet: the variance of their residual
-    utilities is the same for every pair, and part of the table.
+    With residual utilities, the view is limited to items not shown yet: their residual variance is identical for every
+    pair, and included in the table.
 
     Attributes
     ----------
     tree
         Tree of the catalogue; positions refer to its order.
     model
-        Shape, noise, k, penalty and table of the utility, and the lowest monotone table above that one, which bounds
-        it. The two are one unless ties are offered.
+        Shape, noise, k, penalty and table of the utility, and the lowest monotone table above it, which bounds it.
+        Without ties the two tables are identical.
     cells
-        (cells, d) centre and half widths of the boxes along the eigenvectors of Σ, the same along the principal axes
-        of the items, (cells, 3) ranges of cost and shell, and the (d,) eigenvalues, largest first.
+        (cells, d) centres and half widths of the boxes along the eigenvectors of Σ, then along the principal axes of
+        the items, (cells, 3) ranges of cost and shell, and the (d,) eigenvalues, largest first.
     points
-        (d + 2, n + LANES) coordinates along the eigenvectors, cost and shell, NaN for items that rest; coordinates
-        along the principal axes; rows by position; points, mean, a root of Σ, and the (n,) credits.
+        (d + 2, n + LANES) coordinates along the eigenvectors, cost and shell, NaN for resting items; coordinates along
+        the principal axes; rows by position; points, mean, a root of Σ, and the (n,) credits.
     scale
         Highest s and highest k_pq |a| of any pair, longest |a|, reach of the items, highest cost, and the
         eigenvalues.
 
-    The credit of an item is appeal/k, the squared distance that its appeal makes up for, and its cost is
-    |x - μ|² - credit, raised by the highest credit so that it is not negative. The shell of an item is the norm
-    sqrt(x'Σx) of its offset x from the middle of the items: by the triangle inequality, a pair's sqrt(a'Σa) is at most
-    twice the sum of both shells.
+    The credit of an item is appeal/k, the squared distance that its appeal compensates. Its cost is |x - μ|² - credit,
+    raised by the highest credit so that it is not negative. The shell of an item is the norm sqrt(x'Σx) of its offset x
+    from the middle of the items: by the triangle inequality, a pair's sqrt(a'Σa) is at most twice the sum of both
+    shells.
     """
 
     tree: Tree
@@ -82,9 +82,9 @@ class CatalogueView:
 
     @cached_property
     def cores(self) -> Cells:
-        """Like `cells`, with the boxes shrunk to their cores."""
+        """The cells with their boxes shrunk to the cores."""
         centre, half, still_centre, still_half, ranges, values = self.cells
-        return centre, _CORE * half, still_centre, _CORE * still_half, ranges, values
+        return centre, _CORE_WIDTH * half, still_centre, _CORE_WIDTH * still_half, ranges, values
 
     @classmethod
     def of(cls, context: SelectionContext, shape: UtilityShape) -> CatalogueView:
@@ -94,21 +94,21 @@ class CatalogueView:
         n, d = tree.points.shape
         columns = np.full((d + 2, n + LANES), np.nan)
         credit = np.ascontiguousarray(credits_of(context.appeal, context.response)[tree.order])
-        # A writable copy, because numba would compile the kernels again for a read-only array.
+        # A writable copy, because numba would recompile the kernels for a read-only array.
         mean = np.array(context.belief.mean)
         axes, handicaps = (tree.middle, mean, vectors, values), credit.max() - credit
         for_ranges(_project, n, _CHUNK, tree.points, axes, handicaps, columns)
         farthest = float(np.max(columns[d, :n]))
         if not np.isfinite(farthest * farthest * max(1.0, float(values[0]))):
             raise InvalidParameter(
-                f"variances up to {values[0]:.3g} at distances up to {farthest**0.5:.3g} (of which appeal/k is the "
-                f"square) overflow double precision: scale the items, or use a tighter prior or a larger k"
+                f"variances up to {values[0]:.3g} at distances up to {farthest**0.5:.3g} (appeal/k is the square of a "
+                f"distance) overflow double precision: rescale the items, or use a tighter prior or a larger k"
             )
         shown = np.empty(0, dtype=np.int64) if context.belief.residuals is None else context.belief.residuals.rows
         if len(context.resting.items) or len(shown):
             rests = np.zeros(n, dtype=np.bool_)
             rests[context.resting.items] = True
-            # Each has a residual variance of its own; all others have the same.
+            # Each item that was shown has its own residual variance; all others share one.
             rests[shown] = True
             columns[:, np.flatnonzero(rests[tree.order])] = np.nan
         low, high = boxes(columns, n, tree.depth)
@@ -124,29 +124,32 @@ class CatalogueView:
 
 
 def residual_variance(response: Response) -> float:
-    """Return the variance that the residual utilities of two items that were not shown yet add to their logit."""
+    """Return the variance that the residual utilities of two items not shown yet add to their logit."""
     return float(2.0 * (response.typical_reliability * response.residual_deviation) ** 2)
 
 
 def utility_model(context: SelectionContext, shape: UtilityShape, variance: float) -> Model:
-    """Return `CatalogueView.model`: the utility of pairs whose logits have this variance besides that of the point."""
-    response, known = context.response, context.belief.reliability
-    spread = 0.0 if known is None else known.spread
-    of_pairs, of_cells = _tables(response.link, shape.table, spread, response.lapse_rate, response.tie_width, variance)
+    """Return `CatalogueView.model` for logits with this variance in addition to that due to the point."""
+    response, reliability = context.response, context.belief.reliability
+    spread = 0.0 if reliability is None else reliability.spread
+    values, bound = _tables(response.link, shape.table, spread, response.lapse_rate, response.tie_width, variance)
     kind = SHAPE_KINDS.index(shape.kind)
-    return kind, response.noise_kind.code, logit_constant(response), shape.penalty, of_pairs, of_cells
+    return kind, response.noise_kind.code, logit_constant(response), shape.penalty, values, bound
 
 
 def _axes(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the (d,) non-negative eigenvalues in descending order, and the (d, d) eigenvectors as columns."""
     if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
-        raise InvalidParameter("the mean or covariance of the belief is not finite: no pair can be compared by it")
+        raise InvalidParameter(
+            "the belief's mean or covariance is not finite, so pairs cannot be compared: rescale the items or use a "
+            "tighter prior"
+        )
     values, vectors = np.linalg.eigh(covariance)
     return np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
 
 
 def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: int) -> Scale:
-    """Return the extremes over all pairs that the prefilter reads, rounded outwards."""
+    """Return the extremes over all pairs that the prefilter needs, rounded outwards."""
     longest = 4.0 * float(np.linalg.norm(tree.half[0])) * (1.0 + 1e-9)
     steep = float(steepness(steepest_length(0.0, longest, noise), k, noise))
     top = steep * float(values[0]) ** 0.5
@@ -159,7 +162,7 @@ def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: 
 def _tables(
     link: int, name: TableName, spread: float, lapse: float, width: float, variance: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return a table by name, log_volume with its sign reversed, and a monotone table that bounds it."""
+    """Return a table by name (log_volume with its sign reversed) and a monotone table that bounds it."""
     values = table(link, name, spread, lapse, width, variance)
     if name == "log_volume":
         values = -values

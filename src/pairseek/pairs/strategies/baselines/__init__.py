@@ -1,4 +1,4 @@
-"""Baselines: procedures that choose pairs by themselves, and `PROCEDURES`, their table of names."""
+"""Baselines: procedures that choose pairs themselves, and `PROCEDURES`, the table of their names."""
 
 from pairseek.pairs.strategies.base import Procedure
 from pairseek.pairs.strategies.baselines.actrank import ActRank

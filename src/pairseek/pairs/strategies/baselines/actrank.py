@@ -1,14 +1,14 @@
-"""ActRank-Q: the active ranking of Jamieson and Nowak (NIPS 2011), as the paper runs it.
+"""ActRank-Q: the active ranking of Jamieson and Nowak (NIPS 2011), as run in the paper.
 
-Items, in random order, are placed into a ranking by binary insertion. Each comparison is a plane; the user points
+Items are placed into a ranking by binary insertion, in random order. Each comparison is a plane, and the user points
 consistent with all answers form a region, initially a box. A comparison whose plane does not divide the region is
-inferred without a question. One that divides it is asked Q times in a row, the majority decides, and the region is cut.
-The estimate is the Chebyshev centre of the region (section 4 of the paper). Appeal is not used.
+inferred without a question. One that does is asked Q times in a row, the majority decides, and the region is cut. The
+estimate is the Chebyshev centre of the region (section 4 of the paper). Appeal is not used.
 
-Cases that the paper leaves open: a tie is half a vote each way; a skipped comparison is decided by the votes it has or,
-without a majority, inferred from the side of the estimate, and the region is not cut; an answer to a pair that was not
-asked only cuts the region. Such answers can contradict each other: the region is then empty, every comparison is asked,
-and the estimate keeps its value from before the contradiction.
+Cases the paper leaves open: a tie counts as half a vote each way. A skipped comparison is decided by its votes so far
+or, without a majority, inferred from the side on which the estimate lies, without cutting the region. An answer to a
+pair that was not asked only cuts the region. Such answers can contradict each other: the region is then empty, every
+comparison is asked, and the estimate keeps its value from before the contradiction.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from pairseek.pairs.strategies.baselines.region import Region
 
 @dataclass(frozen=True, slots=True)
 class _AnswerState:
-    """State after a history: the region, the open ballot, and the decisions of the latest event."""
+    """State after a history: the region, the open ballot, and the decisions reached by the latest event."""
 
     region: Region
     ballot: Ballot | None = None
@@ -47,21 +47,21 @@ class _AnswerState:
 
 @dataclass(frozen=True, slots=True)
 class _RankingState:
-    known: _AnswerState
+    answers: _AnswerState
     insertion: Insertion
 
 
 @dataclass(frozen=True)
 class ActRank(BaseProcedure):
-    """Ranking by binary insertion that asks only comparisons not implied by earlier answers.
+    """Ranking by binary insertion that only asks comparisons not implied by earlier answers.
 
     Parameters
     ----------
     votes
         Q: number of times each comparison is asked.
     box
-        (low, high): bounds of the user point, one number for all dimensions or one for each. None: a search uses
-        the prior's box (four standard deviations of a Gaussian); otherwise the bounding box of the items.
+        (low, high): bounds of the user point, one number for all dimensions or one for each. None: a search uses the
+        prior's box (four standard deviations of a Gaussian); outside a search, the bounding box of the items.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class ActRank(BaseProcedure):
 
     @property
     def label_number(self) -> int:  # type: ignore[override]
-        """Q, the number of votes for each pair."""
+        """Q, the number of votes per pair."""
         return self.votes
 
     def resolved(self, items: Items | Space, prior: Prior) -> Self:
@@ -103,11 +103,11 @@ class ActRank(BaseProcedure):
         return self if self.box is not None else dataclasses.replace(self, box=prior_box(prior, items.d))
 
     def next(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> tuple[int, int] | None:
-        """Return the open comparison; None when the ranking is complete."""
+        """Return the open comparison; None once the ranking is complete."""
         return self._ranking(items, history, rng).insertion.pending
 
     def ranking(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> list[int]:
-        """Return the rows of the items placed so far, the most preferred first."""
+        """Return the rows of the items placed so far, most preferred first."""
         return self._ranking(items, history, rng).insertion.ranking.copy()
 
     def estimate(self, items: Items, history: Sequence[Event]) -> FloatArray:
@@ -115,7 +115,7 @@ class ActRank(BaseProcedure):
         return self._answer_state(items, history).region.deepest.copy()
 
     def status(self, items: Items, history: Sequence[Event], rng: np.random.Generator | None = None) -> str | None:
-        """Return a note for the user, or None. Completeness of the ranking is reported only if `rng` is given."""
+        """Return a note for the user, or None. Whether the ranking is complete is reported only if `rng` is given."""
         notes = []
         if rng is not None and self.next(items, history, rng) is None:
             notes.append(f"the ranking of all {items.n} items is complete")
@@ -127,41 +127,41 @@ class ActRank(BaseProcedure):
         return "; ".join(notes) or None
 
     def _answer_state(self, items: Items, history: Sequence[Event]) -> _AnswerState:
-        def step(known: _AnswerState, event: Event, position: int) -> _AnswerState:
-            return self._advance(items, known, event, position)
+        def step(state: _AnswerState, event: Event, position: int) -> _AnswerState:
+            return self._advance(items, state, event, position)
 
         return self._answer_states.fold(items.hash, history, lambda: self._initial_state(items), step)
 
     def _initial_state(self, items: Items) -> _AnswerState:
         return _AnswerState(Region(*box_bounds(self.box, items, "ActRank")))
 
-    def _advance(self, items: Items, known: _AnswerState, event: Event, position: int) -> _AnswerState:
+    def _advance(self, items: Items, state: _AnswerState, event: Event, position: int) -> _AnswerState:
         """Return the state after one more event: count its vote, and cut the region by the decisions reached."""
         if event.query is None:
             if event.winner is None:
-                return dataclasses.replace(known, decisions=())
+                return dataclasses.replace(state, decisions=())
             winner, loser = items.index(event.winner), items.index(event.loser)
-            return _AnswerState(_cut(known.region, items, winner, loser), known.ballot)
-        ballot, decisions = tally(items, known.ballot, event, needed=self.votes, position=position)
-        region = known.region
+            return _AnswerState(_cut(state.region, items, winner, loser), state.ballot)
+        ballot, decisions = tally(items, state.ballot, event, needed=self.votes, position=position)
+        region = state.region
         for decision in decisions:
             if decision.winner is not None and decision.loser is not None:
                 region = _cut(region, items, decision.winner, decision.loser)
         return _AnswerState(region, ballot, tuple(decisions))
 
     def _ranking(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> _RankingState:
-        """Return the region and the insertion after a history, from the cache where possible."""
+        """Return the region and the insertion after a history, from the cache if possible."""
         seed = tuple(rng.integers(2**63, size=2).tolist())
 
         def start() -> _RankingState:
             order = tuple(np.random.default_rng(seed).permutation(items.n).tolist())
-            known = self._initial_state(items)
+            answers = self._initial_state(items)
             insertion = Insertion(order, [order[0]])
-            return _RankingState(known, insertion.infer(known.region, items.coordinates))
+            return _RankingState(answers, insertion.infer(answers.region, items.coordinates))
 
         def step(state: _RankingState, event: Event, position: int) -> _RankingState:
-            known = self._advance(items, state.known, event, position)
-            return _RankingState(known, _insert(state.insertion, known, items.coordinates))
+            answers = self._advance(items, state.answers, event, position)
+            return _RankingState(answers, _insert(state.insertion, answers, items.coordinates))
 
         return self._rankings.fold((items.hash, seed), history, start, step)
 
@@ -171,18 +171,18 @@ def _cut(region: Region, items: Items, winner: int, loser: int) -> Region:
     return region if plane is None else region.cut(*plane)
 
 
-def _insert(insertion: Insertion, known: _AnswerState, points: FloatArray) -> Insertion:
-    """Return the insertion after the latest decisions and all comparisons that the region implies."""
-    for decision in known.decisions:
+def _insert(insertion: Insertion, answers: _AnswerState, points: FloatArray) -> Insertion:
+    """Return the insertion after the latest decisions and all comparisons implied by the region."""
+    for decision in answers.decisions:
         pending = insertion.pending
         if pending is None or set(pending) != set(decision.pair):
             continue
         item, other = pending
         if decision.winner is None:
-            estimate = known.region.deepest
+            estimate = answers.region.deepest
             nearer = bool(np.sum((points[item] - estimate) ** 2) < np.sum((points[other] - estimate) ** 2))
         else:
             nearer = decision.winner == item
-        insertion = insertion.decide(nearer=nearer).infer(known.region, points)
-    voting = known.ballot is not None and set(known.ballot.pair) == set(insertion.pending or ())
-    return insertion if voting else insertion.infer(known.region, points)
+        insertion = insertion.decide(nearer=nearer).infer(answers.region, points)
+    voting = answers.ballot is not None and set(answers.ballot.pair) == set(insertion.pending or ())
+    return insertion if voting else insertion.infer(answers.region, points)

@@ -1,4 +1,4 @@
-"""Majority votes of ActRank-Q: repeated questions about one pair, reduced to a decision."""
+"""Majority votes of ActRank-Q: repeated questions about a pair, reduced to a decision."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Ballot:
     Attributes
     ----------
     pair
-        The two rows, the smaller first.
+        The two rows, smaller first.
     votes
         Number of answers, including ties.
     lead
@@ -31,19 +31,19 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Result of a ballot: the rows of winner and loser; without a winner the comparison must be inferred."""
+    """Result of a ballot: the winner's row; without a winner the comparison must be inferred."""
 
     pair: tuple[int, int]
     winner: int | None
 
     @property
     def loser(self) -> int | None:
-        """The other row; None without a winner."""
+        """Row of the loser; None without a winner."""
         return None if self.winner is None else sum(self.pair) - self.winner
 
 
 def rows(items: Items, event: Event) -> tuple[int, int]:
-    """Return the two rows of an event, the smaller first."""
+    """Return the two rows of an event, smaller first."""
     left, right = items.index(event.left), items.index(event.right)
     return (left, right) if left < right else (right, left)
 
@@ -51,20 +51,20 @@ def rows(items: Items, event: Event) -> tuple[int, int]:
 def tally(
     items: Items, ballot: Ballot | None, event: Event, *, needed: int, position: int
 ) -> tuple[Ballot | None, list[Decision]]:
-    """Return the ballot that is open after an event, and the decisions reached by it.
+    """Return the ballot that is open after an event, and the decisions reached by the event.
 
-    A ballot closes when it has all its votes, when it is skipped, or when another pair was asked. The majority wins.
-    A complete ballot without a majority is decided by a coin keyed by the position in the history; an incomplete one
-    has no winner.
+    A ballot closes when it has all its votes, when it is skipped, or when another pair was asked. The majority wins. A
+    complete ballot without a majority is decided by a coin flip seeded by the position in the history; an incomplete
+    one has no winner.
 
     Parameters
     ----------
     ballot
-        The ballot that was open before the event, if any.
+        The ballot open before the event, if any.
     event
         An answer to a query of this procedure.
     needed
-        Number of votes for each pair.
+        Number of votes per pair.
     position
         Position of the event in the history.
     """

@@ -1,4 +1,4 @@
-"""Bounds of the user point in a procedure: validation and defaults of its `box`."""
+"""Validation and defaults of the `box` of a procedure, the bounds of the user point."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ def checked_box(box: object, who: str) -> Box | None:
     if box is None:
         return None
     if not isinstance(box, Sequence) or isinstance(box, str) or len(box) != 2:
-        raise InvalidParameter(f"box of {who} is {box!r}: give (low, high), or None for the prior's", field="box")
+        raise InvalidParameter(f"box of {who} is {box!r}: give (low, high), or None for the prior's box", field="box")
     bounds = [_bound(value, box, who) for value in box]
     low, high = (np.asarray(value) for value in bounds)
     if low.ndim and high.ndim and low.shape != high.shape:
         raise InvalidParameter(
-            f"box of {who} has {low.size} lows and {high.size} highs: give one for each dimension", field="box"
+            f"box of {who} has {low.size} lower and {high.size} upper bounds: give one of each per dimension",
+            field="box",
         )
     if not np.all(low < high):
         raise InvalidParameter(
@@ -46,13 +47,13 @@ def _bound(value: object, box: object, who: str) -> Bound:
         array = np.array(np.nan)
     if array.ndim > 1 or not array.size or not np.all(np.isfinite(array)):
         raise InvalidParameter(
-            f"box of {who} is {box!r}: give finite numbers, one bound or one for each dimension", field="box"
+            f"box of {who} is {box!r}: give finite numbers, one for all dimensions or one per dimension", field="box"
         )
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
 def prior_box(prior: Prior, d: int) -> Box:
-    """Return the prior's box; the mean plus and minus four standard deviations where it is unbounded."""
+    """Return the prior's box; where it is unbounded, the mean plus and minus four standard deviations."""
     low, high = box_of(prior, d)
     mean, covariance = moments_of(prior, d)
     reach = GAUSSIAN_REACH * np.sqrt(np.diag(covariance))
@@ -62,7 +63,7 @@ def prior_box(prior: Prior, d: int) -> Box:
 
 
 def box_bounds(box: Box | None, items: Items, who: str) -> tuple[FloatArray, FloatArray]:
-    """Return (d,) lower and upper bounds: of the box or, without one, of the items, padded where they are constant."""
+    """Return (d,) lower and upper bounds of the box or, without a box, of the items, padded if they are constant."""
     if box is None:
         low, high = items.coordinates.min(axis=0), items.coordinates.max(axis=0)
         pad = np.where(high > low, 0.0, 0.5 * float(np.max(high - low)))
@@ -72,7 +73,7 @@ def box_bounds(box: Box | None, items: Items, who: str) -> tuple[FloatArray, Flo
         array = np.asarray(value, dtype=np.float64)
         if array.ndim and len(array) != items.d:
             raise InvalidParameter(
-                f"box of {who} has {len(array)} dimensions, the items have {items.d}: give one bound for each",
+                f"box of {who} has {len(array)} dimensions, but the items have {items.d}: give one bound per dimension",
                 field="box",
             )
         bounds.append(np.broadcast_to(array, (items.d,)).copy())

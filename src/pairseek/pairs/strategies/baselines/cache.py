@@ -10,15 +10,15 @@ from pairseek.core.types import Event
 State = TypeVar("State")
 
 CAPACITY = 8
-"""Number of cached states: the latest one, those after one or two undos, and those after either next answer."""
+"""Number of cached states: enough for the latest history, for one or two undos, and for either next answer."""
 
 
 class FoldCache(Generic[State]):
-    """Cache of the states of a fold over the history, for the latest histories.
+    """Cache of the states of a fold over the most recent histories.
 
-    Cached states must not be mutated. The cache then affects only the time of `fold` and never its result, whether a
-    history grows, was shortened by an undo, or is new. Histories are compared event by event, not by a hash. Copies and
-    pickles start empty. The tuple of entries is replaced as a whole, so that a race between threads loses at most one
+    Cached states must not be mutated. The cache then only affects the time of `fold`, never its result, whether the
+    history has grown, was shortened by an undo, or is new. Histories are compared event by event, not by a hash. Copies
+    and pickles start empty. The tuple of entries is replaced as a whole, so a race between threads loses at most one
     entry.
     """
 
@@ -40,19 +40,19 @@ class FoldCache(Generic[State]):
         Parameters
         ----------
         key
-            Everything that the states depend on besides the history.
+            Everything the states depend on apart from the history.
         """
         events = tuple(history)
-        known, state = self._longest(key, events)
+        length, state = self._longest_prefix(key, events)
         if state is None:
-            known, state = 0, start()
-        for position in range(known, len(events)):
+            length, state = 0, start()
+        for position in range(length, len(events)):
             state = step(state, events[position], position)
             if len(events) - position <= CAPACITY:
                 self._remember(key, events[: position + 1], state)
         return state
 
-    def _longest(self, key: Hashable, events: tuple[Event, ...]) -> tuple[int, State | None]:
+    def _longest_prefix(self, key: Hashable, events: tuple[Event, ...]) -> tuple[int, State | None]:
         best: tuple[int, State | None] = 0, None
         for other, prefix, state in self._entries:
             longer = best[1] is None or len(prefix) > best[0]
@@ -73,15 +73,15 @@ class LRUCache(Generic[Value]):
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._known: dict[Hashable, Value] = {}
+        self._values: dict[Hashable, Value] = {}
 
     def __reduce__(self) -> tuple[type[LRUCache[Value]], tuple[int]]:
         return type(self), (self._capacity,)
 
     def recall(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """Return the cached value of this key, or compute and cache it."""
-        known = self._known
-        value = known[key] if key in known else compute()
-        others = [entry for entry in known.items() if entry[0] != key]
-        self._known = dict([*others[-self._capacity + 1 :], (key, value)])
+        """Return the cached value for this key, or compute and cache it."""
+        values = self._values
+        value = values[key] if key in values else compute()
+        others = [entry for entry in values.items() if entry[0] != key]
+        self._values = dict([*others[-self._capacity + 1 :], (key, value)])
         return value

@@ -1,8 +1,8 @@
 """Warm-started linear programmes of the extended nu-SVM, by the dual simplex method.
 
 The dual of min -nu rho + mean(ξ), Zw >= rho - ξ, ξ >= 0, w̃·w = 2 seeks the point of the reduced convex hull
-{Z'α : Σα = nu, 0 <= α <= 1/m} that is farthest along -w̃. That point lies on a facet; w is the facet's normal, and
-the k rows on the margin span it. When w̃ changes, the ray usually leaves through the same facet or an adjacent one.
+{Z'α : Σα = nu, 0 <= α <= 1/m} that is farthest along -w̃. That point lies on a facet, which is spanned by the k rows on
+the margin and has w as its normal. When w̃ changes, the ray usually leaves through the same facet or an adjacent one.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from pairseek.core.types import BoolArray, FloatArray, IntArray
 
-ON_MARGIN = 1e-9
-FEASIBLE = 1e-12
-PIVOTS = 100
+MARGIN_TOLERANCE = 1e-9
+FEASIBILITY_TOLERANCE = 1e-12
+MAX_PIVOTS = 100
 
 
 class Separator(NamedTuple):
@@ -48,17 +48,17 @@ class Facet(NamedTuple):
     below: BoolArray
 
     @classmethod
-    def of_solution(cls, rows: FloatArray, found: Separator) -> Self | None:
+    def of_solution(cls, rows: FloatArray, separator: Separator) -> Self | None:
         """Return the facet of a solution; None if the solution is degenerate."""
-        excess = rows @ found.weights - found.margin
-        slack = ON_MARGIN * float(np.abs(excess).max())
+        excess = rows @ separator.weights - separator.margin
+        slack = MARGIN_TOLERANCE * float(np.abs(excess).max())
         on = np.flatnonzero(np.abs(excess) <= slack)
         return cls(on, excess < -slack) if len(on) == rows.shape[1] else None
 
     def pivoted(self, rows: FloatArray, nu: float, towards: FloatArray) -> tuple[Self, Separator] | None:
         """Return the facet through which the ray along -w̃ leaves, by dual simplex pivots from this one, or None.
 
-        With it comes its separator: the normal w with w̃·w = 2, and rho.
+        The facet comes with its separator: the normal w with w̃·w = 2, and rho.
 
         Parameters
         ----------
@@ -69,20 +69,20 @@ class Facet(NamedTuple):
         """
         m, k = rows.shape
         on, below = self.on.copy(), self.below.copy()
-        for _ in range(PIVOTS):
+        for _ in range(MAX_PIVOTS):
             facet = type(self)(on, below)
             try:
                 inverse = np.asarray(np.linalg.inv(facet._system(rows, towards)), dtype=np.float64)
             except np.linalg.LinAlgError:
                 return None
-            known = np.append(-rows[below].sum(axis=0) / m, nu - np.count_nonzero(below) / m)
-            shares = (inverse @ known)[:k]
-            violation = np.maximum(-shares, shares - 1.0 / m)
+            right_side = np.append(-rows[below].sum(axis=0) / m, nu - np.count_nonzero(below) / m)
+            alphas = (inverse @ right_side)[:k]
+            violation = np.maximum(-alphas, alphas - 1.0 / m)
             leaving = int(np.argmax(violation))
-            if violation[leaving] <= FEASIBLE:
-                found = _normal(inverse)
-                return (facet, found) if facet._supports(rows, found) else None
-            rises = bool(shares[leaving] < 0.0)
+            if violation[leaving] <= FEASIBILITY_TOLERANCE:
+                separator = _separator(inverse)
+                return (facet, separator) if facet._supports(rows, separator) else None
+            rises = bool(alphas[leaving] < 0.0)
             entering = _entering(rows, facet, inverse, leaving, rises=rises)
             if entering is None:
                 return None
@@ -91,11 +91,11 @@ class Facet(NamedTuple):
             on[leaving] = entering
         return None
 
-    def _supports(self, rows: FloatArray, found: Separator) -> bool:
+    def _supports(self, rows: FloatArray, separator: Separator) -> bool:
         """Return whether every row lies on the side of the margin that the facet assumes."""
-        excess = rows @ found.weights - found.margin
+        excess = rows @ separator.weights - separator.margin
         excess[self.on] = 0.0
-        return bool(np.all(np.where(self.below, -excess, excess) >= -ON_MARGIN * np.abs(excess).max()))
+        return bool(np.all(np.where(self.below, -excess, excess) >= -MARGIN_TOLERANCE * np.abs(excess).max()))
 
     def _system(self, rows: FloatArray, towards: FloatArray) -> FloatArray:
         """Return the (k + 1, k + 1) matrix of Z'α + λ w̃ and Σα in the unknowns α of the rows on the margin, and λ."""
@@ -105,18 +105,18 @@ class Facet(NamedTuple):
         return system
 
 
-def _normal(inverse: FloatArray) -> Separator:
+def _separator(inverse: FloatArray) -> Separator:
     return Separator(2.0 * inverse[-1, :-1], -2.0 * float(inverse[-1, -1]))
 
 
 def _entering(rows: FloatArray, facet: Facet, inverse: FloatArray, leaving: int, *, rises: bool) -> int | None:
-    """Return the row that enters the basis by the ratio test when row `leaving` leaves; None if there is none."""
-    weights, margin = _normal(inverse)
+    """Return the row that enters the basis, by the ratio test, when row `leaving` leaves; None if no row can."""
+    weights, margin = _separator(inverse)
     rates = rows @ inverse[leaving, :-1] + inverse[leaving, -1]
-    helps = np.where(facet.below, rates, -rates) * (1.0 if rises else -1.0)
-    helps[facet.on] = 0.0
-    able = np.flatnonzero(helps > FEASIBLE)
-    if not len(able):
+    slopes = np.where(facet.below, rates, -rates) * (1.0 if rises else -1.0)
+    slopes[facet.on] = 0.0
+    eligible = np.flatnonzero(slopes > FEASIBILITY_TOLERANCE)
+    if not len(eligible):
         return None
-    excess = np.abs(rows[able] @ weights - margin)
-    return int(able[np.argmin(excess / helps[able])])
+    excess = np.abs(rows[eligible] @ weights - margin)
+    return int(eligible[np.argmin(excess / slopes[eligible])])

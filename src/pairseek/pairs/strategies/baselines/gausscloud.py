@@ -1,13 +1,13 @@
-"""GaussCloud-Q: Massimino and Davenport, "As you like it" (arXiv 1802.10489), as the paper runs it.
+"""GaussCloud-Q: Massimino and Davenport, "As you like it" (arXiv 1802.10489), as run in the paper.
 
 T answers are collected in Q stages. Each stage draws pairs of points from a Gaussian around the estimate, replaces them
-by the nearest items and asks about those; its spread is halved from stage to stage. The estimate after every answer is
-that of an extended nu-SVM with nu = 0.5 on all answers. Appeal is not used.
+by the nearest items and asks about those; the spread is halved from stage to stage. After every answer, an extended
+nu-SVM with nu = 0.5 estimates the user point from all answers. Appeal is not used.
 
 The SVM depends on the origin and unit of the coordinates, which the paper takes from the box [-1, 1]^d. Here the box is
-centred and scaled such that its corners have norm sqrt(d), which leaves that box unchanged. Ties and skips count as
-asked and are not used in the estimate. Answers to pairs that were not asked enter the estimate and do not count towards
-T. No pair is asked twice, unless the cloud holds no other.
+centred and scaled so that its corners have norm sqrt(d), which leaves that box unchanged. Ties and skips count as asked
+but are not used in the estimate. Answers to pairs that were not asked enter the estimate but do not count towards T. No
+pair is asked twice unless the cloud contains no other.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from pairseek.pairs.strategies.baselines.nusvm import extended_nu_svm
 
 NU = 0.5
 SURPLUS = 3
-"""Number of pairs drawn per pair needed."""
+"""Number of pairs drawn for each pair needed."""
 DRAWS = 20
-"""Number of draws without a new pair after which the cloud is considered exhausted."""
+"""Number of draws without a new pair after which the cloud counts as exhausted."""
 
 
 @dataclass(frozen=True)
 class GaussCloud(BaseProcedure):
-    """Pairs drawn from a Gaussian cloud around the estimate that shrinks from stage to stage.
+    """Pairs drawn from a Gaussian cloud around the estimate, which shrinks from stage to stage.
 
     Parameters
     ----------
     stages
         Q, the number of stages.
     answers
-        T, the number of queries: floor(T/Q) for each stage, and the remainder for the last.
+        T, the number of queries: floor(T/Q) per stage, and the remainder in the last.
     box
         (low, high): bounds to which the estimate is clipped, one number for all dimensions or one for each. None: a
-        search uses the prior's box (four standard deviations of a Gaussian); otherwise the bounding box of the items.
+        search uses the prior's box (four standard deviations of a Gaussian); outside a search, the items' bounding box.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class GaussCloud(BaseProcedure):
             object.__setattr__(self, field, int(value))
         if self.answers < self.stages:
             raise InvalidParameter(
-                f"GaussCloud has {self.stages} stages for {self.answers} answers: give at least one for each",
+                f"GaussCloud has {self.stages} stages but only {self.answers} answers: give at least one per stage",
                 field="answers",
             )
         object.__setattr__(self, "box", checked_box(self.box, "GaussCloud"))
@@ -103,22 +103,22 @@ class GaussCloud(BaseProcedure):
         return self if self.box is not None else dataclasses.replace(self, box=prior_box(prior, items.d))
 
     def size(self, stage: int) -> int:
-        """Return the number of queries in a stage; stages are counted from 0."""
-        each = self.answers // self.stages
-        return each if stage < self.stages - 1 else self.answers - each * (self.stages - 1)
+        """Return the number of queries in a stage, counted from 0."""
+        per_stage = self.answers // self.stages
+        return per_stage if stage < self.stages - 1 else self.answers - per_stage * (self.stages - 1)
 
     def spread(self, items: Items, stage: int) -> float:
-        """Return the standard deviation of the cloud: the largest of the item coordinates, halved each stage."""
+        """Return the standard deviation of the cloud: the largest of any item coordinate, halved at every stage."""
         return float(np.max(np.std(items.coordinates, axis=0, ddof=1))) / 2.0**stage
 
     def next(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> tuple[int, int] | None:
-        """Return the first pair of the stage's cloud that was not asked yet; None after T queries."""
+        """Return the first pair of the stage's cloud that has not been asked; None after T queries."""
         asked = [position for position, event in enumerate(history) if event.query is not None]
         if len(asked) >= self.answers:
             return None
-        each = self.answers // self.stages
-        stage = min(len(asked) // each, self.stages - 1)
-        began = asked[stage * each] if stage * each < len(asked) else len(history)
+        per_stage = self.answers // self.stages
+        stage = min(len(asked) // per_stage, self.stages - 1)
+        began = asked[stage * per_stage] if stage * per_stage < len(asked) else len(history)
         centre = self.estimate(items, history[:began])
         pairs = [frozenset((items.index(history[p].left), items.index(history[p].right))) for p in asked]
         times = Counter(pairs)
@@ -129,16 +129,16 @@ class GaussCloud(BaseProcedure):
                 if frozenset(pair) not in times:
                     return pair
                 drawn.append(pair)
-        again = [pair for pair in drawn if frozenset(pair) != pairs[-1]]
-        if again:
-            return min(again, key=lambda pair: times[frozenset(pair)])
+        repeatable = [pair for pair in drawn if frozenset(pair) != pairs[-1]]
+        if repeatable:
+            return min(repeatable, key=lambda pair: times[frozenset(pair)])
         return None if history[asked[-1]].outcome == "skip" else drawn[0]
 
     def estimate(self, items: Items, history: Sequence[Event]) -> FloatArray:
-        """Return the (d,) point of the nu-SVM; at infinity, the latest finite one or the centre of the box."""
+        """Return the (d,) point of the nu-SVM; if it is at infinity, the latest finite one or the centre of the box."""
         answers = _answers(items, history)
-        for known in range(len(answers), 0, -1):
-            point = self._point(items, answers[:known])
+        for count in range(len(answers), 0, -1):
+            point = self._point(items, answers[:count])
             if point is not None:
                 return point.copy()
         low, high = box_bounds(self.box, items, "GaussCloud")
@@ -154,7 +154,7 @@ class GaussCloud(BaseProcedure):
         return None
 
     def _cloud(self, items: Items, centre: FloatArray, seed: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Draw `SURPLUS` times the pairs that the stage needs, in order. The seed ends in stage and draw."""
+        """Draw `SURPLUS` times the pairs the stage needs, in order. The seed ends with the stage and the draw."""
 
         def draw() -> list[tuple[int, int]]:
             stage = seed[-2]
@@ -166,7 +166,7 @@ class GaussCloud(BaseProcedure):
         return self._clouds.recall((items.hash, centre.tobytes(), seed), draw)
 
     def _point(self, items: Items, answers: tuple[tuple[int, int], ...]) -> FloatArray | None:
-        """Return the (d,) estimate from rows of winners and losers; None if it is at infinity."""
+        """Return the (d,) estimate from the rows of winners and losers; None if it is at infinity."""
 
         def solve() -> FloatArray | None:
             low, high = box_bounds(self.box, items, "GaussCloud")
@@ -182,12 +182,12 @@ class GaussCloud(BaseProcedure):
 
 def _answers(items: Items, history: Sequence[Event]) -> tuple[tuple[int, int], ...]:
     """Return the rows of winner and loser of every answer between distinct points."""
-    found = [(items.index(event.winner), items.index(event.loser)) for event in history if event.winner is not None]
-    if not found:
+    answers = [(items.index(event.winner), items.index(event.loser)) for event in history if event.winner is not None]
+    if not answers:
         return ()
-    winners, losers = np.array(found).T
+    winners, losers = np.array(answers).T
     distinct = np.any(items.coordinates[winners] != items.coordinates[losers], axis=1)
-    return tuple(pair for pair, apart in zip(found, distinct.tolist(), strict=True) if apart)
+    return tuple(pair for pair, apart in zip(answers, distinct.tolist(), strict=True) if apart)
 
 
 def separating_point(winners: FloatArray, losers: FloatArray) -> FloatArray | None:

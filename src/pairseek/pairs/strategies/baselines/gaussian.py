@@ -21,20 +21,20 @@ class Gaussian(NamedTuple):
         shadow = self.covariance @ normal
         total = float(np.sqrt(noise**2 + normal @ shadow))
         z = (float(normal @ self.mean) - offset) / total
-        # φ(z)/Φ(z) is computed from logarithms to remain accurate far in the tail.
+        # Compute φ(z)/Φ(z) from logarithms, which stay accurate far in the tail.
         ratio = float(np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - log_ndtr(z)))
         shrink = ratio * (ratio + z) / total**2
         return Gaussian(self.mean + shadow * (ratio / total), self.covariance - shrink * np.outer(shadow, shadow))
 
     def after_tie(self, normal: FloatArray, offset: float, noise: float) -> Gaussian:
-        """Return the belief after the Gaussian likelihood N(normal·w - offset; 0, π noise²/2) of a tie."""
+        """Return the belief after a tie, with the Gaussian likelihood N(normal·w - offset; 0, π noise²/2)."""
         shadow = self.covariance @ normal
         total = np.pi * noise**2 / 2.0 + float(normal @ shadow)
         gap = offset - float(normal @ self.mean)
         return Gaussian(self.mean + shadow * (gap / total), self.covariance - np.outer(shadow, shadow) / total)
 
     def mirrored(self, count: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Draw (count, d) points, and return their mirror images in the plane across the widest direction too."""
+        """Return (count, d) draws and their mirror images in the plane through the mean across the widest direction."""
         values, vectors = np.linalg.eigh(self.covariance)
         steps = rng.standard_normal((count, len(values))) * np.sqrt(np.maximum(values, 0.0))
         flipped = steps.copy()

@@ -1,4 +1,4 @@
-"""Nearest items of pairs of points."""
+"""Nearest items to pairs of points."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _CACHE: WeakKeyDictionary[Items, DistinctPoints] = WeakKeyDictionary()
 
 def distinct_points(items: Items) -> DistinctPoints:
     """Return the distinct points of the items, cached for the lifetime of the items."""
-    found = _CACHE.get(items)
-    if found is None:
+    points = _CACHE.get(items)
+    if points is None:
         _, rows = np.unique(items.coordinates, axis=0, return_index=True)
         rows = np.sort(rows).astype(np.int64)
-        found = _CACHE[items] = DistinctPoints(scipy.spatial.cKDTree(items.coordinates[rows]), rows)
-    return found
+        points = _CACHE[items] = DistinctPoints(scipy.spatial.cKDTree(items.coordinates[rows]), rows)
+    return points
 
 
 def nearest_pairs(items: Items, first: FloatArray, second: FloatArray) -> list[tuple[int, int]]:
@@ -49,7 +49,7 @@ def nearest_pairs(items: Items, first: FloatArray, second: FloatArray) -> list[t
         (m, d) points.
     """
     tree, rows = distinct_points(items)
-    _, one = tree.query(first)
-    _, two = tree.query(second, k=2)
-    other = np.where(two[:, 0] == one, two[:, 1], two[:, 0])
-    return list(zip(rows[one].tolist(), rows[other].tolist(), strict=True))
+    _, nearest = tree.query(first)
+    _, two_nearest = tree.query(second, k=2)
+    other = np.where(two_nearest[:, 0] == nearest, two_nearest[:, 1], two_nearest[:, 0])
+    return list(zip(rows[nearest].tolist(), rows[other].tolist(), strict=True))

@@ -8,9 +8,9 @@ from pairseek.core.types import FloatArray
 
 
 def bisector(first: FloatArray, second: FloatArray) -> tuple[FloatArray, float] | None:
-    """Return the unit normal and offset of the bisector of two points; normal·w > offset is nearer to the first.
+    """Return the unit normal and offset of the bisector of two points; None if they coincide.
 
-    None if the points coincide.
+    Points w with normal·w > offset are nearer to the first.
     """
     difference = first - second
     length = float(np.sqrt(difference @ difference))

@@ -18,16 +18,15 @@ JITTER = 1e-12
 """Largest outward perturbation of a row, in widths of the box. It makes vertices nondegenerate, which prevents the
 simplex method from cycling, and is far below the tolerance."""
 GOLDEN = 0.6180339887498949
-CACHED_VERTICES = 1024
-"""Number of cached vertices."""
+MAX_CACHED_VERTICES = 1024
 
 
 class Region:
     """A polytope with a cache of some of its vertices.
 
-    A plane with cached vertices on both sides divides the region. Only if all are on one side is a linear programme
-    solved, starting at the best of them, and the vertices on its path are cached. The set itself is immutable: `cut`
-    returns a new region.
+    A plane with cached vertices on both sides divides the region. Only if all of them are on one side, a linear
+    programme is solved, starting at the best vertex, and the vertices on its path are cached. The set itself is
+    immutable: `cut` returns a new region.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class Region:
     high: FloatArray
     """(d,) highest coordinates of the region."""
     centre: FloatArray
-    """(d,) interior point."""
+    """(d,) an interior point."""
     reach: float
     """Upper bound on the distance of any point of the region from the centre."""
     empty: bool
@@ -61,7 +60,7 @@ class Region:
         self._place(low, high, (low + high) / 2)
 
     def _jitter(self, rows: IntArray) -> FloatArray:
-        """Return deterministic, pairwise distinct perturbations: multiples of the golden ratio, modulo one."""
+        """Return deterministic, pairwise distinct perturbations: multiples of the golden ratio modulo 1."""
         return np.asarray(self._width * JITTER * (1.0 + np.modf(rows * GOLDEN)[0]) / 2)
 
     def _place(self, low: FloatArray, high: FloatArray, centre: FloatArray) -> None:
@@ -75,7 +74,7 @@ class Region:
         return TOLERANCE * self._width
 
     def side(self, normal: FloatArray, offset: float) -> int:
-        """Return 0 if the plane normal·w = offset divides the region, 1 if normal·w is greater on it, -1 if less.
+        """Return 0 if the plane normal·w = offset divides the region, 1 or -1 if the region is above or below it.
 
         An empty region counts as divided by every plane.
 
@@ -106,21 +105,23 @@ class Region:
             path = maximise(self.normals, self.offsets, self._bases[start], direction, enough)
             if path is not None:
                 if path.bases:
-                    self._vertices = np.concatenate([self._vertices, path.vertices])[-CACHED_VERTICES:]
-                    self._bases = np.concatenate([self._bases, path.bases])[-CACHED_VERTICES:]
+                    self._vertices = np.concatenate([self._vertices, path.vertices])[-MAX_CACHED_VERTICES:]
+                    self._bases = np.concatenate([self._bases, path.bases])[-MAX_CACHED_VERTICES:]
                 return path.top
-        return self._programme(direction)
+        return self._solve_with_highs(direction)
 
-    def _programme(self, direction: FloatArray) -> float:
-        """Maximise direction·w by HiGHS, in coordinates of unit size because its tolerances are absolute."""
+    def _solve_with_highs(self, direction: FloatArray) -> float:
+        """Return the maximum of direction·w by HiGHS, in units of the region because its tolerances are absolute."""
         scale = float(np.max(self._half))
         slack = (self.offsets - self.normals @ self.centre) / scale
-        found = scipy.optimize.linprog(-direction, A_ub=self.normals, b_ub=slack, bounds=(None, None), method="highs")
-        inside = self.centre if found.x is None else self.centre + scale * found.x
-        return float(direction @ inside)
+        solution = scipy.optimize.linprog(
+            -direction, A_ub=self.normals, b_ub=slack, bounds=(None, None), method="highs"
+        )
+        optimum = self.centre if solution.x is None else self.centre + scale * solution.x
+        return float(direction @ optimum)
 
     def cut(self, normal: FloatArray, offset: float) -> Self:
-        """Return the part with normal·w >= offset; an empty region if there is none."""
+        """Return the part with normal·w >= offset, which may be empty."""
         part = object.__new__(type(self))
         part.__dict__.update(self.__dict__)
         part.__dict__.pop("deepest", None)
@@ -139,7 +140,7 @@ class Region:
         return part
 
     def _enclose(self) -> None:
-        """Compute the bounding box of the region: a plane that misses the box misses the region."""
+        """Compute the bounding box of the region; a plane that misses the box misses the region."""
         axes = np.eye(len(self.low))
         high = np.array([self._support(axis) for axis in axes])
         low = np.array([-self._support(-axis) for axis in axes])
@@ -148,8 +149,8 @@ class Region:
 
     @cached_property
     def deepest(self) -> FloatArray:
-        """(d,) Chebyshev centre; of an empty region, the one from before the contradiction."""
+        """(d,) Chebyshev centre; for an empty region, the one from before the contradiction."""
         if len(self.offsets) == 2 * len(self.low):
             return (self.low + self.high) / 2
-        found = chebyshev(self.normals, self.offsets, self.low, self.high)
-        return self.centre if found is None else found
+        centre = chebyshev(self.normals, self.offsets, self.low, self.high)
+        return self.centre if centre is None else centre

@@ -1,13 +1,13 @@
 """Warm-started primal simplex method over a polytope {w : normals w <= offsets}.
 
-This variant serves many linear programmes over one slowly changing set. A vertex is stored with the d rows that are
-tight there (its basis), so that a programme starts from the optimum of an earlier one, and it may stop as soon as the
-objective exceeds a threshold. Each vertex is recomputed from the rows, so that errors do not accumulate and the method
-is independent of scale.
+This variant is made for many linear programmes over one slowly changing set. A vertex is stored with the d rows that
+are tight there (its basis), so a programme starts from the optimum of an earlier one, and may stop once the objective
+exceeds a threshold. Every vertex is recomputed from the rows, so errors do not accumulate and the method is independent
+of scale.
 
-HiGHS (`scipy.optimize.linprog`) starts every programme from nothing. In searches by `ActRank` in 2 to 8 dimensions, of
-30 to 120 questions, it asked the same pairs in 2.0 to 7.0 times the processor time, so that it only steps in where this
-method fails.
+HiGHS (`scipy.optimize.linprog`) starts every programme from scratch. In searches by `ActRank` in 2 to 8 dimensions,
+with 30 to 120 questions, it asked identical pairs in 2.0 to 7.0 times the processor time, so it only serves as a
+fallback when this method fails.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class SimplexPath(NamedTuple):
     Attributes
     ----------
     vertices
-        Vertices visited, except for the initial one.
+        Vertices visited, except the initial one.
     bases
         Bases of these vertices.
     top
@@ -47,7 +47,7 @@ def maximise(
 ) -> SimplexPath | None:
     """Maximise `direction`·w from the vertex of `basis`, stopping early at a value above `enough`.
 
-    Return None on failure: a numerically singular basis, an unbounded edge, or too many pivots.
+    Returns None on failure: a numerically singular basis, an unbounded edge, or too many pivots.
 
     Parameters
     ----------
