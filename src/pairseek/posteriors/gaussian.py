@@ -1,10 +1,10 @@
 """Gaussian approximations of the posterior by expectation propagation, and the check of their accuracy.
 
-With the prior N(w; c, P⁻¹) inside a box and answers whose logits are z_j = s_j·w + o_j, the posterior is p(w) ∝ N(w; c,
-P⁻¹) Π_i 1[low_i <= w_i <= high_i] Π_j f(z_j). EP approximates it by a Gaussian q(w) ∝ N(w; c, P⁻¹) Π_i t_i(w_i) Π_j
-t_j(z_j), where each site t is Gaussian in a single number. A site is chosen so that q has the mean and variance of that
-number under q with the true factor in place of the site (Minka, UAI 2001); see `ep_kernels` for the moments and the
-updates.
+With the prior N(w; c, P⁻¹) inside a box and answers whose logits are z_j = s_j·w + o_j, the posterior is
+p(w) ∝ N(w; c, P⁻¹) Π_i 1[low_i <= w_i <= high_i] Π_j f(z_j). EP approximates it by a Gaussian
+q(w) ∝ N(w; c, P⁻¹) Π_i t_i(w_i) Π_j t_j(z_j), where each site t is Gaussian in a single number. A site is chosen such
+that q, and q with the true factor in place of the site, agree on the mean and variance of that number (Minka, UAI
+2001); see `ep_kernels` for the moments and the updates.
 """
 
 from __future__ import annotations

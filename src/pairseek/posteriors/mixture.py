@@ -19,7 +19,7 @@ from pairseek.model.priors import Prior, WithResiduals, moments_of
 from pairseek.model.responses import Response
 from pairseek.posteriors.gaussian import log_prior_mass
 from pairseek.posteriors.mixture_samples import GaussianMixture, JointSamples
-from pairseek.posteriors.parameter_nodes import Node, NodeInference, NoiseKind, evidence_of, nodes_of, normalized
+from pairseek.posteriors.parameter_nodes import Node, NodeInference, NoiseHypothesis, evidence_of, nodes_of, normalized
 from pairseek.posteriors.parameter_posterior import reliability_of
 
 # Nodes of less weight than _MIN_CHECKED_WEIGHT are not checked. If the nodes that fail the check have a total weight
@@ -44,7 +44,7 @@ def mixture_belief(
     """
     began = time.perf_counter()
     kinds = [
-        NoiseKind(single, math.log(probability), evidence_of(evidence, response, single))
+        NoiseHypothesis(single, math.log(probability), evidence_of(evidence, response, single))
         for single, probability in response.kinds
     ]
     # With residual utilities there are too many dimensions for importance samples.

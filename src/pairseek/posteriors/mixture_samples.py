@@ -24,7 +24,7 @@ from pairseek.posteriors.parameter_nodes import (
     GRID_STEP_TO_DEVIATION,
     MAX_DEVIATIONS,
     Node,
-    NoiseKind,
+    NoiseHypothesis,
     lapse_nodes,
     normalized,
 )
@@ -172,7 +172,7 @@ class JointSamples(BaseSampleSource):
 
     nodes: tuple[Node, ...]
     weights: FloatArray
-    kinds: tuple[NoiseKind, ...]
+    kinds: tuple[NoiseHypothesis, ...]
     prior: Prior
     points: int
     rough: bool = False

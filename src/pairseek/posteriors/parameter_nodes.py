@@ -108,7 +108,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseKind:
+class NoiseHypothesis:
     """A possible noise kind: its response, the log of its prior probability, and the evidence under it."""
 
     response: Response
@@ -130,7 +130,9 @@ def evidence_of(evidence: Evidence, response: Response, single: Response) -> Evi
     return replace(evidence, slopes=constant[:, None] * evidence.slopes, offsets=constant * evidence.offsets)
 
 
-def nodes_of(index: int, kind: NoiseKind, prior: Prior, inference: NodeInference, *, all_lapses: bool) -> list[Node]:
+def nodes_of(
+    index: int, kind: NoiseHypothesis, prior: Prior, inference: NodeInference, *, all_lapses: bool
+) -> list[Node]:
     """Return the non-negligible nodes of one noise kind; without `all_lapses`, a few lapse nodes represent all."""
     response, evidence = kind.response, kind.evidence
     factor_prior = response.factor_prior
@@ -166,7 +168,7 @@ def nodes_of(index: int, kind: NoiseKind, prior: Prior, inference: NodeInference
     return [node for row in rows for node in row] + random
 
 
-def _random_node(index: int, kind: NoiseKind, prior: Prior, inference: NodeInference) -> Node:
+def _random_node(index: int, kind: NoiseHypothesis, prior: Prior, inference: NodeInference) -> Node:
     """Return the node of answers at random: the prior of the point, and probability 1/2 or 1/3 for every answer."""
     nothing = replace(kind.evidence, **{name: getattr(kind.evidence, name)[:0] for name in _COLUMNS})
     factors = Factors.of(nothing, kind.response, lapse=0.0)

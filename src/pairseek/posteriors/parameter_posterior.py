@@ -9,7 +9,7 @@ import numpy as np
 from pairseek.core.types import FloatArray, Reliability, SampleReliability
 from pairseek.model.responses import Response
 from pairseek.posteriors.mixture_samples import GOLDEN, GaussianMixture, JointSamples, Parameters
-from pairseek.posteriors.parameter_nodes import NoiseKind, normalized
+from pairseek.posteriors.parameter_nodes import NoiseHypothesis, normalized
 
 # Number of samples with a conditional distribution of the parameters.
 _CONDITIONAL_ROWS = 256
@@ -18,7 +18,7 @@ _STEPS_PER_NODE = 6
 _LAPSE_VALUES = 48
 
 
-def reliability_of(source: GaussianMixture | JointSamples, kinds: tuple[NoiseKind, ...]) -> Reliability:
+def reliability_of(source: GaussianMixture | JointSamples, kinds: tuple[NoiseHypothesis, ...]) -> Reliability:
     """Return the posterior of the parameters; k and the lapse are those under the likeliest noise kind."""
     parameters = source.parameters
     probabilities = np.bincount(parameters.kind, parameters.weight, minlength=len(kinds))
