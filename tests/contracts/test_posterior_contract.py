@@ -1,4 +1,4 @@
-"""The posterior contract for every posterior of the registry, and for the example of the docs."""
+"""The posterior contract, for every registered posterior and for the example in the docs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TestEveryPosterior(PosteriorContract):
 
     @pytest.mark.parametrize("d", [1, 2])
     def test_the_moments_are_near_those_of_an_independent_quadrature(self, posterior, d):
-        """The contract's own quadrature uses the likelihood of the library; this one shares no code with it."""
+        """The contract's quadrature uses the library's likelihood; this one shares no code with it."""
         response = Logistic(3.0)
         answers = answers_from(np.random.default_rng(5), [0.3, -0.2][:d], 30, response)
         belief = last_belief(posterior, response, evidence_of(response, answers))

@@ -32,10 +32,10 @@ from pairseek.quiz.content import QuizSource
 from pairseek.quiz.plan import plan_quiz
 from pairseek.web.studies.configuration import configured
 
-# Arguments by name, with which methods are called; files and folders are made for each call.
+# Arguments by name for calling methods; files and folders are created for each call.
 ARGUMENTS = {"key": b"0123456789abcdef0123456789abcdef", "count": 3, "level": 0.9, "backend": "pandas"}
 PATHS = {"path": "shown.csv", "folder": ""}
-# They change the object, wait for something or start work.
+# Methods that change the object, wait for something or start work.
 LEFT_OUT = {"undo", "ask_many", "fit", "move", "next", "close"}
 ANSWERS = 4
 
@@ -98,7 +98,7 @@ def results(tmp_path, data, **parts):
 
 
 def crowd():
-    """Return the choices of 24 people: some methods learn from a part of them, and replay the others."""
+    """Return the choices of 24 people: some methods learn from a subset and replay the others."""
     return ps.Choices.from_pairs([(times * person, *pair) for times in (1, 2, 3) for person, *pair in ROWS])
 
 
@@ -117,7 +117,7 @@ FAST = {"random_state": 0, "max_iter": 20}
 
 
 def last_step(fit, **parts):
-    """Return the last progress that a fit reports."""
+    """Return the last progress a fit reports."""
     steps = []
     fit(progress=steps.append, **parts)
     return steps[-1]
@@ -159,7 +159,7 @@ OTHERS = {
 }
 
 
-# For every class with its own representation, the name among SEARCHES and OTHERS from which it can be reached.
+# For every class with its own representation, a key of SEARCHES or OTHERS from which it can be reached.
 ROOTS = {
     "Choices": "choices",
     "ColumnScale": "scales",
@@ -189,14 +189,14 @@ ROOTS = {
 
 
 def modules():
-    """Return the modules of the library; the pages of the service have tests of their own."""
+    """Return the modules of the library; the pages of the service have their own tests."""
     names = (info.name for info in pkgutil.walk_packages(ps.__path__, "pairseek."))
     left_out = ("pairseek.web", "pairseek.store", "pairseek.cli", "pairseek.testing", "pairseek.__main__")
     return [importlib.import_module(name) for name in names if not name.startswith(left_out)]
 
 
 def showing():
-    """Return the classes with a representation that is written, not generated."""
+    """Return the classes with a hand-written representation."""
     found = set()
     for module in modules():
         for node in ast.walk(ast.parse(inspect.getsource(module))):
@@ -208,7 +208,7 @@ def showing():
 
 
 def looked_at(root, folder):
-    """Read and call everything public of an object, and of what it returns; return the names of the classes met."""
+    """Read and call all public members of an object and of its results; return the class names encountered."""
     met, waiting = set(), [root]
     while waiting:
         one = waiting.pop()
@@ -236,7 +236,7 @@ def shown(one):
 
 
 def result_of(one, attribute, folder):
-    """Return a property, or the result of a method; a refusal by an error of the library is a result too."""
+    """Return a property, or the result of a method; an error of the library also counts as a result."""
     if isinstance(inspect.getattr_static(one, attribute), classmethod | staticmethod):
         return None
     try:
@@ -255,7 +255,7 @@ def result_of(one, attribute, folder):
                 return None
         return value(**arguments)
     except PairseekError:
-        # A refusal that says why, such as that of `recommend` in a space.
+        # A refusal with a reason, such as `recommend` in a space.
         return None
 
 

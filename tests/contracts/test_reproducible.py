@@ -1,4 +1,4 @@
-"""The same bits on any number of threads; a light import; a word when kernels are compiled."""
+"""Tests of identical bits on any number of threads, of a light import, and of the note on compiling kernels."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The seams of a search: base classes declare optional members, and one module looks at parts of users."""
+"""The seams of a search: base classes declare optional members, and one module inspects users' own parts."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from pairseek.posteriors import POSTERIORS
 from pairseek.posteriors.base import BasePosterior, Posterior, posterior_of
 
 SOURCE = Path(ps.__file__).parent
-# Everything that a search runs, and the contract suites.
+# Everything a search runs, and the contract suites.
 PATHS = (
     *(folder for folder in ("core", "indexes", "model", "pairs", "people", "posteriors", "search", "testing")),
     *(path.name for path in SOURCE.glob("*.py") if path.name not in ("client.py", "__init__.py")),
     *("experiments/specification.py", "experiments/trial.py", "experiments/runs/part_records.py"),
 )
-# Number of places that ask whether an object has an attribute, and why they may.
+# Number of places that may test for an attribute, and why.
 ALLOWED = {
     "core/own_parts.py": (2, "the one module that looks at parts of users"),
     "core/limits.py": (1, "notes of a type hint, which only some hints have"),
@@ -95,7 +95,7 @@ def test_few_places_ask_whether_items_are_a_space():
 
 
 def declared(base):
-    """The members of a base class: those that are required, and the documentation of those that have a default."""
+    """Return the required members of a base class, and the documentation of those with a default."""
     body = ast.parse(inspect.getsource(base)).body[0].body
     required, documented = set(), {}
     for place, node in enumerate(body):
@@ -117,7 +117,7 @@ def test_every_optional_member_is_documented_in_the_base_of_its_protocol(base):
     for member, text in optional.items():
         assert text, f"{base.__name__}.{member} has no documentation"
         assert hasattr(base, member)
-    # What is required is in the protocol, and no optional member is called required by the base.
+    # Required members are in the protocol, and no optional member is declared as required by the base.
     assert required <= set(dir(REQUIRED[base]))
     assert required.isdisjoint(optional)
 
@@ -234,7 +234,7 @@ class Weighing(Closest):
 
 @dataclass(frozen=True)
 class Curious:
-    """A source that reads a member of the strategy which no protocol declares."""
+    """A source that reads a member of the strategy that no protocol declares."""
 
     name: ClassVar[str] = "curious"
 
@@ -294,7 +294,7 @@ class Renamed(ps.InfoGain):
 
 
 class Mixed(Thompson, ps.InfoGain):
-    """The score of a plain class in place of that of a strategy of the package."""
+    """A plain class whose score replaces that of a built-in strategy."""
 
 
 class RedefinedPlain(Closest):

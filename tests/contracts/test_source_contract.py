@@ -1,4 +1,4 @@
-"""The contract of sources of candidates, for every source of the registry."""
+"""The contract of candidate sources, for every registered source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TestEverySource(CandidateSourceContract):
 
 
 def test_a_constant_utility_draws_uniformly_from_the_pairs_of_distinct_points():
-    """The draw is that from the rows at which the features of all pairs say that the points differ."""
+    """The draw equals a draw from the rows whose features say that the points differ."""
     points = np.random.default_rng(1).normal(size=(8, 2))
     points[5] = points[2]
     points[6, 0] = points[1, 0]

@@ -1,4 +1,4 @@
-"""`benchmarks/unchanged.py`: an unchanged program has no differences, and a changed one is told by case and path."""
+"""Tests of `benchmarks/unchanged.py`: it reports no differences for an unchanged program, else case and path."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def recorded(tmp_path_factory):
 
 
 def altered(recorded, tmp_path, change):
-    """Compare with a record that differs from what was recorded."""
+    """Compare with an altered copy of the record."""
     record = json.loads(recorded.read_text())
     change(record["cases"])
     (tmp_path / "searches.json").write_text(json.dumps(record))

@@ -1,4 +1,4 @@
-"""The best of all pairs is the best of all pairs: against a plain list of every one of them."""
+"""Tests of branch and bound and of rest rules against an enumeration of all pairs."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ NOISES = ("constant", "normalized", "decaying")
 
 
 def state(seed):
-    """A random scene: any size, dimension, scale, link, noise and shape of belief; duplicates, appeal, rests."""
+    """Return a random context: any size, dimension, scale, link, noise and belief, with duplicates, appeal and rest."""
     rng = np.random.default_rng(seed)
     d = int(rng.choice([1, 2, 4, 12]))
     n = int(rng.choice([2, 3, 5, 17, 60, 200]))
@@ -40,7 +40,7 @@ def state(seed):
 
 
 def listed(scene):
-    """Every pair that may be asked, with its score."""
+    """Return every permitted pair with its score."""
     n = len(scene.points)
     first, second = np.triu_indices(n, 1)
     pairs, rows, points = set(scene.resting.pairs.tolist()), set(scene.resting.items.tolist()), scene.points.tolist()
@@ -87,7 +87,7 @@ def test_a_larger_catalogue_with_a_real_belief(noise, strategy):
     assert exact.gap == 0.0
     near = ps.AllPairs(gap=0.05).choose(scene, rng)
     spread = scores.max() - (np.median(scores) if strategy.name in ("epmv", "mcmv") else 0.0)
-    # The median is that of a sample, hence the tenth.
+    # The median is estimated from a sample, hence the tolerance of a tenth.
     assert near.utility >= scores.max() - 0.05 * 1.1 * spread
     short = ps.AllPairs(budget=2000).choose(scene, rng)
     assert short.utility <= scores.max() * (1 + 1e-12) <= short.bound * (1 + 1e-9)
@@ -193,7 +193,7 @@ def test_a_belief_that_is_not_finite_is_refused():
 @pytest.mark.parametrize("d", [1, 3])
 def test_items_far_from_zero_are_told_apart_as_well_as_near_it(noise, d):
     near = 1e-3 * np.random.default_rng(d).standard_normal((60, d))
-    # The same steps of a double in both places, so that only the arithmetic can differ.
+    # Both places have the same spacing of doubles, so only the arithmetic can differ.
     near = (near + 1e6) - 1e6
     chosen = []
     for offset in (0.0, 1e6):

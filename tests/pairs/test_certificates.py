@@ -1,4 +1,4 @@
-"""Certificates of `AllPairs` where they are hardest to keep: uncertain k and lapse, and items that nearly coincide."""
+"""Certificates of `AllPairs` in the hardest cases: uncertain k and lapse, and items that nearly coincide."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -21,15 +21,15 @@ from pairseek.pairs.strategies import EPMV
 
 @pytest.fixture
 def small_cells(monkeypatch):
-    """Cells of a few items and short rounds, so that small catalogues have deep trees and long searches too."""
+    """Use tiny cells and short rounds, so that small catalogues also have deep trees and long searches."""
     monkeypatch.setattr(_tree, "LEAF", 4)
     monkeypatch.setattr(_branch, "_ROUND", 16)
     monkeypatch.setattr(_branch, "_FIRST_ROUND", 3)
 
 
 def uncertain(scene, spread, lapse):
-    """The scene with this standard deviation of log k, and this mean lapse."""
-    # Of the reliability, tables know the spread alone.
+    """Return the context with this standard deviation of log k and this mean lapse."""
+    # Of the reliability, tables only use the spread.
     belief = replace(scene.belief, reliability=SimpleNamespace(spread=spread))
     return replace(scene, belief=belief, response=replace(scene.response, lapse=lapse))
 
@@ -129,7 +129,7 @@ def test_no_pair_of_near_items_exceeds_the_bound_of_their_cells(strategy, noise,
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
 def test_the_best_pair_and_its_bound_hold_with_appeal(strategy, noise, small_cells):
-    # A k so small that appeal outweighs every distance, so large that it counts for nothing, and between the two.
+    # k so small that appeal outweighs every distance, so large that appeal is negligible, and in between.
     for seed, factor in enumerate((1e-9, 0.1, 1.0, 1e6)):
         rng = rng_of(seed, 11, NOISES.index(noise))
         scene = random_scene(rng, 90, (1, 2, 4, 12)[seed], strategy=strategy, noise=noise, plain=True)

@@ -1,4 +1,4 @@
-"""EUBO: its formula against sampling, its bound against a list, and what it is for."""
+"""Tests of EUBO: its formula against sampling, its bound against enumeration, and its purpose."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_the_expected_maximum_is_that_of_samples():
     drawn = rng.normal(size=400_000)
     for first, second, deviation in ((0.3, -0.2, 1.5), (2.0, -1.0, 0.7), (-5.0, -5.0, 3.0)):
         found = expected_maximum(np.array([first]), np.array([second]), np.array([deviation]))[0]
-        # max(a, b) = (a + b + |a - b|)/2, whose mean over so many draws is known to 0.002.
+        # max(a, b) = (a + b + |a - b|)/2, whose mean over these draws has an error of 0.002.
         average = 0.5 * (first + second + np.mean(np.abs(first - second + deviation * drawn)))
         assert found == pytest.approx(average, abs=0.01)
     assert expected_maximum(np.array([1.0]), np.array([-2.0]), np.zeros(1))[0] == 1.0
@@ -38,7 +38,7 @@ def test_the_expected_maximum_is_that_of_samples():
 
 @pytest.mark.parametrize("residual", [0.0, 1.0])
 def test_the_score_is_the_gain_over_the_best_pick(residual):
-    """Against joint draws of the point and of the residual utilities of all items: 60,000 leave an error of 0.01."""
+    """Against 60,000 joint draws of the point and all residual utilities, which have an error of 0.01."""
     items = catalogue(12)
     search = answered(items, ps.Logistic(0.5, "constant", residual=residual), 6)
     belief = search.belief
@@ -64,7 +64,7 @@ def test_the_score_is_the_gain_over_the_best_pick(residual):
 @pytest.mark.parametrize("noise", ["constant", "normalized", "decaying"])
 @pytest.mark.parametrize(("residual", "answers"), [(0.0, 0), (0.0, 12), (1.2, 0), (1.2, 12)])
 def test_the_best_pair_of_many_items_is_among_the_promising_ones(noise, residual, answers):
-    """Of 1,600 items, against the best of all their pairs, to 3 %; pairs that were asked are left out."""
+    """Among 1,600 items, to 3 % of the best of all pairs; pairs already asked are excluded."""
     items = catalogue(1600, 2)
     search = answered(items, ps.Logistic(1.0, noise, residual=residual), answers)
     query = search.ask()
@@ -73,14 +73,14 @@ def test_the_best_pair_of_many_items_is_among_the_promising_ones(noise, residual
     first, second = np.triu_indices(items.n, 1)
     best = context.scores(context.features(first, second)).max()
     assert query.info.utility == pytest.approx(best, rel=0.03)
-    # The certificate holds, and is worth something: to within 45 % for independent residual utilities, else 15 %.
+    # The certificate holds and is useful: within 45 % for independent residual utilities, else 15 %.
     assert best <= query.info.utility / (1.0 - query.info.gap) * (1.0 + 1e-9)
     assert query.info.gap < (0.45 if residual else 0.15)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_no_pair_exceeds_the_bound(seed):
-    """Against every pair that has one of 20 random items of 50, after a random number of answers."""
+    """Against every pair with one of 20 random items out of 50, after a random number of answers."""
     rng = np.random.default_rng([9, seed])
     items = catalogue(50, int(rng.integers(1, 5)), seed=seed)
     response = ps.Logistic(float(rng.uniform(0.2, 2)), "constant", residual=float(rng.choice([0.0, 0.7, 2.0])))
@@ -96,7 +96,7 @@ def test_no_pair_exceeds_the_bound(seed):
 
 @pytest.mark.parametrize("noise", ["constant", "normalized"])
 def test_covariances_of_utilities_agree_with_the_deviations_of_pairs(noise):
-    """Var(u_p - u_q) from the covariance of all utilities, and as `PairFeatures` computes it pair by pair."""
+    """Var(u_p - u_q) from the covariance of all utilities, and pair by pair from `PairFeatures`."""
     items = catalogue(15, 2)
     search = answered(items, ps.Logistic(1.0, noise, residual=1.1), 9)
     belief, rows = search.belief, np.arange(15)

@@ -36,7 +36,7 @@ NOISE = st.sampled_from(NOISES)
 
 
 def scenery(seed, kind, noise, *, d=None, k=None, pairs=4, samples=30):
-    """Random pairs of random points, a belief and a response."""
+    """Return random pairs of random points, a belief and a response."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 7)) if d is None else d
     points = rng.uniform(-1, 1, size=(6, d))
@@ -77,7 +77,7 @@ class TestDescription:
         assert found == pytest.approx(naive_constant([length / 2], [0.0], k, noise), rel=1e-12)
 
     def test_the_margin_keeps_its_digits_far_from_zero(self):
-        """Exact in fractions; |q - μ|² - |p - μ|² by floats would be off by 1e-4 here."""
+        """Against exact fractions; |q - μ|² - |p - μ|² in floats would be off by 1e-4 here."""
         p, q, mu = [1e6 + 0.25, -1e6], [1e6 - 0.5, -1e6 + 0.125], [1e6 + 0.0625, -1e6 - 0.375]
         exact = sum((Fraction(x) - Fraction(m)) ** 2 for x, m in zip(q, mu, strict=True)) - sum(
             (Fraction(x) - Fraction(m)) ** 2 for x, m in zip(p, mu, strict=True)
@@ -91,7 +91,7 @@ class TestDescription:
         assert found == pytest.approx(float(exact), rel=1e-12)
 
     def test_the_projected_variance_keeps_its_digits_far_from_zero(self):
-        """Two items a unit apart, a thousand million from zero: shadows cast from zero would lose seven digits."""
+        """Two items one unit apart, 1e9 from zero: projections from zero would lose seven digits."""
         rng = np.random.default_rng(0)
         belief = made_belief(rng, 10, 2)
         offset = np.array([1e9, -1e9])
@@ -165,12 +165,12 @@ class TestExpectations:
             chances = naive_chances(belief.samples.tolist(), p, q, k, noise, kind, appeal)
             assert probability[row] == pytest.approx(np.dot(belief.weights, chances), abs=1e-11)
             expected = np.dot(belief.weights, [naive_entropy(f) for f in chances])
-            # The series of the logarithm is good to 1e-9.
+            # The series of the logarithm is accurate to 1e-9.
             assert entropy[row] == pytest.approx(expected, abs=3e-9)
 
     @pytest.mark.parametrize("kind", LINKS)
     def test_of_logits_far_out_are_those_of_certainty(self, kind):
-        """Also for logits that no reasonable k would give: nothing multiplies a tiny probability by a huge logit."""
+        """Even for absurdly large logits: nothing multiplies a tiny probability by a huge logit."""
         columns, weights = np.array([[1.0, 2.0]]), np.array([0.5, 0.5])
         slopes = np.array([[1e3], [-1e3], [1e6], [-1e6], [1e15], [-1e15]])
         out = np.empty((2, 6))
@@ -190,7 +190,7 @@ class TestExpectations:
             for (chance, weights), (found, mean, covariance) in zip(
                 naive_after(samples, belief.weights.tolist(), p, q, k, noise, kind, appeal), outcomes, strict=True
             ):
-                # Of the rarer outcome the last digits are lost by subtraction: 1e-15 over its probability.
+                # Subtraction loses the last digits of the rarer outcome: 1e-15 divided by its probability.
                 assert found[row] == pytest.approx(chance, abs=1e-11)
                 assert mean[row] == pytest.approx(np.array(naive_mean(samples, weights)), abs=1e-14 / chance + 1e-10)
                 assert covariance[row] == pytest.approx(
@@ -200,7 +200,7 @@ class TestExpectations:
     @pytest.mark.parametrize("kind", LINKS)
     @pytest.mark.parametrize("n", [999, 1000, 4000])
     def test_after_an_answer_that_never_comes_are_finite_and_weigh_nothing(self, kind, n):
-        """One item is near, the other far away: in floats the rarer outcome is 0, or -1e-17."""
+        """One item is near, the other far away: in floats the rarer outcome has probability 0 or -1e-17."""
         belief = made_belief(np.random.default_rng(n), n, 2)
         points = np.array([[0.1, 0.3], [5.0, 5.0], [-5.0, -5.0]])
         response = RESPONSES[kind](3.0, "constant")
@@ -220,11 +220,11 @@ class TestExpectations:
         far = belief_of(near.samples + shift, near.weights, near.mean + shift, near.covariance)
         first, second = np.array([0, 2]), np.array([1, 3])
         for (p, m, c), (far_p, far_m, far_c) in zip(
-            Candidates.of(points, first, second, belief=near, response=Probit(2.0)).after(near),
-            Candidates.of(points + shift, first, second, belief=far, response=Probit(2.0)).after(far),
+            Candidates.of(points, first, second, belief=near, response=Probit(2.0)).moments_by_outcome(near),
+            Candidates.of(points + shift, first, second, belief=far, response=Probit(2.0)).moments_by_outcome(far),
             strict=True,
         ):
-            # The points themselves keep 1e-10 of their place.
+            # The points themselves are only accurate to 1e-10.
             assert far_p == pytest.approx(p, abs=1e-8)
             assert far_m - shift == pytest.approx(m, abs=1e-8)
             assert far_c == pytest.approx(c, abs=1e-8)
@@ -252,7 +252,7 @@ class TestExpectations:
         points = rng.normal(size=(12, d))
         candidates = Candidates.of(points, np.arange(6), np.arange(6, 12), belief=belief, response=RESPONSES[kind](1.5))
         probability, entropy = candidates.sampled(belief)
-        # Four standard errors of a mean of 40,000 numbers in [0, 1], and the interpolation.
+        # Four standard errors of a mean of 40,000 numbers in [0, 1], plus the interpolation error.
         likelier = np.maximum(probability, 1 - probability)
         assert candidates.tabulated("probability") == pytest.approx(likelier, abs=4 * 0.5 / 200 + 4e-4)
         information = np.array([naive_entropy(p) for p in probability]) - entropy

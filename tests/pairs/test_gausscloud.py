@@ -1,4 +1,4 @@
-"""GaussCloud: the nu-SVM against other solvers, the stages against their definition, the replay against itself."""
+"""Tests of GaussCloud: nu-SVM against other solvers, stages against their definition, replay against itself."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 import scipy
 from scipy.optimize import linprog, minimize
 
+from helpers.refusals import refused
 from pairseek.core.types import Event, Query
-from pairseek.errors import InvalidParameter, MissingExtra
+from pairseek.errors import MissingExtra
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
 from pairseek.pairs.strategies.baselines import nusvm as _nusvm
@@ -45,7 +46,7 @@ def interview(strategy, items, choose, *, seed=0):
 
 
 def noisy_rows(m, k, wrong, seed):
-    """Examples around a random direction, some of them turned round."""
+    """Return examples around a random direction, some with reversed sign."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(m, k))
     rows *= np.sign(rows @ rng.normal(size=k))[:, None]
@@ -69,7 +70,7 @@ def primal(rows, nu, towards):
 
 class TestNuSvm:
     def test_the_least_nu_is_the_limit_for_hard_margins(self):
-        # for C to infinity the dual becomes: the greatest mean(β) with Z'β = 0, 0 <= β <= 1
+        # for infinite C the dual becomes: maximise mean(β) with Z'β = 0, 0 <= β <= 1
         for seed, wrong in itertools.product(range(3), (3, 8)):
             rows = noisy_rows(30, 4, wrong, seed)
             limit = linprog(-np.full(30, 1 / 30), A_eq=rows.T, b_eq=np.zeros(4), bounds=(0, 1))
@@ -198,7 +199,7 @@ class TestNuSvm:
     def test_the_missing_solver_is_named(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "clarabel", None)
         items = Items([[0.0, 1.0], [1.0, 0.0]])
-        with pytest.raises(MissingExtra, match=r"GaussCloud needs the extra 'baselines'"):
+        with pytest.raises(MissingExtra, match="GaussCloud needs the extra 'baselines'"):
             GaussCloud(1, 5).estimate(items, [observed(items, 0, 1)])
 
 
@@ -215,7 +216,7 @@ class TestEstimate:
                 history = interview(strategy, items, lambda pair, u=user: nearer(items, u, pair), seed=number)
                 row.append(np.linalg.norm(strategy.estimate(items, history) - user))
             errors.append(row)
-        # the last of four clouds has the spread 0.87/8 = 0.11, within which its 30 planes leave little free
+        # the last of four clouds has spread 0.87/8 = 0.11, which its 30 planes cover densely
         one, four = np.median(errors, axis=0)
         assert np.max(errors, axis=0)[1] < 0.11
         assert four < 0.05
@@ -326,7 +327,7 @@ class TestStages:
             rows = [items.index(side) for event in part for side in (event.left, event.right)]
             offsets = items.coordinates[rows] - centre
             spread = strategy.spread(items, stage)
-            # 480 normal draws: the standard error of their deviation is spread/31, of their mean spread/22
+            # 480 normal draws: the standard error of their standard deviation is spread/31, of their mean spread/22
             assert np.sqrt(np.mean(offsets**2)) == pytest.approx(spread, rel=4 / 31)
             assert np.all(np.abs(offsets.mean(axis=0)) < 4 * spread / np.sqrt(240))
 
@@ -467,15 +468,17 @@ class TestParameters:
 
     @pytest.mark.parametrize("value", [0, 2.0, "4", True])
     def test_stages_and_answers_must_be_whole_numbers(self, value):
-        with pytest.raises(InvalidParameter, match=r"stages of GaussCloud is .*: give a whole number"):
+        with refused("stages") as caught:
             GaussCloud(value, 20)
-        with pytest.raises(InvalidParameter, match=r"answers of GaussCloud is .*: give a whole number"):
+        assert f"stages of GaussCloud is {value!r}: give a whole number, at least 1" in str(caught.value)
+        with refused("answers"):
             GaussCloud(1, value)
 
     def test_every_stage_needs_an_answer(self):
-        with pytest.raises(InvalidParameter, match="4 stages for 3 answers: give at least one for each"):
+        with refused("answers") as caught:
             GaussCloud(4, 3)
+        assert "4 stages but only 3 answers: give at least one per stage" in str(caught.value)
 
     def test_a_bad_box_is_refused(self):
-        with pytest.raises(InvalidParameter, match=r"box of GaussCloud from 1\.0 to 0\.0 is empty"):
+        with refused("box"):
             GaussCloud(2, 20, box=(1.0, 0.0))

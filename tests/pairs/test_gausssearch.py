@@ -1,4 +1,4 @@
-"""GaussSearch: the closed forms against quadrature, the search against simulated users and itself."""
+"""Tests of GaussSearch: closed forms against quadrature, the search against simulated users and itself."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
+from helpers.refusals import refused
 from pairseek.core.types import Event, Query
-from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.priors import GaussianPrior, UniformBox
 from pairseek.pairs.strategies.baselines.gaussian import Gaussian
@@ -37,7 +37,7 @@ def random_belief(d, seed):
 
 
 def along_the_normal(belief, normal, offset, likelihood):
-    """Moments after a likelihood of h = normal·w - offset, by quadrature over h and regression on it."""
+    """Return moments after a likelihood in h = normal·w - offset, by quadrature over h and regression on h."""
     shadow = belief.covariance @ normal
     centre, variance = float(normal @ belief.mean) - offset, float(normal @ shadow)
     h = np.linspace(centre - 12 * np.sqrt(variance), centre + 12 * np.sqrt(variance), 20_001)
@@ -84,7 +84,7 @@ class TestUpdate:
         normal = np.array([0.6, 0.8])
         half = along_the_normal(belief, normal, 0.1, lambda h: np.sqrt(ndtr(h) * ndtr(-h)))
         after = belief.after_tie(normal, 0.1, 1.0)
-        # the two logarithms differ by terms of fourth order, (h/noise)^4/20 or so, with h about 0.2
+        # the two logarithms differ by fourth-order terms, about (h/noise)^4/20, with h about 0.2
         np.testing.assert_allclose(after.mean, half[0], atol=2e-4)
         np.testing.assert_allclose(after.covariance, half[1], atol=2e-5)
 
@@ -123,7 +123,7 @@ class TestPairs:
         for seed in range(10):
             pair = strategy.next(items, [], np.random.default_rng(seed))
             one, two = items.coordinates[list(pair)]
-            # items lie about 0.01 from any point
+            # every point has an item about 0.01 away
             assert abs((one + two)[0] / 2 - 0.5) < 0.05
             assert abs(one[1] - two[1]) < 0.1
 
@@ -271,24 +271,29 @@ class TestParameters:
 
     @pytest.mark.parametrize("noise", [0.0, -1.0, np.inf, np.nan, "1", True])
     def test_noise_must_be_above_zero(self, noise):
-        with pytest.raises(InvalidParameter, match=r"noise of GaussSearch is .*: give a .*number above 0"):
+        with refused("noise") as caught:
             GaussSearch(noise=noise)
+        assert f"noise of GaussSearch is {noise!r}: give a finite number above 0" in str(caught.value)
 
     @pytest.mark.parametrize("mean", [3.0, [], [[1.0]], [np.nan], ["a"]])
     def test_the_mean_must_be_a_row_of_numbers(self, mean):
-        with pytest.raises(InvalidParameter, match=r"mean of GaussSearch is .*: give d finite numbers"):
+        with refused("mean") as caught:
             GaussSearch(mean=mean)
+        assert f"mean of GaussSearch is {mean!r}: give d finite numbers" in str(caught.value)
 
     @pytest.mark.parametrize("covariance", [1.0, [1.0, 2.0], [[1.0, np.inf], [0.0, 1.0]], [[1.0], [1.0, 2.0]]])
     def test_the_covariance_must_be_a_table_of_numbers(self, covariance):
-        with pytest.raises(InvalidParameter, match=r"covariance of GaussSearch is .*: give d rows of d finite"):
+        with refused("covariance") as caught:
             GaussSearch(covariance=covariance)
+        assert "give d rows of d finite numbers" in str(caught.value)
 
     @pytest.mark.parametrize("covariance", [[[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.5], [0.0, 1.0]], [[1.0, 0.0]], [[0.0]]])
     def test_the_covariance_must_be_one(self, covariance):
-        with pytest.raises(InvalidParameter, match="must be symmetric and have no negative eigenvalue"):
+        with refused("covariance") as caught:
             GaussSearch(covariance=covariance)
+        assert "give a symmetric matrix without negative eigenvalues" in str(caught.value)
 
     def test_dimensions_must_be_those_of_the_items(self):
-        with pytest.raises(InvalidParameter, match="have 3 and 2 dimensions, the items have 2"):
+        with refused("mean") as caught:
             GaussSearch(mean=(0.0, 0.0, 0.0)).estimate(Items(np.eye(2)), [])
+        assert "have 3 and 2 dimensions, but the items have 2" in str(caught.value)

@@ -1,10 +1,11 @@
-"""Pairs of a list: nothing else is asked."""
+"""Tests of ListedPairs: only listed pairs are asked."""
 
 import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.errors import InvalidParameter, NoPairLeft
+from helpers.refusals import refused
+from pairseek.errors import NoPairLeft
 
 ITEMS = ps.Items(np.random.default_rng(0).normal(size=(12, 2)), [f"i{n}" for n in range(12)])
 PAIRS = ((0, 3), (7, 2), (5, 11), (1, 0))
@@ -40,11 +41,14 @@ def test_it_is_saved_with_the_search(tmp_path):
 
 
 @pytest.mark.parametrize("pairs", [(), ((0, 0),), ((0, -1),), ((0, 1.5),), (("a", "b"),), ((0, 1, 2),)])
-def test_lists_that_make_no_sense(pairs):
-    with pytest.raises(InvalidParameter, match="ListedPairs expects one or more pairs of different rows"):
+def test_an_invalid_list_is_refused(pairs):
+    with refused("pairs") as caught:
         ps.ListedPairs(pairs)
+    assert "give pairs of different rows, such as ((0, 3), (2, 5))" in str(caught.value)
 
 
-def test_a_row_that_is_not_there():
-    with pytest.raises(InvalidParameter, match=r"names row 12, and there are 12 items: count from 0 to 11"):
-        ps.Search(ITEMS, candidates=ps.ListedPairs(((0, 12),))).ask()
+def test_a_row_beyond_the_items_is_refused():
+    search = ps.Search(ITEMS, candidates=ps.ListedPairs(((0, 12),)))
+    with refused("pairs") as caught:
+        search.ask()
+    assert "names row 12, but there are only 12 items: use rows from 0 to 11" in str(caught.value)

@@ -1,4 +1,4 @@
-"""`ProposedPairs`: its pairs beside all pairs and random ones, its bound, and the default in many dimensions."""
+"""Tests of ProposedPairs: its pairs against all and random pairs, its bound, and the default in many dimensions."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.refusals import refused
 from pairseek.core.types import Belief, BeliefInfo, Evidence
-from pairseek.errors import DimensionWarning, InvalidParameter
+from pairseek.errors import DimensionWarning
 from pairseek.model.priors import WithinSpan
 from pairseek.numerics.parallel import set_thread_count
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.rest import Resting
 from pairseek.pairs.sources import ProposedPairs, proposed
 from pairseek.pairs.sources.core_set import SIZE, core_set
-from pairseek.pairs.sources.proposed import Sketch, _permitted, leading_axes
+from pairseek.pairs.sources.proposed import _candidate_rows
+from pairseek.pairs.sources.sketch import Sketch, leading_axes
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import gaussian_fit, is_trusted
 from pairseek.posteriors.residuals import infer_with_residuals
@@ -30,7 +32,7 @@ SOURCE = ProposedPairs(items=128, listed=0)
 
 
 def scene(noise="normalized", n=400, d=24, strategy=None, appeal=0.0):
-    """A belief that is as after some answers: narrow along some directions, and off the middle of the items."""
+    """Return a belief as after some answers: narrow along some directions, away from the middle of the items."""
     rng = np.random.default_rng(d)
     points = rng.standard_normal((n, d)) / np.sqrt(np.arange(1, d + 1))
     factor = rng.standard_normal((d, d)) / np.sqrt(np.arange(1, d + 1))
@@ -50,7 +52,7 @@ def test_the_pair_is_nearly_the_best_of_all_and_the_bound_holds(noise, appeal):
     context = scene(noise, appeal=appeal)
     found = SOURCE.choose(context, np.random.default_rng(0))
     best = float(np.max(all_scores(context)))
-    # Of 79,800 pairs 8,128 are scored, and the partners of eight items. No theorem says 0.95; it was 0.98 to 1.
+    # 8,128 of 79,800 pairs are scored, plus the partners of eight items. 0.95 is not guaranteed; it was 0.98 to 1.
     assert 0.95 * best <= found.utility <= best * (1 + 1e-9)
     assert found.bound >= best * (1 - 1e-9)
     assert found.gap == pytest.approx((found.bound - found.utility) / found.bound, abs=1e-9)
@@ -87,7 +89,7 @@ RESPONSES = {
 @pytest.mark.parametrize("k", [0.02, 0.2, 2.0, 20.0])
 @pytest.mark.parametrize("own", [0.0, 3.0])
 def test_a_scan_keeps_the_best_pairs_of_all(response, k, own):
-    """It skips pairs whose logit is too narrow or too far from 0 without looking them up: none of the best is lost."""
+    """Pairs whose logit is too narrow or too far from 0 are skipped without a lookup, without losing a best pair."""
     rng = np.random.default_rng(5)
     points = rng.standard_t(2.5, (300, 3))  # with far items, as in catalogues with a curvature
     belief = Belief(0.3 * points[0], np.diag([1.0, 0.3, 0.1]), BeliefInfo("test"), None)
@@ -129,7 +131,7 @@ def test_an_item_whose_length_overflows_keeps_no_search_waiting():
 
 @pytest.mark.parametrize("d", [4, 16])
 def test_a_part_of_a_large_catalogue_holds_pairs_as_good_as_all(d, monkeypatch):
-    """Over twelve beliefs; a part drawn at random has 0.96 to 0.98 of the information, and this one 0.99 to 1.01."""
+    """Over twelve beliefs: a random subset has 0.96 to 0.98 of the information, the core set 0.99 to 1.01."""
     rng = np.random.default_rng(d)
     items = ps.Items(rng.standard_t(3.0, (20_000, d)) / np.sqrt(np.arange(1, d + 1)))
     points = items.coordinates
@@ -152,13 +154,13 @@ def test_a_part_of_a_large_catalogue_holds_pairs_as_good_as_all(d, monkeypatch):
 
 
 def test_items_shown_already_are_replaced_by_others_of_the_catalogue():
-    """Where most of the part was shown, all other items are looked at."""
+    """Once most of the core set was shown, all other items are considered."""
     items = ps.Items(np.random.default_rng(0).standard_normal((5000, 3)))
     shown = core_set(items.coordinates)[: SIZE // 2 + 1]
     belief = Belief(np.zeros(3), np.eye(3), BeliefInfo("test"), None)
     context = SelectionContext.of(items, belief, ps.Logistic(1.0, "constant"), ps.InfoGain())
     context = replace(context, resting=replace(context.resting, items=shown))
-    assert set(_permitted(context)) == set(range(5000)) - set(shown.tolist())
+    assert set(_candidate_rows(context)) == set(range(5000)) - set(shown.tolist())
 
 
 def test_leading_axes_of_many_dimensions_are_nearly_eigenvectors():
@@ -167,7 +169,7 @@ def test_leading_axes_of_many_dimensions_are_nearly_eigenvectors():
     axes, found = leading_axes((vectors * values) @ vectors.T)
     assert axes.shape == (100, 12)
     np.testing.assert_allclose(axes.T @ axes, np.eye(12), atol=1e-10)
-    # Twelve iterations leave (λ_13/λ_i)^24 of an error, which is nothing for the first eight.
+    # Twelve iterations reduce an error by (λ_13/λ_i)^24, which is negligible for the first eight.
     np.testing.assert_allclose(np.sort(found[:12])[::-1][:8], values[:8], rtol=1e-3)
     assert found[-2] == pytest.approx(np.mean(values[12:]), rel=0.2)
 
@@ -228,13 +230,13 @@ def test_a_search_in_many_dimensions_takes_proposals_and_one_in_few_does_not():
 
 
 def test_settings_are_validated():
-    with pytest.raises(InvalidParameter, match="items of ProposedPairs"):
+    with refused("items"):
         ProposedPairs(items=1)
 
 
 @pytest.mark.parametrize("residual", [0.0, 0.7])
 def test_inference_within_the_span_of_the_answers_is_that_in_all_dimensions(residual):
-    """Blunt answers, so that both are expectation propagation, whose fixed point does not depend on coordinates."""
+    """Blunt answers, so that both use EP, whose fixed point does not depend on coordinates."""
     rng = np.random.default_rng(2)
     d, m = 18, 6
     factor = rng.standard_normal((d, d))
@@ -249,12 +251,12 @@ def test_inference_within_the_span_of_the_answers_is_that_in_all_dimensions(resi
         return ps.EP().infer(evidence, prior, response)
 
     here, there = infer_within_span(infer, evidence, prior), infer(evidence, prior)
-    # Sweeps end at a tolerance of 1e-5 deviations.
+    # Sweeps end at a tolerance of 1e-5 standard deviations.
     np.testing.assert_allclose(here.mean, there.mean, atol=1e-3)
     np.testing.assert_allclose(here.covariance, there.covariance, atol=1e-3)
     if residual:
         np.testing.assert_allclose(here.residuals.cross, there.residuals.cross, atol=1e-3)
-    # 2048 points: errors of 1/sqrt(2048) = 0.022 deviations in the mean, 0.03 of the variance; four times as much.
+    # 2048 points have errors of 1/sqrt(2048) = 0.022 deviations in the mean and 3 % of the variance; allow four times.
     samples, weights = here.samples, here.weights
     deviation = np.sqrt(np.diag(here.covariance))
     mean = weights @ samples
@@ -264,7 +266,7 @@ def test_inference_within_the_span_of_the_answers_is_that_in_all_dimensions(resi
 
 
 def test_few_sharp_answers_in_many_dimensions_are_left_to_expectation_propagation():
-    """Beside particles in the span of the answers, outside of which the posterior is the prior."""
+    """Compare with particles within the span of the answers; outside it the posterior is the prior."""
     rng = np.random.default_rng(4)
     m = 5
     slopes = np.ascontiguousarray(8.0 * np.eye(m) + rng.standard_normal((m, m)))

@@ -25,13 +25,13 @@ from pairseek.pairs.sources.sampled import sampled_pairs
 from pairseek.pairs.strategies import EPMV, MCMV, GreedyMSE, GreedyVolume, InfoGain
 from pairseek.posteriors import Grid, Particles
 
-# The constants that were fitted to Food-10k.
+# Constants fitted to Food-10k.
 CONSTANTS = {4: (0.2805, 1.5637, 9.7060), 12: (0.0832, 0.6085, 66.3200)}
 
 
 @lru_cache(maxsize=8)
 def shortfalls(d, noise):
-    """In four states of one search, chosen with 4000 samples and judged with 40,000."""
+    """Return losses in four states of a search, chosen with 4000 samples and judged with 40,000."""
     items = Items(np.random.default_rng(d).standard_normal((2000, d))).scaled()
     strategies = [InfoGain(), EPMV(items.spread)]
     if d == 4:
@@ -54,7 +54,7 @@ def of(strategy, dimensions=(4, 12)):
 
 @pytest.mark.long
 def test_infogain_with_its_short_list_is_within_one_percent_and_five_in_the_worst_state():
-    """In this run: 0.0 % in the median and 1.5 % in the worst of 24 states."""
+    """In this run the loss is 0.0 % in the median and 1.5 % in the worst of 24 states."""
     found = [s.rescored for s in of("infogain")]
     assert np.median(found) <= 0.01
     assert max(found) <= 0.05
@@ -62,14 +62,14 @@ def test_infogain_with_its_short_list_is_within_one_percent_and_five_in_the_wors
 
 @pytest.mark.long
 def test_infogain_needs_the_short_list():
-    """By table alone it is good in the median, not in the worst state: before any answer the belief is a cube."""
+    """The table alone is good in the median but not in the worst state: before any answer the belief is a cube."""
     found = [s.by_table for s in of("infogain")]
     assert np.median(found) <= 0.03
     assert max(found) > 0.05
 
 
 def test_epmv_by_table_is_within_one_percent_and_five_in_the_worst_state():
-    """In this run: 0.0 % in the median and 1.2 % in the worst of 24 states."""
+    """In this run the loss is 0.0 % in the median and 1.2 % in the worst of 24 states."""
     found = [s.by_table for s in of("epmv")]
     assert np.median(found) <= 0.01
     assert max(found) <= 0.05
@@ -87,7 +87,7 @@ def test_epmv_gains_nothing_from_the_short_list():
 
 
 def test_greedy_mse_keeps_close():
-    """In this run: 0.0 % in all of 12 states; with another seed 1.8 % in the worst."""
+    """In this run the loss is 0.0 % in all of 12 states; with another seed it is 1.8 % in the worst."""
     found = [s.rescored for s in of("greedy_mse", [4])]
     assert np.median(found) <= 0.01
     assert max(found) <= 0.05
@@ -111,7 +111,7 @@ STRATEGIES = [InfoGain(), EPMV(1.0), MCMV(), GreedyMSE(), GreedyVolume()]
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=[strategy.name for strategy in STRATEGIES])
 @pytest.mark.parametrize("answers", [0, 3, 12])
 def test_in_two_dimensions_judged_by_a_grid_without_any_noise(strategy, answers):
-    """Every candidate by every cell of a grid: a judge that draws nothing."""
+    """Return the score of every candidate over all cells of a grid, without random draws."""
     rng = np.random.default_rng(answers)
     items = Items(rng.standard_normal((300, 2))).scaled()
     response = Logistic(2.2)

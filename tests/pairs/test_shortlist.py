@@ -1,11 +1,11 @@
-"""Shortlist: its formula against Bayes' rule by draws, its use, and its errors."""
+"""Tests of Shortlist: its formula against Bayes' rule over draws, its use, and its errors."""
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
 import pairseek as ps
-from pairseek.errors import InvalidParameter
+from helpers.refusals import refused
 from pairseek.pairs.context import SelectionContext
 
 
@@ -17,7 +17,7 @@ def catalogue(n, d, seed=1):
 @pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize("residual", [0.0, 1.0])
 def test_the_score_is_the_gain_of_the_list_by_an_answer(size, residual):
-    """By Bayes' rule over 100,000 draws of all utilities, whose expectations have an error of 0.01."""
+    """Bayes' rule over 100,000 draws of all utilities, whose expectations have an error of 0.01."""
     items = catalogue(9, 2)
     response = ps.Logistic(0.6, "constant", residual=residual)
     search = ps.Search(items, response=response, prior=ps.GaussianPrior(), strategy=ps.Shortlist(size), rng=1)
@@ -109,14 +109,13 @@ def test_threads_do_not_change_a_bit():
     assert scores[0] == scores[1]
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: ps.Shortlist(0), "size of Shortlist"),
-        (lambda: ps.Shortlist(2.5), "size of Shortlist"),
-        (lambda: ps.Search(catalogue(4, 2), strategy=ps.Shortlist(4)), "no item to leave out of 4"),
-    ],
-)
-def test_a_list_must_leave_an_item_out(make, words):
-    with pytest.raises(InvalidParameter, match=words):
-        make()
+@pytest.mark.parametrize("size", [0, 2.5])
+def test_a_size_must_be_a_whole_number_above_zero(size):
+    with refused("size"):
+        ps.Shortlist(size)
+
+
+def test_a_list_must_leave_an_item_out():
+    with refused("size") as caught:
+        ps.Search(catalogue(4, 2), strategy=ps.Shortlist(4))
+    assert str(caught.value) == "Shortlist(size=4) is too long for 4 items: give a size below 4"

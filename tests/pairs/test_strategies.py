@@ -1,4 +1,4 @@
-"""Utilities: each against its naive twin, the contract that all of them keep, and better than chance."""
+"""Tests of utilities: each against its naive twin, their common contract, and a comparison with chance."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from helpers.reference import (
     naive_mcmv,
     naive_probability,
 )
+from helpers.refusals import refused
 from helpers.situations import LINKS, belief_of, made_belief
-from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.noise import NOISES
 from pairseek.model.priors import UniformBox
@@ -44,7 +44,7 @@ ITEMS = Items(np.random.default_rng(0).uniform(-1, 1, size=(12, 3)))
 
 
 def scenery(seed, kind, noise, *, samples=40, d=None, even=False):
-    """Four pairs of random points with appeal, a belief, and the pairs as the twins take them."""
+    """Return four pairs of random points with appeal, a belief, and the pairs in the form the twins take."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 4)) if d is None else d
     points, appeal = rng.uniform(-1, 1, size=(8, d)), rng.normal(scale=0.5, size=8)
@@ -110,7 +110,7 @@ def test_scores_by_table_are_those_of_many_samples_where_the_belief_is_gaussian(
     rows = np.arange(20)
     candidates = Candidates.of(points, rows, rows + 20, belief=belief, response=RESPONSES[kind](2.0))
     score, exact = strategy.score(candidates, belief), strategy.exact(candidates, belief)
-    # Noise of 60,000 samples and the interpolation, as a share of the spread of the scores.
+    # Noise of 60,000 samples plus interpolation error, relative to the spread of the scores.
     assert score == pytest.approx(exact, abs=0.02 * np.ptp(exact))
 
 
@@ -125,7 +125,7 @@ class TestEveryUtility(StrategyContract):
 
 @pytest.mark.parametrize("name", sorted(set(UTILITIES) - {"random"}))
 class TestWorthOfAPair:
-    """What any sensible utility says, Random apart."""
+    """Properties of every sensible utility except Random."""
 
     def test_a_plane_through_the_belief_beats_one_beside_it(self, name):
         belief = made_belief(np.random.default_rng(0), 2000, 2, even=True)
@@ -160,7 +160,7 @@ class TestRandom:
             choice = source.choose(scene, rng)
             pair = min(choice.first, choice.second), max(choice.first, choice.second)
             counts[pair] = counts.get(pair, 0) + 1
-        # Ten pairs, less the one that rests and the one of identical points.
+        # Ten pairs, minus the resting one and the one with identical points.
         usable = {tuple(map(int, pair)) for pair in zip(*pair_rows(np.arange(10), 5), strict=True)} - {(1, 2), (0, 4)}
         assert set(counts) == usable
         assert chisquare(list(counts.values())).pvalue > 1e-3
@@ -182,10 +182,11 @@ class TestRandom:
 class TestSettings:
     @pytest.mark.parametrize("penalty", [0.0, -1.0, float("nan"), float("inf")])
     def test_the_penalties_must_be_above_zero(self, penalty):
-        with pytest.raises(InvalidParameter, match=rf"EPMV\(penalty={penalty}\): λ must be finite and above 0"):
-            EPMV(penalty)
-        with pytest.raises(InvalidParameter, match=rf"MCMV\(penalty={penalty}\): λ must be finite and above 0"):
-            MCMV(penalty)
+        for strategy in (EPMV, MCMV):
+            with refused("penalty") as caught:
+                strategy(penalty)
+            words = f"{strategy.__name__}(penalty={penalty}) is invalid: give a finite penalty above 0"
+            assert str(caught.value) == words
 
     def test_epmv_takes_the_penalty_of_the_papers_experiments(self):
         assert EPMV().resolved(ITEMS, UniformBox()).penalty == pytest.approx(
@@ -200,7 +201,7 @@ RESPONSE = Logistic(6.0)
 
 
 def traces_after_a_search(strategy, users=12, answers=16):
-    """(users,) trace of the posterior covariance; users answer the same pair alike, whoever asks it."""
+    """Return the (users,) trace of the posterior covariance; users answer a pair alike for every strategy."""
     traces = np.empty(users)
     for seed in range(users):
         point = np.random.default_rng([3, seed]).uniform(-1, 1, size=3)
@@ -226,7 +227,7 @@ def traces_of_random():
     return traces_after_a_search(Random())
 
 
-# EUBO does not ask about the point: test_eubo.py holds it to the items that it finds.
+# EUBO does not ask about the point; test_eubo.py tests the items it finds.
 @pytest.mark.parametrize("name", sorted(set(UTILITIES) - {"random", "eubo", "shortlist"}))
 def test_searches_better_than_random(name, traces_of_random):
     """The acid test: with Random in the place of a strategy this fails.
@@ -240,7 +241,7 @@ def test_searches_better_than_random(name, traces_of_random):
 
 
 def test_a_simulated_answer_follows_the_model():
-    """The users above are what the posterior believes: shares of answers against the twin."""
+    """The users above answer as the posterior assumes: frequencies of answers against the twin."""
     p, q, w = SIMULATED.coordinates[0], SIMULATED.coordinates[1], [0.1, 0.2, 0.3]
     search = Search(Items([p, q]), response=RESPONSE, prior=UniformBox(), posterior=Particles(50), rng=0)
     query = search.ask()

@@ -1,4 +1,4 @@
-"""Information of an answer where ties are offered: tables, samples and the best of all pairs against plain sums."""
+"""Information of an answer with ties: tables, samples and the best of all pairs against plain sums."""
 
 from dataclasses import replace
 
@@ -22,14 +22,14 @@ LINKS = {0: expit, 1: ndtr}
 
 
 def chances(z, link, width, lapse=0.0):
-    """The probabilities of "first", "second" and a tie, as rows."""
+    """Return the probabilities of "first", "second" and a tie, as rows."""
     f = LINKS[link]
     first, second = f(z - width), f(-z - width)
     return lapse / 3 + (1 - lapse) * np.stack([first, second, 1 - first - second])
 
 
 def information(p, weights):
-    """Entropy of the mean less mean entropy, in bits; outcomes are the first axis, and samples the last."""
+    """Return the entropy of the mean minus the mean entropy, in bits; outcomes first axis, samples last."""
     p = np.maximum(p, 0.0)
     return (entr(p @ weights).sum(axis=0) - entr(p).sum(axis=0) @ weights) / np.log(2)
 
@@ -81,7 +81,7 @@ def test_a_narrow_logit_has_the_fisher_information(width):
 
 def test_without_a_width_the_table_is_that_of_two_outcomes():
     assert table(0, "information", 0.0, 0.0, 0.0) is table(0, "information")
-    # A narrow width is nearly none.
+    # A narrow tie width is nearly none.
     for m, s in ((0.0, 0.5), (1.0, 2.0), (3.0, 1.0)):
         assert at(table(0, "information", 0.0, 0.0, 1e-6), m, s) == pytest.approx(
             at(table(0, "information"), m, s), rel=0.01
@@ -138,7 +138,7 @@ def test_a_query_says_how_probable_a_tie_is():
     slopes, offsets = tied.response.planes(items.coordinates[[3]], items.coordinates[[7]])
     samples, weights = tied.belief.draw(20_000)
     p = chances(samples @ slopes[0] + offsets[0], 0, 1.0)
-    # Three standard errors of 20,000 draws whose probabilities have a deviation of up to 0.4.
+    # Three standard errors of 20,000 draws whose probabilities have a standard deviation of up to 0.4.
     assert one.probability_left == pytest.approx(p[0] @ weights, abs=0.009)
     assert one.probability_tie == pytest.approx(p[2] @ weights, abs=0.009)
     assert one.information == pytest.approx(information(p, weights), abs=0.02)

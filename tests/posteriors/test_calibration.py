@@ -26,13 +26,13 @@ from pairseek.search.simulate import SimulatedUser
 
 DRAWS = 15
 ANSWERS = 10
-# Twenty tests in all: a chance of about two in a thousand that a sound posterior would fail with another seed.
+# Twenty tests in all: with another seed, a correct posterior would fail with a probability of about 0.002.
 LEAST_P = 1e-4
 
 
 @lru_cache(maxsize=8)
 def ranks(d, believed, runs):
-    """(runs, d + 2) ranks of the truth among draws of the posterior: coordinates, log-likelihood, distance."""
+    """Return (runs, d + 2) ranks of the truth among posterior draws: coordinates, log-likelihood, distance."""
     true = Logistic(3.0)
     response = Logistic(believed)
     out = np.empty((runs, d + 2), dtype=int)
@@ -54,7 +54,7 @@ def ranks(d, believed, runs):
             query = search.ask()
             search.tell(query, winner=user.answer(items, query))
         belief = search.belief
-        # A few draws of many particles: as good as independent of each other.
+        # A few draws from many particles are practically independent.
         draws = belief.samples[rng.choice(len(belief.weights), size=DRAWS, replace=False, p=belief.weights)]
         answers = [
             (items.coordinates[items.index(e.left)], items.coordinates[items.index(e.right)], outcome(e))
@@ -70,7 +70,7 @@ def outcome(event):
 
 
 def measures(points, answers, response, belief):
-    """(n, d + 2): coordinates, log-likelihood, and distance from the posterior mean in its own deviations."""
+    """Return (n, d + 2) coordinates, log-likelihoods, and distances from the posterior mean in standard deviations."""
     centred = points - belief.mean
     distance = np.einsum("nd,de,ne->n", centred, np.linalg.inv(belief.covariance), centred)
     logs = naive_log_posterior(points, answers, response.k, response.noise, response.name)
@@ -78,7 +78,7 @@ def measures(points, answers, response, belief):
 
 
 def p_values(found):
-    """For each column: chi-square of the 16 ranks in 8 bins, and the mean rank, which sees a shift sooner."""
+    """Return p-values per column: chi-square of the 16 ranks in 8 bins, and the mean rank, which detects shifts."""
     counts = [chisquare(np.bincount(column // 2, minlength=8)).pvalue for column in found.T]
     error = np.sqrt(((DRAWS + 1) ** 2 - 1) / 12 / len(found))
     return counts, (2 * norm.sf(np.abs(found.mean(axis=0) - DRAWS / 2) / error)).tolist()
@@ -86,7 +86,7 @@ def p_values(found):
 
 @pytest.mark.parametrize(("d", "runs"), [(2, 250), pytest.param(4, 200, marks=pytest.mark.long)])
 def test_the_truth_is_one_more_draw_from_the_posterior(d, runs):
-    """Tried: with the likelihood to the power 0.6, or 1.6, in the particles this fails, at p = 1e-8 and 7e-7."""
+    """With the likelihood raised to 0.6 or 1.6 in the particles, this fails at p = 1e-8 and 7e-7."""
     counts, means = p_values(ranks(d, 3.0, runs))
     assert min(counts) > LEAST_P, counts
     assert min(means) > LEAST_P, means
@@ -94,6 +94,6 @@ def test_the_truth_is_one_more_draw_from_the_posterior(d, runs):
 
 @pytest.mark.parametrize("believed", [1.2, 5.0])
 def test_a_search_that_believes_in_another_noise_is_not_calibrated(believed):
-    """The same check has the power to notice: users with k = 3 and a posterior that takes them for others."""
+    """The check has power: it detects users with k = 3 under a posterior that assumes another k."""
     counts, means = p_values(ranks(2, believed, 120))
     assert min(counts + means) < LEAST_P

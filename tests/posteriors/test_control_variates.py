@@ -1,4 +1,4 @@
-"""Control variates: the right mean, less noise, and a way back where they cannot help."""
+"""Tests of control variates: unbiased moments, less noise, and a fallback where they cannot help."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANSWERS = [
 
 
 def rejection(rng, n, response, answers, draw):
-    """Independent samples of the posterior: from the prior, kept with the likelihood as probability."""
+    """Return independent posterior samples: prior draws, accepted with the likelihood as probability."""
     kept = np.empty((0, 2))
     while len(kept) < n:
         points = draw(rng, 4 * n)
@@ -90,10 +90,10 @@ class TestControlledMoments:
             ):
                 found[row, run] = [*mu, *sigma[np.triu_indices(2)]]
         controlled, plain = found
-        # Four standard errors of the average, and the bias of order 1/n that dividing by n leaves in a variance.
+        # Four standard errors of the average, plus the bias of order 1/n from dividing a variance by n.
         error = np.abs(controlled.mean(axis=0) - truth)
         assert np.all(error < 4 * controlled.std(axis=0) / np.sqrt(runs) + np.abs(truth) / n)
-        # Standard error of a ratio of variances over 150 runs is about a sixth of it.
+        # Over 150 runs, the relative standard error of a ratio of variances is about one sixth.
         assert np.all(controlled.var(axis=0) < plain.var(axis=0) / 3)
 
     @pytest.mark.parametrize("d", [1, 2, 5])
@@ -109,7 +109,7 @@ class TestControlledMoments:
         assert covariance == pytest.approx(expected[1], abs=1e-5)
 
     def test_fall_back_to_the_plain_ones_after_answers_almost_without_noise(self):
-        """The gradient is zero but in a layer of a millionth, which no sample meets: nothing to learn from."""
+        """The gradient is zero except in a layer a millionth wide, which no sample hits: nothing to learn from."""
         response = Logistic(1e6)
         evidence = evidence_of(response, [([0.5, 0.1], [-0.5, -0.1], "first"), ([0.1, 0.6], [0.2, -0.6], "first")])
         rng = np.random.default_rng(0)
@@ -122,7 +122,7 @@ class TestControlledMoments:
 
     @pytest.mark.parametrize("response", [Logistic(1e4), Logistic(1e5), Probit(1e4)], ids=repr)
     def test_are_not_led_astray_by_the_few_samples_that_see_a_steep_edge(self, response):
-        """Along an edge a ten-thousandth wide the gradient is 1e4: one sample there would outweigh all others."""
+        """Along an edge 1e-4 wide the gradient is 1e4: one sample there would outweigh all others."""
         answers = [
             ([0.5, 0.1], [-0.5, -0.1], "first"),
             ([0.1, 0.6], [0.2, -0.6], "first"),
@@ -141,7 +141,7 @@ class TestControlledMoments:
                 points[row] = np.clip(points[row] - normal * excess / (normal @ normal), -1, 1)
             found, _ = controlled_moments(points, np.full(2000, 1 / 2000), Factors.of(evidence, response), UniformBox())
             worst = max(worst, np.max(np.abs(found - points.mean(axis=0)) / points.std(axis=0)))
-        # A correction of a plain mean of 2000 samples cannot be worth more than four of its standard errors.
+        # The plain mean of 2000 samples cannot need a correction above four standard errors.
         assert worst < 4 / np.sqrt(2000)
 
     def test_fall_back_to_the_plain_ones_with_few_effective_samples(self):

@@ -1,4 +1,4 @@
-"""Tests of EP: tilted moments, sweeps against a plain loop, and the check against known posteriors."""
+"""Tests of EP: tilted moments, sweeps against a textbook loop, and the accuracy check against known posteriors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _fast_quadrature(m, v, centre, step, count):
 
 
 def tilted_answer(m, v, outcome, link, lapse=0.0, width=0.0):
-    """The kernel takes the logit of an answer less the width of a tie."""
+    """The kernel takes the logit of an answer minus the tie width."""
     model = lapse / (3.0 if width > 0.0 else 2.0), 1.0 - lapse, width
     shift = width if outcome == "first" else 0.0
     log_z, mean, variance = _tilted_answer(m - shift, v, float(outcome == "first"), LINKS[link], model)
@@ -64,7 +64,7 @@ def fit_of(evidence, prior, response):
 
 
 def by_quad(m, v, outcome, link, lapse=0.0, width=0.0):
-    """Moments of N(m, v) times a likelihood by adaptive quadrature, with the points where something happens named."""
+    """Return moments of N(m, v) times a likelihood by adaptive quadrature with explicit breakpoints."""
     s = math.sqrt(v)
     low, high = m - 12 * s - (v if outcome == "first" else 0), m + 12 * s + v
     where = sorted({x for x in (0.0, -5.0, 5.0, m, m + v, m - 3 * s, m + 3 * s, -width, width) if low < x < high})
@@ -120,7 +120,7 @@ class TestTiltedMoments:
         assert many > 500
 
     def test_a_wide_cavity_takes_the_logistic_function_for_a_probit_of_the_same_variance(self):
-        """From a deviation of 16 on; the two agree there to a thousandth, also where the answer is a surprise."""
+        """From a standard deviation of 16; the two agree there to 0.1 %, even for surprising answers."""
         for s, tolerance in ((16.1, 1e-3), (40.0, 1e-4)):
             for place in (-3.0, 0.0, 2.0):
                 found = tilted_answer(place * s, s * s, "first", "logistic")
@@ -137,11 +137,11 @@ class TestTiltedMoments:
 
     @pytest.mark.parametrize("t", [-1e2, -1e4, -1e8])
     def test_an_answer_far_in_the_tail_keeps_its_digits(self, t):
-        """N(t s, s²) with s = 1e3 times Φ: the tilted density is an exponential where the step is narrow beside it."""
+        """N(t s, s²) with s = 1e3 times Φ: the step is narrow, so the tilted density is nearly exponential."""
         log_z, mean, variance = tilted_answer(t * 1e3, 1e6, "first", "probit")
         assert math.isfinite(log_z)
         assert mean > t * 1e3
-        # The variance of an exponential of rate |t|/s, and that of the step, which is 1.
+        # The variance of an exponential of rate |t|/s, plus the variance of the step, 1.
         assert 0.0 < variance < 2.0 * ((1e3 / t) ** 2 + 1.0)
 
     @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ class TestTiltedMoments:
     def test_a_box_cuts_as_a_truncated_normal(self, m, v):
         log_mass, mean, variance = tilted_interval(m, v, -1.0, 1.0, RULE)
         if m == 1e4:
-            # An exponential of rate 1e4 at the edge, where scipy has no digits left.
+            # An exponential of rate 1e4 at the edge, where scipy loses all digits.
             assert 1.0 - mean == pytest.approx(1e-4, rel=1e-3)
             assert variance == pytest.approx(1e-8, rel=1e-3)
             assert log_mass == pytest.approx(-0.5 * (m - 1.0) ** 2 - math.log(1e4), abs=1e-3)
@@ -160,7 +160,7 @@ class TestTiltedMoments:
         expected = (0.0, 1 / 3) if exact is None else (exact.mean(), exact.var())
         assert mean == pytest.approx(expected[0], abs=1e-5)
         assert variance == pytest.approx(expected[1], rel=1e-4)
-        # The integral of exp(-(z - m)²/2v), not normalized, by the distribution function of a standard normal.
+        # The unnormalized integral of exp(-(z - m)²/2v), from the standard normal distribution function.
         mass = math.log(2.0) if exact is None else log_ndtr_difference((-1 - m) / s, (1 - m) / s)
         if exact is not None:
             mass += 0.5 * math.log(2 * math.pi * v)
@@ -175,7 +175,7 @@ def log_ndtr_difference(low, high):
 
 
 def naive_ep(evidence, prior, response, sweeps=60):
-    """EP as a textbook has it: cavities by inverting whole matrices, tilted moments by adaptive quadrature."""
+    """Textbook EP: cavities by inverting full matrices, tilted moments by adaptive quadrature."""
     m, d = evidence.slopes.shape
     low, high = prior.box(d)
     centre, precision = prior.quadratic(d)
@@ -342,7 +342,7 @@ def answers_and_ties(count, d, k):
 
 
 class TestEvidence:
-    """log p(answers), by which unknown parameters are weighted."""
+    """log p(answers), which weights unknown parameters."""
 
     @pytest.mark.parametrize(("kind", "d", "box", "width", "k", "count"), EVIDENCE)
     def test_agrees_with_quadrature(self, kind, d, box, width, k, count):
@@ -354,11 +354,11 @@ class TestEvidence:
         if fit.logit_deviation <= 2.0:
             assert fit.log_evidence - log_prior_mass(prior, d) == pytest.approx(expected, abs=0.03)
         else:
-            # Sharp answers, for which EP is not trusted alone: still good enough to tell which parameters are likely.
+            # After sharp answers EP is not trusted by itself, but still accurate enough to weight parameters.
             assert fit.log_evidence - log_prior_mass(prior, d) == pytest.approx(expected, abs=0.3)
 
     def test_most_of_these_states_are_of_moderate_logits(self):
-        """Otherwise the test above would say little."""
+        """Otherwise the test above would prove little."""
         blunt = 0
         for kind, d, box, width, k, count in EVIDENCE:
             response = kind(k, tie_width=width)
@@ -378,7 +378,7 @@ class TestEvidence:
             assert fit.log_evidence - log_prior_mass(prior, d) == pytest.approx(expected, abs=0.15)
 
     def test_of_nothing_is_the_mass_of_the_prior(self):
-        """The volume of a box, and that of exp(-x'Px/2) under a Gaussian, without (2π)^d/2."""
+        """The volume of a box, and the integral of exp(-x'Px/2) for a Gaussian, without (2π)^d/2."""
         assert log_prior_mass(UniformBox(-1.0, 3.0), 2) == pytest.approx(2 * math.log(4.0) - math.log(2 * math.pi))
         covariance = np.array([[0.5, 0.2], [0.2, 0.4]])
         assert log_prior_mass(GaussianPrior(0.3, covariance), 2) == pytest.approx(0.5 * math.log(0.16))
@@ -387,7 +387,7 @@ class TestEvidence:
 class TestTheCheck:
     @pytest.mark.parametrize("name", SITUATIONS)
     def test_whatever_is_returned_is_near_quadrature(self, name):
-        """The promise: within 0.08 deviations and 10 % of every variance, in two dimensions."""
+        """The promise: within 0.08 standard deviations and 10 % of every variance, in two dimensions."""
         response, situation = SITUATIONS[name]
         answers = situation(np.random.default_rng(1), response)
         belief = last_belief(EP(), response, evidence_of(response, answers))
@@ -416,7 +416,7 @@ class TestTheCheck:
         assert 0.9 < least <= most < 1.1
 
     def test_the_situations_need_all_three_methods(self):
-        """Otherwise the tests above would say nothing of one of them."""
+        """Otherwise the tests above would leave one of them untested."""
         methods = set()
         for response, situation in SITUATIONS.values():
             evidence = evidence_of(response, situation(np.random.default_rng(1), response))
@@ -426,7 +426,7 @@ class TestTheCheck:
     @pytest.mark.parametrize("link", ["logistic", "probit"])
     @pytest.mark.parametrize("count", [2, 5, 10, 30, 200])
     def test_answers_that_repeat_each_other_are_noticed_together(self, count, link):
-        """Each copy tells little beside the others, so that no cavity is wide; together they are skewed."""
+        """Each copy adds little to the others, so no cavity is wide; together they skew the posterior."""
         response = Logistic(1.0) if link == "logistic" else Probit(0.6)
         evidence = Evidence(np.full((count, 1), 3.0), np.full(count, -6.0), np.ones(count))
         exact = Grid().infer(evidence, GaussianPrior(0.0, 1.0), response)
@@ -441,7 +441,7 @@ class TestTheCheck:
 
     @pytest.mark.parametrize(("k", "count", "seed"), [(5.0, 12, 1), (20.0, 12, 0), (20.0, 25, 1), (60.0, 12, 1)])
     def test_sharp_answers_in_a_box_of_four_dimensions_are_noticed_by_their_logits(self, k, count, seed):
-        """No line is looked at there: the deviation of the logits alone tells that EP is over 10 % off."""
+        """No line is checked there: the standard deviation of the logits alone shows that EP is off by over 10 %."""
         response = Logistic(k, "constant")
         answers = answers_from(np.random.default_rng(seed), [0.3, -0.2, 0.5, -0.4], count, response)
         evidence = evidence_of(response, answers)
@@ -474,7 +474,7 @@ class TestTheCheck:
             assert belief.covariance[0, 0] == pytest.approx(variance / 25.0, rel=1e-5)
 
     def test_without_it_sharp_answers_would_be_wrong(self):
-        """Nearly a polytope: EP alone misses a variance by a third, so the check has something to do."""
+        """Nearly a polytope: EP alone misses a variance by a third, so the check must reject it."""
         response = Logistic(100.0, "constant")
         answers = answers_from(np.random.default_rng(11), USER, 25, response)
         evidence = evidence_of(response, answers)
@@ -488,7 +488,7 @@ class TestTheCheck:
         assert checked.info.logit_deviation > 2.0
 
     def test_at_the_noise_of_people_the_first_step_is_enough(self):
-        """A plain response: once some answers are in, no logit is uncertain by more than its own noise."""
+        """After a few ordinary answers, no logit is more uncertain than its own noise."""
         items = ps.Items(np.random.default_rng(0).standard_normal((200, 4)))
         search = ps.Search(items, response=ps.Logistic(), rng=1)
         user = ps.SimulatedUser(items.coordinates[7], search.response, rng=2)
@@ -552,7 +552,7 @@ class TestSamples:
         assert len(belief.samples) == 16
 
     def test_points_of_uneven_weights_are_resampled_from_more_of_them(self):
-        """A box in twelve dimensions cuts off most of a Gaussian: the samples handed out still count."""
+        """A box in twelve dimensions cuts off most of a Gaussian; the returned samples are still effective."""
         rng = np.random.default_rng(0)
         response = Logistic(1.0)
         answers = answers_from(rng, rng.uniform(-1, 1, 12).tolist(), 30, response)
@@ -560,13 +560,13 @@ class TestSamples:
         assert belief.info.method == "ep"
         assert 1 / np.sum(belief.weights**2) > 500
         assert np.all(belief.weights == belief.weights[0])
-        # As many points as were drawn first, of which less than a twentieth counts, would leave some hundred.
-        # Points that were moved would all differ.
+        # Of the points drawn first, less than a twentieth is effective, which would leave about a hundred.
+        # Moved points would all differ.
         assert 0.6 * len(belief.samples) < len(np.unique(belief.samples, axis=0)) < len(belief.samples)
         assert np.all(np.abs(belief.samples) <= 1.0)
 
     def test_more_importance_samples_are_drawn_before_particles_run(self):
-        """Of the first ones in this box less than two fifths count."""
+        """In this box, less than two fifths of the first points are effective."""
         rng = np.random.default_rng(3)
         response = Logistic(1.5, "normalized")
         answers = answers_from(rng, [0.7, -0.8, 0.6], 40, response)
@@ -608,7 +608,7 @@ def _seeds():
 
 
 def state_of(state):
-    """Evidence, prior and response of a state."""
+    """Return the evidence, prior and response of a state."""
     d, k, m, noise, link, box, kind = state
     rng = np.random.default_rng([77, _seeds()[state]])
     response = (Logistic if link == "logistic" else Probit)(k, noise)
@@ -622,7 +622,7 @@ def state_of(state):
 
 
 def truth_of(state):
-    """Mean and covariance by a grid finer than the posterior or, where there is none, by a long run of particles."""
+    """Return mean and covariance by a grid finer than the posterior or, without one, by a long run of particles."""
     evidence, prior, response = state_of(state)
     if state[0] <= 3:
         with warnings.catch_warnings():
@@ -653,7 +653,7 @@ def test_all_states_of_known_truth_are_within_the_promise(state):
 
 @pytest.mark.parametrize("prior", [UniformBox(), GaussianPrior(), WithResiduals(GaussianPrior(), 2, 3)])
 def test_a_fit_that_starts_from_its_own_sites_is_done_at_once(prior):
-    """The sites of answers and, under a box, of coordinates; residual utilities of one answer alone have none."""
+    """Answers have sites, and under a box so do coordinates; private residual utilities have none."""
     d = 5 if isinstance(prior, WithResiduals) else 2
     rng = np.random.default_rng(4)
     slopes = rng.normal(size=(6, d))

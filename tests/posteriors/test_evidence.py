@@ -1,4 +1,4 @@
-"""log p(answers): against quadrature of the model's formulas, and by its sum over everything a person may answer."""
+"""Tests of log p(answers): against quadrature of the model's formulas, and by its sum over all possible answers."""
 
 import itertools
 import math
@@ -14,14 +14,14 @@ from pairseek.posteriors import POSTERIORS
 from pairseek.posteriors.residuals import _NODES, _WEIGHTS
 
 ITEMS = np.random.default_rng(3).normal(size=(6, 2))
-# Pairs with common items, so that residual utilities of one item count in several answers.
+# Pairs share items, so that an item's residual utility enters several answers.
 PAIRS = [(0, 1), (0, 2), (2, 3)]
 TOLD = ["first", "second", "first", "first", "second"]
 COVARIANCE = np.array([[0.8, 0.3], [0.3, 0.5]])
 
 
 class TruncatedPrior:
-    """A prior of one's own: a correlated Gaussian inside a box."""
+    """A user's own prior: a correlated Gaussian inside a box."""
 
     name = "truncated"
 
@@ -52,7 +52,7 @@ class TruncatedPrior:
 
 
 def gauss(mean, covariance, count):
-    """Return nodes (n, d) and weights of a Gaussian, by the rule of Gauss and Hermite."""
+    """Return (n, d) Gauss-Hermite nodes and weights of a Gaussian."""
     x, weights = np.polynomial.hermite_e.hermegauss(count)
     mean, root = np.atleast_1d(mean), np.linalg.cholesky(np.atleast_2d(covariance))
     points = np.array(list(itertools.product(x, repeat=len(mean)))) @ root.T + mean
@@ -74,7 +74,7 @@ def prior_nodes(prior, d, count=40):
 
 
 def points_of(response, prior, d, *, few):
-    """Return points, curvatures and weights; as many as memory allows beside residual utilities."""
+    """Return points, curvatures and weights, as many as memory allows with residual utilities."""
     points, shares = prior_nodes(prior, d, 16 if few else 32 if response.curvature_prior else 60)
     unknown = response.curvature_prior
     if unknown is None:
@@ -92,7 +92,7 @@ def rates_of(response):
 
 
 def lapses_of(response):
-    """Return the lapses with their weights, and the share of people who always answer at random."""
+    """Return the lapses with their weights, and the fraction of people who always answer at random."""
     if response.lapse_prior is None:
         return [(response.lapse_rate, 1.0)], 0.0
     x, weights = np.polynomial.legendre.leggauss(80)
@@ -102,7 +102,7 @@ def lapses_of(response):
 
 
 def deviations_of(response):
-    """Return the deviations of residual utilities and their weights: those that stand for all, if it is unknown."""
+    """Return residual deviations and their weights: quadrature nodes if the deviation is unknown."""
     known = response.residual_deviation
     if response.residual_prior is None:
         return [(known, 1.0)]
@@ -113,7 +113,7 @@ def deviations_of(response):
 
 
 def quadrature(items, answers, response, prior):
-    """log p(answers), as an integral over the point, the curvature, r, the lapse and residual utilities."""
+    """Return log p(answers) as an integral over the point, the curvature, r, the lapse and residual utilities."""
     d, k = items.shape[1], response.typical_k
     deviations, (lapses, random) = deviations_of(response), lapses_of(response)
     points, curvature, shares = points_of(response, prior, d, few=deviations[0][0] > 0.0)
@@ -136,7 +136,7 @@ def quadrature(items, answers, response, prior):
     for deviation, share in deviations:
         apart, apart_shares = np.zeros((1, len(answers))), np.ones(1)
         if deviation:
-            # The differences of residual utilities that the answers are about.
+            # The differences of residual utilities that enter the answers.
             apart, apart_shares = gauss(np.zeros(len(answers)), deviation**2 * signs @ signs.T, 10)
         for (rate, rate_share), (lapse, lapse_share) in itertools.product(rates_of(response), lapses):
             total = np.zeros((len(points), len(apart)))
@@ -248,7 +248,7 @@ def test_of_a_default_search(outcomes, d):
 
 
 def test_of_a_box_prior_in_two_dimensions_has_its_constant():
-    """One answer that tells nothing: 1/2 under every prior, whatever its volume; a box is sampled."""
+    """An uninformative answer has probability 1/2 under every prior, whatever its volume; a box is sampled."""
     items = ps.Items([[0.0, 0.0], [1.0, 1.0], [2.0, 0.5]])
     for prior in (ps.UniformBox(), ps.UniformBox(-3.0, 3.0), ps.GaussianPrior(0.0, 4.0)):
         info = found(items, [(0, 1, "first")], response=ps.Logistic(0.0, "constant"), prior=prior)
@@ -282,7 +282,7 @@ SITUATIONS = {
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_the_probabilities_of_all_answers_sum_to_one(name):
-    """Whatever the model is: over all that a person may say of three pairs, exp(log_evidence) is a distribution."""
+    """For every model, exp(log_evidence) sums to 1 over all possible answers to three pairs."""
     parts = {"items": ps.Items(ITEMS), **SITUATIONS[name]}
     items = parts.pop("items")
     start = ps.Search(items, rng=1, **parts)

@@ -1,4 +1,4 @@
-"""Tests of Grid and of its limits."""
+"""Tests of Grid and its limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USER = [0.3, -0.2, 0.1]
 
 
 def last(posterior, response, answers):
-    """The belief after all answers."""
+    """Return the belief after all answers."""
     return last_belief(posterior, response, evidence_of(response, answers))
 
 
@@ -41,7 +41,7 @@ class TestGrid:
         answers += [(p, q, "tie") for p, q, _ in answers[:2]]
         belief = last(Grid(), response, answers)
         distance, least, most = standardized(belief, *by_quadrature(response, answers, d))
-        # The midpoint rule: second order in the step, (2/201)² of the box at d = 2.
+        # The midpoint rule is second order in the step: (2/201)² of the box at d = 2.
         assert distance < 1e-3
         assert least == pytest.approx(1.0, abs=2e-3)
         assert most == pytest.approx(1.0, abs=2e-3)
@@ -63,7 +63,7 @@ class TestGrid:
         assert 0.95 < least <= most < 1.05
 
     def test_loses_no_cell_to_underflow(self):
-        """Two sharp answers of 1e6 against each other: every cell has a likelihood that e^x cannot hold."""
+        """Two contradicting answers with logits of 1e6: the likelihood of every cell underflows."""
         response = Logistic(1e6)
         answers = [([0.5, 0.0], [-0.5, 0.0], "first"), ([0.5, 0.0], [-0.5, 0.0], "second")] * 2
         belief = last(Grid(), response, answers)
@@ -93,7 +93,7 @@ class TestGrid:
         assert at_the_prior(Grid(), UniformBox(), d).info.resolved
 
     def test_covers_the_part_that_has_mass(self):
-        """Thirty sharp answers leave a cell of the old grid: the moments were off by factors before it was refined."""
+        """Thirty sharp answers leave a single cell of the initial grid, whose moments are off by factors."""
         response = Logistic(300.0)
         answers = answers_from(np.random.default_rng(8), USER[:2], 30, response)
         belief = last(Grid(), response, answers)
@@ -104,7 +104,7 @@ class TestGrid:
         assert 0.97 < least <= most < 1.03
 
     def test_finds_its_way_back_where_the_first_grid_was_drawn_in_too_far(self):
-        """A ridge so thin that the centres of the first cells miss it: mass at an edge lets the grid grow again."""
+        """A ridge so thin that the first cell centres miss it: mass at an edge makes the grid grow again."""
         response = Logistic(3e4)
         answers = answers_from(np.random.default_rng(2), USER[:2], 25, response)
         belief = last(Grid(), response, answers)
@@ -113,7 +113,7 @@ class TestGrid:
         assert 0.9 < least <= most < 1.1
 
     def test_says_so_where_no_grid_of_cells_resolves_the_posterior(self):
-        """All planes along one diagonal, almost without noise: a slanted ridge from corner to corner."""
+        """All planes along one diagonal, nearly noiseless: a slanted ridge from corner to corner."""
         rng = np.random.default_rng(8)
         answers = []
         for shift in rng.normal(scale=1e-5, size=30):
@@ -124,7 +124,7 @@ class TestGrid:
         assert not belief.info.resolved
 
     def test_follows_answers_that_move_the_mass_beyond_its_first_reach(self):
-        """Nine hundred answers for a point six prior deviations away and more; the grid began with six."""
+        """Nine hundred answers for a point over six prior standard deviations away, where the initial grid ends."""
         evidence = Evidence(np.ones((900, 1)), np.full(900, -3.0), np.ones(900))
         belief = Grid().infer(evidence, GaussianPrior(0.0, 1.0), Logistic(1.0))
         w = np.linspace(0.0, 15.0, 60_001)

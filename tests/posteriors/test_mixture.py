@@ -1,4 +1,4 @@
-"""Unknown parameters of the response: the mixture against the full grid over (w, log r, lapse, kind)."""
+"""Unknown response parameters: the mixture against a full grid over (w, log r, lapse, kind)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ POSTERIORS = {"ep": EP(), "particles": Particles(4000)}
 
 
 def answers_of(rng, w, count, *, k=K, noise="normalized", lapse=0.05, ties=True, appeal=True):
-    """Answers to random pairs of [-1, 1]^d."""
+    """Return answers to random pairs in [-1, 1]^d."""
     out = []
     for _ in range(count):
         p, q = rng.uniform(-1, 1, size=(2, len(w))).tolist()
@@ -52,7 +52,7 @@ def answers_of(rng, w, count, *, k=K, noise="normalized", lapse=0.05, ties=True,
 
 
 def grid_of(response, answers, k=K):
-    """The same posterior on a grid."""
+    """The posterior on a full grid."""
     factor, lapse = response.factor_prior, response.lapse_prior
     return reliability_grid(
         answers,
@@ -68,26 +68,26 @@ def grid_of(response, answers, k=K):
 
 
 def marginal(axis, weights):
-    """Mean and deviation."""
+    """Return mean and standard deviation."""
     mean = float(weights @ axis)
     return mean, math.sqrt(float(weights @ (axis - mean) ** 2))
 
 
 def assert_near(found, expected, *, deviations, share):
-    """A mean within so many deviations, and a deviation within a share."""
+    """Check a mean, to a tolerance in standard deviations, and a standard deviation, to a relative tolerance."""
     (mean, deviation), (true_mean, true_deviation) = found, expected
     assert abs(mean - true_mean) < deviations * true_deviation
     assert deviation == pytest.approx(true_deviation, rel=share)
 
 
 def looking(lapse, weights):
-    """The weights of those who do not always answer at random, of whose k alone anything is known."""
+    """Return the weights of people who do not always answer at random; only their k is identified."""
     kept = np.where(lapse < 1.0, weights, 0.0)
     return kept / kept.sum()
 
 
 def assert_parameters_near(belief, axes, weights, k=K):
-    """Of log k and lapse: the distribution, the typical values, and the parameters of the samples."""
+    """Check log k and lapse: distribution, typical values, and the parameters of the samples."""
     known = belief.reliability
     _, u, lapse = axes
     values, lapses, chances = known.distribution()
@@ -108,7 +108,7 @@ def assert_parameters_near(belief, axes, weights, k=K):
         assert_near(marginal(lapses, chances), true_lapse, deviations=0.08, share=0.08)
         assert_near(marginal(known.lapse, belief.weights), true_lapse, deviations=0.08, share=0.08)
         always = weights[:, :, -1].sum()
-        # 0.08 of the deviation of a share, which is at most 0.5, and half of that as always near 0 or 1.
+        # 0.08 standard deviations of a probability: at most 0.5, and half of that for probabilities near 0 or 1.
         assert chances[lapses == 1.0].sum() == pytest.approx(always, abs=0.02)
         assert belief.weights[known.lapse == 1.0].sum() == pytest.approx(always, abs=0.02)
     else:
@@ -123,7 +123,7 @@ class TestOneDimension:
     @pytest.mark.parametrize("name", RESPONSES)
     @pytest.mark.parametrize("seed", [1, 2])
     def test_the_belief_is_that_of_a_grid_over_point_k_and_lapse(self, name, posterior, seed):
-        """18 answers with ties and appeal: point, log k and lapse within 0.08 deviations, deviations within 8 %."""
+        """18 answers with ties and appeal: point, log k and lapse to 0.08 standard deviations, deviations to 8 %."""
         response = RESPONSES[name]
         answers = answers_of(np.random.default_rng(seed), [0.3], 18)
         belief = last_belief(POSTERIORS[posterior], response, evidence_of(response, answers))
@@ -158,7 +158,7 @@ class TestOneDimension:
         true = marginal(axes[1], looking(axes[2], weights).sum(axis=(0, 2)))
         values, lapses, chances = belief.reliability.distribution()
         places = np.unique(np.log(values[(lapses < 1.0) & (chances > 0.0)] / K).round(9))
-        # The deviation is that at the lapse of the proposal, which is a little wider than that over all lapses.
+        # The deviation at the proposal's lapse is slightly wider than the one over all lapses.
         assert np.diff(places).max() < 1.6 * true[1]
         assert belief.info.nodes < 10
         assert_near(marginal(np.log(values / K), looking(lapses, chances)), true, deviations=0.04, share=0.02)
@@ -166,7 +166,7 @@ class TestOneDimension:
     @pytest.mark.parametrize("name", ["k and lapse", "lapse alone"])
     @pytest.mark.parametrize("count", [150, 300])
     def test_a_lapse_that_many_answers_determine_is_that_of_the_grid(self, name, count):
-        """Means within 0.1 deviations, and deviations within 5 %; with four lapses they were off by 0.3 and 35 %."""
+        """Means to 0.1 standard deviations, deviations to 5 %; with four lapse nodes they are off by 0.3 and 35 %."""
         response, k = RESPONSES[name], K if name == "lapse alone" else 8.0
         for seed in (0, 4, 5):
             answers = answers_of(
@@ -217,7 +217,8 @@ class TestOneDimension:
         shares /= shares.sum()
         found = belief.reliability.noise
         assert list(found) == list(NOISES)
-        # 0.03 in the evidence of a kind, by EP or 1000 particles a node, changes a share by at most a quarter of that.
+        # An error of 0.03 in a kind's evidence, by EP or 1000 particles per node, changes its probability by at most
+        # 0.0075.
         assert list(found.values()) == pytest.approx(shares, abs=0.03)
         place = sum(share * weights.sum(axis=(1, 2)) for share, (_, weights, _) in zip(shares, grids, strict=True))
         truth = marginal(grids[0][0][0], place)
@@ -236,7 +237,7 @@ class TestOneDimension:
 
 @pytest.mark.parametrize(("deviation", "count"), [(5.0, 5), (0.2, 5), (0.15, 7), (0.1, 9), (0.01, 9), (0.0, 9)])
 def test_a_grid_is_refined_up_to_twice(deviation, count):
-    """Places 0.25 apart, of which 1.3 deviations may lie between two."""
+    """Nodes are 0.25 apart, and may be up to 1.3 standard deviations apart."""
     refined = _refined(np.linspace(0.0, 1.0, 5), deviation)
     assert refined == pytest.approx(np.linspace(0.0, 1.0, count))
 
@@ -244,7 +245,7 @@ def test_a_grid_is_refined_up_to_twice(deviation, count):
 class TestConditionalDistribution:
     @pytest.mark.parametrize("name", ["k and lapse", "k alone", "lapse alone", "probit"])
     def test_of_k_and_lapse_given_the_point_is_that_of_the_grid(self, name):
-        """At 256 of the samples: the probability of each k, and the mean of the lapse, given the point."""
+        """At 256 of the samples: the probability of each k and the mean lapse, given the point."""
         response = RESPONSES[name]
         answers = answers_of(np.random.default_rng(5), [0.3], 18, ties=False)
         belief = last_belief(EP(), response, evidence_of(response, answers))
@@ -252,11 +253,11 @@ class TestConditionalDistribution:
         known = belief.reliability
         assert known.chances.sum(axis=1) == pytest.approx(np.ones(len(known.rows)))
         place = np.maximum(weights.sum(axis=(1, 2)), 1e-300)
-        # Somebody who always answers at random has no k; the median of the prior stands for it.
+        # People who always answer at random have no k; the prior median is reported instead.
         log_k = (np.where(lapse < 1.0, weights, 0.0).sum(axis=2) @ u) / place
         mean_lapse = (weights.sum(axis=1) @ lapse) / place
         at = belief.samples[known.rows, 0]
-        # Where the posterior of the point has mass; in its tails a Gaussian is not the posterior.
+        # Compare where the posterior of the point has mass; in its tails it is not Gaussian.
         inside = np.abs(at - belief.mean[0]) < 1.5 * math.sqrt(belief.covariance[0, 0])
         found = known.chances @ np.log(known.nodes / K), np.sum(known.chances * known.lapses, axis=1)
         spreads = (
@@ -291,7 +292,7 @@ def test_ep_and_particles_agree_in_more_dimensions(d, prior):
     posteriors = EP(8192), Particles(8000)
     one, two = (last_belief(posterior, response, evidence, prior=prior) for posterior in posteriors)
     distance, least, most = standardized(one, two.mean, two.covariance)
-    # In the box a third of the 8192 samples counts: the least and largest of five variances err by 5 % each.
+    # In the box a third of the 8192 samples is effective: the extreme ones of five variances are off by 5 % each.
     assert distance < 0.12
     assert 0.85 < least <= most < 1.15
     a, b = one.reliability, two.reliability
@@ -301,7 +302,7 @@ def test_ep_and_particles_agree_in_more_dimensions(d, prior):
 
 
 class TestEvidenceOfOtherMethods:
-    """Where EP is not accurate, importance samples or particles tell p(answers | parameters)."""
+    """If EP is inaccurate, importance samples or particles give p(answers | parameters)."""
 
     @pytest.mark.parametrize(
         "response", [ps.Logistic(2.0), ps.Logistic(2.0, lapse=0.1), ps.Probit(2.0, lapse=0.3)], ids=repr
@@ -320,12 +321,12 @@ class TestEvidenceOfOtherMethods:
 
         expected = quadrature_log_mass(log_density, -np.ones(2), np.ones(2))
         weighted = importance_sampled(gaussian_fit(factors, prior), factors, prior, 2048)
-        # With lapses a proposal from one mode is not trusted.
+        # With lapses a proposal from a single mode is not trusted.
         assert weighted.belief.info.method == ("weighted" if response.is_log_concave else "particles")
-        # 2000 effective samples of a low-discrepancy sequence, or some stages of 3000 particles.
+        # 2000 effective samples of a low-discrepancy sequence, or a few stages of 3000 particles.
         tolerance = 0.03 if response.is_log_concave else 0.15
         assert weighted.log_evidence - log_prior_mass(prior, 2) == pytest.approx(expected, abs=tolerance)
-        # A quarter of the 8000 particles is tempered, in a few stages whose ratios have deviations of about 1 each.
+        # A quarter of the 8000 particles is tempered, in a few stages whose ratios have standard deviations of about 1.
         found = [tempered_belief(factors, prior, 8000, 2, np.random.default_rng(seed))[1] for seed in range(3)]
         assert found == pytest.approx([expected] * 3, abs=0.15)
 
@@ -333,7 +334,7 @@ class TestEvidenceOfOtherMethods:
 @pytest.mark.parametrize("a", [1e-4, 0.5, 1.0, 2.0, 40.0, 1e4])
 @pytest.mark.parametrize("b", [1e-4, 0.5, 1.0, 9.0, 2000.0, 1e4])
 def test_the_nodes_of_a_lapse_have_the_moments_of_its_prior(a, b):
-    # A Gauss rule of n nodes is exact for powers up to 2n - 1: E x^r is a product of (a + i)/(a + b + i).
+    # Gauss quadrature with n nodes is exact for powers up to 2n - 1: E x^r is a product of (a + i)/(a + b + i).
     for count in (1, 2, 4, 12):
         nodes, weights = np.array(_jacobi(ps.Beta(a, b), count))
         assert np.all((nodes > 0) & (nodes < 1) & (weights >= 0))
@@ -350,6 +351,6 @@ def test_a_narrow_prior_of_a_lapse_is_inferred_with(a, b):
         query = search.ask()
         search.tell(query, winner=query.left)
     found = search.estimate().reliability.lapse
-    # Three answers hardly move a prior that is as certain as thousands of them.
+    # Three answers hardly move a prior that is worth thousands of them.
     assert found.low <= a / (a + b) <= found.high
     assert found.high - found.low < 0.02

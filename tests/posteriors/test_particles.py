@@ -34,7 +34,7 @@ def by_quadrature(response, answers, d=2):
 
 
 def assert_sound(belief, posterior, d):
-    """Finite, inside the box, with weights that are weights."""
+    """Check that samples are finite and inside the box, and that weights sum to 1."""
     assert belief.samples.shape == (posterior.n, d)
     for array in (belief.samples, belief.weights, belief.mean, belief.covariance):
         assert np.all(np.isfinite(array))
@@ -42,7 +42,7 @@ def assert_sound(belief, posterior, d):
     assert np.all(np.abs(belief.mean) <= 1.0)
     assert belief.weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert np.linalg.eigvalsh(belief.covariance)[0] > 0.0
-    # Never collapsed: duplicates of resampling are moved apart again.
+    # Moves separate the duplicates left by resampling.
     assert len(np.unique(belief.samples, axis=0)) > 0.99 * posterior.n
     assert belief.info.effective_samples == pytest.approx(naive_kish(belief.weights.tolist()), rel=1e-9)
 
@@ -78,7 +78,7 @@ class TestAgreementWithQuadrature:
         assert 0.92 < least <= most < 1.08
 
     def test_after_five_hundred_answers(self):
-        """Answers of moderate noise pile up to a smooth, narrow posterior, where control variates are at their best."""
+        """Many answers of moderate noise give a smooth, narrow posterior, where control variates work best."""
         response = Logistic(3.0)
         answers = answers_from(np.random.default_rng(3), USER, 500, response)
         posterior = Particles(500)
@@ -89,7 +89,7 @@ class TestAgreementWithQuadrature:
         assert 0.97 < least <= most < 1.03
 
     def test_after_five_hundred_answers_that_all_contradict_each_other(self):
-        """Answers by coin: the posterior is that of ties in a crowd, at the middle of all planes."""
+        """Answers by coin flip: the posterior concentrates in the middle of all planes."""
         response = Logistic(20.0)
         rng = np.random.default_rng(4)
         answers = [
@@ -118,7 +118,7 @@ class TestAgreementWithQuadrature:
         pull = sigma @ slope / scale
         mean, covariance = mu + pull * hazard, sigma - np.outer(pull, pull) * hazard * (t + hazard)
         distance, least, most = standardized(belief, mean, covariance)
-        # Control variates are exact for the Gaussian part: what is left is a tenth of plain sampling.
+        # Control variates are exact for the Gaussian part, which leaves a tenth of the error of plain sampling.
         assert distance < 0.03
         assert 0.95 < least <= most < 1.05
 
@@ -155,7 +155,7 @@ class TestInfer:
         assert {info.method for info in infos} == {"particles"}
         assert infos[0].stages == 0
         assert all(info.stages >= 1 and info.seconds > 0 for info in infos[1:])
-        # Answers narrow the posterior, which takes more stages.
+        # More answers narrow the posterior, which takes more stages.
         assert infos[-1].stages > infos[1].stages
 
     def test_lets_a_strong_answer_in_by_stages(self):
@@ -163,7 +163,7 @@ class TestInfer:
         evidence = evidence_of(response, [([0.9, 0.0], [0.8, 0.0], "first")])
         belief = last_belief(Particles(500), response, evidence)
         assert belief.info.stages >= 2
-        # What remains of the box is the strip from 0.85 to 1.
+        # The remaining part of the box is the strip from 0.85 to 1.
         assert np.all(belief.samples[:, 0] > 0.85 - 1e-4)
         assert belief.mean[0] == pytest.approx(0.925, abs=0.01)
 

@@ -1,4 +1,4 @@
-"""Residual utilities of items: inference against a dense Gaussian process, calibration, questions and results."""
+"""Tests of residual utilities: inference against a dense Gaussian process, calibration, questions and results."""
 
 import copy
 import pickle
@@ -78,7 +78,7 @@ def dense(search, link=expit):
 
 @pytest.mark.parametrize(("kind", "link"), [(ps.Logistic, expit), (ps.Probit, norm.cdf)])
 def test_the_belief_is_that_of_a_gaussian_process_over_all_items(kind, link):
-    """Logits of all pairs, shown and not, have the same mean and variance: the same approximation, computed twice."""
+    """Both ways of computing this approximation agree on the mean and variance of all logits, shown or not."""
     items = catalogue()
     search = answered(items, kind(0.6, "constant", residual=1.2), answers=9)
     mean, covariance = dense(search, link)
@@ -109,7 +109,7 @@ def test_the_reliability_scales_residual_utilities_with_the_rest_of_the_logit():
 
 @pytest.mark.parametrize("residual", [0.8, 2.5])
 def test_ep_agrees_with_particles_in_the_joint_space(residual):
-    """20,000 particles leave errors of 1 % of a deviation and 2 % of a variance, EP itself 3 % at sharp answers."""
+    """20,000 particles have errors of 1 % of a deviation and 2 % of a variance; EP has 3 % after sharp answers."""
     items = catalogue(9)
     by = {
         posterior.name: answered(
@@ -169,7 +169,7 @@ def test_without_a_residual_nothing_changes():
 @pytest.mark.parametrize("noise", ["constant", "normalized", "decaying"])
 @pytest.mark.parametrize("answers", [0, 8])
 def test_the_best_of_all_pairs_is_the_best_of_a_list(noise, answers):
-    """Among items that were not shown, branch and bound finds what scoring every pair finds, to the stated gap."""
+    """Among items not shown yet, branch and bound agrees with scoring every pair, to the stated gap."""
     items = ps.Items(np.random.default_rng(4).normal(size=(150, 2)))
     search = answered(items, ps.Logistic(2.0, noise, residual=1.0), answers, candidates=ps.AllPairs())
     query = search.ask()
@@ -194,7 +194,7 @@ def test_a_table_with_a_variance_is_the_table_at_the_wider_deviation():
 
 @pytest.mark.parametrize("noise", ["constant", "normalized"])
 def test_the_best_item_is_that_of_brute_force(noise):
-    """Against 40,000 joint draws. 1024 samples leave a standard error of at most 0.016: three of them are allowed."""
+    """Against 40,000 joint draws. 1024 samples have a standard error of at most 0.016; three are allowed."""
     items = catalogue(10)
     search = answered(items, ps.Logistic(1.0, noise, residual=1.0), answers=12)
     belief, found = search.belief, search.belief.residuals
@@ -219,7 +219,7 @@ def test_the_best_item_is_that_of_brute_force(noise):
 
 
 def test_answers_about_an_item_are_about_this_item():
-    """Somebody who always takes item 0, which the coordinates do not explain, is predicted to take it again."""
+    """Someone who always takes item 0, against the coordinates, is predicted to take it again."""
     items = catalogue()
     away = [int(row) for row in np.argsort(-np.sum((items.coordinates - items.coordinates[0]) ** 2, axis=1))[:5]]
     by = {}
@@ -235,7 +235,7 @@ def test_answers_about_an_item_are_about_this_item():
 
 class TestUnknowns:
     def test_an_unknown_k_is_inferred_beside_residual_utilities(self):
-        """Of people with a quarter and four times the typical reliability, each k is inferred on its side."""
+        """For people with a quarter and four times the typical reliability, k is inferred on the right side."""
         items = catalogue(14, seed=3)
         inferred = {}
         for factor in (0.25, 4.0):
@@ -270,7 +270,7 @@ class TestUnknowns:
 
 class TestWithoutCoordinates:
     def test_a_search_finds_the_best_of_items_that_have_names_alone(self):
-        """Simulated people of ten things: after 30 questions the pick is the best or the second best for most."""
+        """Among ten items, after 30 questions the pick is the best or second best for most simulated people."""
         items = ps.Items(ids=list("abcdefghij"))
         assert (items.n, items.d) == (10, 0)
         ranks = []
@@ -352,7 +352,7 @@ def test_residual_utilities_that_cannot_be_inferred_are_refused(make, words):
 
 
 def test_every_utility_asks_with_residuals_and_pairs_of_one_point_too():
-    """Two items at one point differ in their residual utilities, so that they may be compared."""
+    """Two items at one point differ in their residual utilities, so they may be compared."""
     points = np.random.default_rng(1).normal(size=(8, 2))
     items = ps.Items(np.concatenate([points, points[:2]]))
     for strategy in (ps.InfoGain(), ps.EPMV(), ps.MCMV(), ps.GreedyMSE(), ps.GreedyVolume(), ps.Random()):
@@ -387,7 +387,7 @@ def test_a_simulated_user_has_one_residual_utility_for_each_item():
 
 
 def test_a_forecast_counts_what_an_answer_tells_of_the_point():
-    """Residual utilities make answers tell less of the point, so that a radius takes more of them."""
+    """Residual utilities make answers less informative about the point, so reaching a radius takes more of them."""
     items = ps.Items(np.random.default_rng(2).normal(size=(60, 2)))
     counts = [
         ps.Search(
@@ -411,7 +411,7 @@ def test_information_about_the_point_is_what_is_left_when_residual_utilities_are
     features = SelectionContext.of(items, search.belief, search.response).features(np.array([0]), np.array([1]))
     u = np.linspace(-7, 7, 281)
     weights = np.exp(-0.5 * u**2) / np.exp(-0.5 * u**2).sum()
-    # The logit is -2 w, and both residual utilities have the deviation 1.2.
+    # The logit is -2 w, and both residual utilities have standard deviation 1.2.
     z = -2.0 * (0.4 + np.sqrt(0.8) * u)[:, None] + 1.2 * np.sqrt(2) * u
     given = expit(z) @ weights
 
@@ -424,7 +424,7 @@ def test_information_about_the_point_is_what_is_left_when_residual_utilities_are
 
 
 def test_a_stop_rule_by_information_is_about_the_point():
-    """Every new pair of a large catalogue tells of two more residual utilities, so that their bits never run out."""
+    """Every new pair of a large catalogue is informative about two more residual utilities, without end."""
     items = ps.Items(np.random.default_rng(2).normal(size=(400, 2)))
     response = ps.Logistic(3.0, residual=1.0)
     search = ps.Search(items, response=response, stop=ps.InformationBelow(0.02), rng=1)
@@ -450,7 +450,7 @@ def test_the_number_of_threads_changes_nothing(on_threads):
 
 
 class TestUnknownResidual:
-    """A residual that is inferred: a mixture over three values."""
+    """An unknown residual deviation: a mixture over three values."""
 
     ANSWERS = ("ab", "bc", "cd", "ad", "ac", "ae", "eb")
 
@@ -604,7 +604,7 @@ def test_residual_utilities_of_one_answer_are_integrated_out_without_a_change(mo
     monkeypatch.setattr(gaussian, "reduced", without_private_parts)
     whole = inferred()
     assert not np.array_equal(found.mean, whole.mean)
-    # To the tolerance at which the sweeps end.
+    # Up to the tolerance of the sweeps.
     assert found.mean == pytest.approx(whole.mean, abs=1e-3)
     assert found.covariance == pytest.approx(whole.covariance, abs=1e-3)
     assert found.residuals.mean == pytest.approx(whole.residuals.mean, abs=2e-3)
@@ -621,7 +621,7 @@ def test_points_are_the_leading_coordinates_of_the_samples_with_their_residual_u
     joint = belief.sample_source.joint
     assert len(joint.samples) == len(belief.samples)
     assert belief.samples == pytest.approx(joint.samples[:, :3], abs=1e-12)
-    # The joint samples have the covariance of points and residual utilities: to the error of 2048 points.
+    # The joint samples reproduce the covariance of points and residual utilities, up to the error of 2048 points.
     rows = [belief.residuals.rows.tolist().index(row) for row in (0, 9)]
     cross = np.cov(np.column_stack([belief.samples, belief.residuals.samples[:, rows]]), rowvar=False)[:3, 3:]
     assert cross == pytest.approx(belief.residuals.cross[:, rows], abs=0.05)
@@ -640,7 +640,7 @@ def test_an_answer_about_two_items_at_one_point_tells_of_their_residual_utilitie
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
 def test_the_credible_radius_is_that_of_many_draws(level):
-    """1024 points with exact moments; the error was at most 2 % in 36 cases, and that of 100,000 draws is below 1 %."""
+    """1024 points with exact moments: the error was at most 2 % in 36 cases; 100,000 draws have below 1 %."""
     rng = np.random.default_rng(6)
     items = ps.Items(rng.standard_normal((200, 4)))
     search = ps.Search(items, rng=1)
@@ -660,7 +660,7 @@ def test_the_credible_radius_is_that_of_many_draws(level):
 
 
 class OwnPrior:
-    """A prior of a user, without a hash, whose centre may be moved."""
+    """A user's own prior: not hashable, with a centre that may be moved."""
 
     name = "own"
     __hash__ = None

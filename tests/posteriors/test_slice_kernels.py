@@ -1,4 +1,4 @@
-"""The kernel that moves particles: a known density must stay what it is, and any start must be forgotten."""
+"""Tests of the slice kernel: it must leave a known density invariant, and forget any start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANSWERS = [
 
 
 def sweeps(points, response, answers, prior, *, count, power=1.0, seed=0):
-    """Moved copies of the points, along random frames as wide as the box."""
+    """Return copies of the points, moved along random frames as wide as the box."""
     rng = np.random.default_rng(seed)
     factors = Factors.of(evidence_of(response, answers), response)
     points = points.copy()
@@ -52,7 +52,7 @@ def sweeps(points, response, answers, prior, *, count, power=1.0, seed=0):
 
 
 def exact_samples(n, response, answers, box, gaussian, *, power=1.0, seed=1):
-    """Independent samples by rejection: from the box or the Gaussian, kept with the likelihood as probability."""
+    """Return independent samples by rejection: prior draws, accepted with the likelihood as probability."""
     rng = np.random.default_rng(seed)
     centre, precision = gaussian
     out = []
@@ -69,7 +69,7 @@ def exact_samples(n, response, answers, box, gaussian, *, power=1.0, seed=1):
 
 
 def smallest_p_value(some, others):
-    """Of Kolmogorov-Smirnov tests along six directions and of the distance from the centre."""
+    """Return p-values of Kolmogorov-Smirnov tests along six directions and of the distance from the centre."""
     views = [(np.cos(a), np.sin(a)) for a in np.linspace(0, np.pi, 6, endpoint=False)]
     tests = [stats.ks_2samp(some @ view, others @ view).pvalue for view in views]
     return min(
@@ -92,7 +92,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 class TestSliceSweep:
-    """Seven tests a case, two cases each: a p-value under 1e-4 by chance has probability about 1e-3 for a seed."""
+    """Seven tests per case, two cases each: a seed gives a p-value below 1e-4 with a probability of about 1e-3."""
 
     def test_leaves_the_density_as_it_is(self, name):
         response, box, gaussian, power = CASES[name]
@@ -112,7 +112,7 @@ class TestSliceSweep:
 
 
 def test_the_check_itself_notices_a_noise_constant_that_is_a_seventh_too_large():
-    """What the p-values above can see: the same answers with k = 2.3 for 2 are another density."""
+    """The p-values above have power: they distinguish k = 2.3 from k = 2."""
     some = exact_samples(N, Logistic(2.0), ANSWERS, BOX, FLAT, seed=4)
     others = exact_samples(N, Logistic(2.3), ANSWERS, BOX, FLAT, seed=5)
     assert smallest_p_value(some, others) < 1e-4

@@ -36,7 +36,7 @@ SHAPES = [
 
 
 def metropolis(log_density, d, *, rng, chains=400, sweeps=300):
-    """Samples of a density on [-1, 1]^d: each coordinate in turn is proposed anew, uniformly, in many chains."""
+    """Return samples of a density on [-1, 1]^d from many chains that propose each coordinate uniformly in turn."""
     at = rng.uniform(-1, 1, size=(chains, d))
     logs = log_density(at)
     kept = []
@@ -54,7 +54,7 @@ def metropolis(log_density, d, *, rng, chains=400, sweeps=300):
 
 @lru_cache(maxsize=16)
 def synthetic(index):
-    """Answers of a shape, and the moments that Metropolis finds."""
+    """Return answers of a shape, and the moments by Metropolis sampling."""
     d, noise, k, count = SHAPES[index]
     rng = np.random.default_rng(index)
     response = Logistic(k, noise)
@@ -62,7 +62,7 @@ def synthetic(index):
     winners, losers = (
         np.array([(p, q) if outcome == "first" else (q, p) for p, q, outcome in answers])[:, side] for side in (0, 1)
     )
-    # The same as `naive_log_posterior`, which would take minutes for all chains.
+    # Equivalent to `naive_log_posterior`, which would take minutes for all chains.
     length = 2 * np.linalg.norm(winners - losers, axis=1)
     constant = {"constant": k + 0 * length, "normalized": k / length, "decaying": k * np.exp(-length)}[noise]
 
@@ -89,12 +89,12 @@ def by_stan(folder: Path, index):
 
 
 def assert_agrees(belief, mean, covariance, *, deviations, share):
-    """Means within so many posterior deviations, covariance within a share in Frobenius norm."""
+    """Check means to a tolerance in posterior standard deviations, and covariances in relative Frobenius norm."""
     assert np.max(np.abs(belief.mean - mean) / np.sqrt(np.diag(covariance))) < deviations
     assert np.linalg.norm(belief.covariance - covariance) < share * np.linalg.norm(covariance)
 
 
-# EP has no chance in it, so its figures are the same for every seed; particles are allowed four times their noise.
+# EP is deterministic, so its figures do not depend on the seed; particles are allowed four times their noise.
 WITHIN = {"ep": (EP(), 0.03, 0.04)} | {f"particles {seed}": (Particles(4000, seed=seed), 0.08, 0.10) for seed in (1, 2)}
 
 
@@ -105,7 +105,7 @@ def test_posteriors_agree_with_stan_or_where_its_figures_are_missing_with_metrop
     response, evidence, mean, covariance = by_stan(folder, index) if folder else synthetic(index)
     posterior, deviations, share = WITHIN[name]
     if folder is None:
-        # Metropolis itself has about 2000 independent samples: as much noise again as is allowed.
+        # Metropolis itself has about 2000 independent samples, which adds as much noise again.
         deviations, share = max(deviations, 0.08), max(share, 0.10)
     assert_agrees(last_belief(posterior, response, evidence), mean, covariance, deviations=deviations, share=share)
 
@@ -133,7 +133,7 @@ def test_metropolis_agrees_with_quadrature():
 
 
 def test_the_tolerances_can_be_missed():
-    """A posterior of all answers but the last is another one, by these very figures."""
+    """The check has power: it detects that the last answer is missing."""
     response, evidence, mean, covariance = synthetic(1)
     before = last_belief(EP(), response, first_of(evidence, len(evidence.offsets) - 1))
     with pytest.raises(AssertionError):
