@@ -93,10 +93,10 @@ def test_the_most_informative_candidate_is_chosen_and_none_is_repeated():
     for seed in range(30):
         row, bits = most_informative(placement, np.random.default_rng(seed), asked=asked)
         every = random_triplets(5, 4000, rng)
-        others = [row for row in every.tolist() if _key(row) not in {_key(known) for known in asked.tolist()}]
+        others = [row for row in every.tolist() if _key(row) not in {_key(previous) for previous in asked.tolist()}]
         if others:
             assert bits == pytest.approx(placement.information(np.array(others), asked).max(), rel=1e-9)
-            assert _key(row.tolist()) not in {_key(known) for known in asked.tolist()}
+            assert _key(row.tolist()) not in {_key(previous) for previous in asked.tolist()}
         asked = np.concatenate([asked, row[None]])
     # All 5 * 6 = 30 different questions were asked.
     assert len({_key(row) for row in asked.tolist()}) == 30

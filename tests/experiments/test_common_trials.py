@@ -37,10 +37,10 @@ class TestCommonTrials:
     def test_a_longer_experiment_contains_the_shorter_one_to_the_bit(self, tmp_path):
         run(LONG, tmp_path / "long")
         run(SHORT, tmp_path / "short")
-        found = finished_elsewhere(SHORT, LONG, tmp_path / "long")
+        shared = finished_elsewhere(SHORT, LONG, tmp_path / "long")
         alone = read_journal(tmp_path / "short" / JOURNAL)
-        assert found.keys() == alone.keys()
-        for task, outcome in found.items():
+        assert shared.keys() == alone.keys()
+        for task, outcome in shared.items():
             # Both infer the posterior for ActRank.
             np.testing.assert_array_equal(outcome.values, alone[task].values)
             assert outcome.asked == alone[task].asked

@@ -20,8 +20,8 @@ def test_the_mean_curves_are_the_committed_ones(figure, shared, monkeypatch):
         monkeypatch.setenv("PAIRSEEK_DATA", str(shared))
     marks = curves.MARKS[figure]
     for data in ("synthetic",) if shared is None else curves.DATA:
-        found = curves.curves_of(curves.simulated(figure, data), marks)
-        assert curves.apart(curves.committed()[data][figure], found, marks) == [], data
+        simulated = curves.curves_of(curves.simulated(figure, data), marks)
+        assert curves.apart(curves.committed()[data][figure], simulated, marks) == [], data
 
 
 def replaced(data, figure, label):
@@ -56,5 +56,5 @@ def test_random_is_detected_by_its_numbers_too(label, data):
 
 def test_equal_curves_are_not_apart():
     for figures in curves.committed().values():
-        for figure, found in figures.items():
-            assert curves.apart(found, copy.deepcopy(found), curves.MARKS[figure]) == []
+        for figure, mean_curves in figures.items():
+            assert curves.apart(mean_curves, copy.deepcopy(mean_curves), curves.MARKS[figure]) == []

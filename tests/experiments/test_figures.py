@@ -201,8 +201,8 @@ class TestBounds:
         results = Results.of(spec, {task: run_trial(spec, task, space) for task in tasks(spec)}, {})
         for volume in (1e-1, 1e-2, 1e-3):
             mean = bounds.stopping_times(results, setting.label, np.array([volume])).mean()
-            found = ps.bounds.stopping_time_bounds(volume, 1e3, ps.UniformBox(-1, 1), 2)
-            assert found.lower <= mean <= found.upper
+            limits = ps.bounds.stopping_time_bounds(volume, 1e3, ps.UniformBox(-1, 1), 2)
+            assert limits.lower <= mean <= limits.upper
         error = results.trials(setting.label, "EPMV", "squared_error")[:, 10].mean()
         assert error >= ps.bounds.mse_lower_bound(10, ps.UniformBox(-1, 1), 2) / 2
 
@@ -279,8 +279,8 @@ class TestReport:
 
     def test_it_has_paired_differences_and_says_what_ran_for_how_long(self, page):
         text, results = page
-        found = results.paired("matched", ("InfoGain", "Random"), "squared_error", 60)
-        assert in_the_page(found.difference, found.standard_error, text)
+        paired = results.paired("matched", ("InfoGain", "Random"), "squared_error", 60)
+        assert in_the_page(paired.difference, paired.standard_error, text)
         assert "1 h 2 min of wall time in 1 session, 2 processes, on &lt;fast&gt; chip (2 cores)" in text
         assert "80 trials of 80 answers: 4 users, 2 settings, 10 strategies" in text
         assert "about 10 s for one InfoGain query, so about 11 hours" in text

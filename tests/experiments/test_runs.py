@@ -441,7 +441,7 @@ class TestCluster:
         monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 1)
         with pytest.raises(InvalidParameter, match=r"the scheduler tcp://127.0.0.1:9 does not answer"):
             run(SPEC, tmp_path / "out", scheduler="tcp://127.0.0.1:9")
-        with pytest.raises(InvalidParameter, match="nonsense"):
+        with pytest.raises(InvalidParameter):
             run(SPEC, tmp_path / "out", scheduler="nonsense")
 
     def test_a_scheduler_without_workers_is_named(self, tmp_path, monkeypatch):

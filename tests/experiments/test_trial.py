@@ -95,15 +95,15 @@ class TestRepeats:
         spec = read_record({**RECORD, "strategies": ["actrank", {"name": "gausscloud", "stages": 2}]})
         for arm in (0, 1):
             task = Task(0, arm, 0)
-            found = [run_trial(replace(spec, repeats=repeats), task, ITEMS[0]).values for repeats in (False, True)]
-            assert found[0] == found[1]
+            values = [run_trial(replace(spec, repeats=repeats), task, ITEMS[0]).values for repeats in (False, True)]
+            assert values[0] == values[1]
 
 
 class TestTrials:
     def test_tasks_are_complete_and_ordered_by_user(self):
-        found = tasks(SPEC)
-        assert len(found) == len(set(found)) == 3 * 4
-        assert [task.unit for task in found] == sorted(task.unit for task in found)
+        planned = tasks(SPEC)
+        assert len(planned) == len(set(planned)) == 3 * 4
+        assert [task.unit for task in planned] == sorted(task.unit for task in planned)
 
     def test_a_trial_has_the_same_bits_alone_again_and_in_a_worker(self):
         task = Task(0, 1, 2)
@@ -186,14 +186,14 @@ class TestTrials:
         assert all(np.array_equal(few.coordinates[few.index(i)], ITEMS[0].coordinates[i]) for i in few.ids)
 
     def test_rates_differ_by_strategy(self, monkeypatch):
-        made = []
+        sources = []
         search = ps.Search
-        monkeypatch.setattr(trial_module, "Search", lambda *a, **k: made.append(k["candidates"]) or search(*a, **k))
+        monkeypatch.setattr(trial_module, "Search", lambda *a, **k: sources.append(k["candidates"]) or search(*a, **k))
         spec = replace(SPEC, strategies=(Contender(ps.Random()), Contender(ps.Random(), "sparse", 0.01)))
         for strategy in range(2):
             run_trial(spec, Task(0, strategy, 0), ITEMS[0])
         run_trial(replace(spec, rate=None), Task(0, 0, 0), ITEMS[0])
-        assert made == [ps.SampledPairs(rate=0.2), ps.SampledPairs(rate=0.01), None]
+        assert sources == [ps.SampledPairs(rate=0.2), ps.SampledPairs(rate=0.01), None]
 
     def test_a_continuous_space_can_be_searched(self):
         setting = Setting("space", "space", 2, response=replace(SPEC.settings[0].response, k=50.0))
@@ -247,10 +247,10 @@ class TestResults:
 
     def test_paired_differences_are_user_by_user(self, results):
         first, second = (results.trials("simulation", name, "squared_error")[:, 6] for name in ("InfoGain", "Random"))
-        found = results.paired("simulation", ("InfoGain", "Random"), "squared_error", 6)
-        assert found.difference == pytest.approx(np.mean(first - second))
-        assert found.standard_error == pytest.approx(np.std(first - second, ddof=1) / np.sqrt(3))
-        assert found.trials == 3
+        paired = results.paired("simulation", ("InfoGain", "Random"), "squared_error", 6)
+        assert paired.difference == pytest.approx(np.mean(first - second))
+        assert paired.standard_error == pytest.approx(np.std(first - second, ddof=1) / np.sqrt(3))
+        assert paired.trials == 3
 
     def test_the_table_has_a_row_for_each_trial_and_count_and_reads_back_exactly(self, results, tmp_path):
         results.write(tmp_path)
@@ -280,6 +280,6 @@ class TestResults:
         assert results.marks() == [6]
 
     def test_missing_trials_are_counted(self):
-        known = {Task(0, 0, 0): Outcome(Task(0, 0, 0), ((0.0,) * 5,) * 7, (0.0,) * 7, 6)}
+        first = {Task(0, 0, 0): Outcome(Task(0, 0, 0), ((0.0,) * 5,) * 7, (0.0,) * 7, 6)}
         with pytest.raises(InvalidFile, match="11 of 12 trials are missing"):
-            Results.of(SPEC, known, {})
+            Results.of(SPEC, first, {})

@@ -179,9 +179,9 @@ def test_the_search_is_not_modified():
 def test_all_4096_paths_of_949_colours(tmp_path):
     """The whole quiz of the docs, with the size that they state."""
     quiz = source(ps.datasets.colours(), answers=12)
-    made = compile_quiz(plan_quiz(quiz, jobs=PROCESSES), tmp_path / "quiz")
-    assert (made.pairs, made.results) == (4095, 4096)
-    assert sum(made.sizes.values()) < 300_000
+    compiled = compile_quiz(plan_quiz(quiz, jobs=PROCESSES), tmp_path / "quiz")
+    assert (compiled.pairs, compiled.results) == (4095, 4096)
+    assert sum(compiled.sizes.values()) < 300_000
     reader, base = Reader(record_of(tmp_path / "quiz")), quiz.search(0)
     # Each position has its own search, built from the events that lead there.
     waiting = [(0, ())]
@@ -269,8 +269,8 @@ def test_a_tree_beyond_the_limits_is_refused_with_its_cost():
 def test_the_expected_size_is_an_upper_bound(tmp_path):
     for items in (some_items(40), ps.datasets.colours(), some_items(300, d=8)):
         plan = plan_quiz(source(items, answers=5))
-        made = compile_quiz(plan, tmp_path / str(items.n))
-        assert 0.3 * plan.size < made.sizes["tree.js"] <= plan.size
+        compiled = compile_quiz(plan, tmp_path / str(items.n))
+        assert 0.3 * plan.size < compiled.sizes["tree.js"] <= plan.size
 
 
 def test_the_cost_of_a_tree_follows_from_its_nodes():
@@ -355,19 +355,19 @@ def test_a_killed_compilation_leaves_no_quiz_and_does_not_block_the_next(tmp_pat
 
 def test_from_a_file_of_items_to_a_quiz(command, tmp_path):
     some_items(30).to_csv(tmp_path / "red-wines.csv")
-    code, out, _ = command("compile", "red-wines.csv", "--answers", 3, "--out", "made/quiz", "--language", "de")
+    code, out, _ = command("compile", "red-wines.csv", "--answers", 3, "--out", "compiled/quiz", "--language", "de")
     assert code == 0
     assert "30 items in 2 dimensions, 3 answers: 7 pairs, 8 results" in out
     assert "Expected: " in out
     assert "Compiled in " in out
     assert "Written: " in out
-    assert "Open made/quiz/index.html in a browser." in out
-    files = sorted(path.name for path in Path("made/quiz").iterdir())
+    assert "Open compiled/quiz/index.html in a browser." in out
+    files = sorted(path.name for path in Path("compiled/quiz").iterdir())
     assert files == ["index.html", "player.js", "quiz.js", "tree.js"]
-    record = record_of(Path("made/quiz"))
+    record = record_of(Path("compiled/quiz"))
     assert (record["title"], record["question"]) == ("Red wines", "Was ziehen Sie vor?")
     assert_agreement(record, ps.Search(from_items_file(Path("red-wines.csv")).items, rng=0))
-    assert len((tmp_path / "made/quiz/quiz.js").read_bytes()) < 5000
+    assert len((tmp_path / "compiled/quiz/quiz.js").read_bytes()) < 5000
 
 
 def test_from_a_study_with_pictures_to_a_quiz_and_from_the_database_to_the_same(command, tmp_path):

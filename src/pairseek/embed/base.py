@@ -126,10 +126,10 @@ class TripletEmbedding:
 
     def set_params(self, **params: object) -> Self:
         """Change settings by name."""
-        known = self.get_params()
+        settings = self.get_params()
         for name, value in params.items():
-            if name not in known:
-                raise InvalidParameter(f"{type(self).__name__} has no setting {name!r}: it takes {', '.join(known)}")
+            if name not in settings:
+                raise InvalidParameter(f"{type(self).__name__} has no setting {name!r}: it takes {', '.join(settings)}")
             setattr(self, name, value)
         return self
 

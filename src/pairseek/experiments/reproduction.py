@@ -237,8 +237,8 @@ def chosen(names: list[str]) -> list[str]:
     """Return the requested figures in the order of `REPRODUCTIONS`; ``all`` selects every figure."""
     for name in names:
         one_of(name, "figure", (*REPRODUCTIONS, "all"))
-    wanted = set(REPRODUCTIONS) if "all" in names else set(names)
-    return [name for name in REPRODUCTIONS if name in wanted]
+    selected = set(REPRODUCTIONS) if "all" in names else set(names)
+    return [name for name in REPRODUCTIONS if name in selected]
 
 
 def specification_of(name: str, options: ReproductionOptions) -> Specification | None:
@@ -318,7 +318,7 @@ def reproduce(
             scheduler=options.scheduler,
             table=options.table,
             progress=progress,
-            known=_known(name, specification, folder.parent, options),
+            known=_shared_outcomes(name, specification, folder.parent, options),
         )
     if options.data == "synthetic":
         notes = (
@@ -331,7 +331,9 @@ def reproduce(
     return Section(reproduction.title, pictures, results, notes, folder)
 
 
-def _known(name: str, specification: Specification, folder: Path, options: ReproductionOptions) -> dict[Task, Outcome]:
+def _shared_outcomes(
+    name: str, specification: Specification, folder: Path, options: ReproductionOptions
+) -> dict[Task, Outcome]:
     """Return the outcomes of a figure's trials that are in the folders of other figures."""
     outcomes: dict[Task, Outcome] = {}
     for other in SPECIFICATIONS:

@@ -1,7 +1,7 @@
 """Specification of a simulation experiment as immutable data, validated at construction.
 
-A *setting* holds the items, the response model of the search and that of the simulated users. A *contender* is a
-strategy with a label. Every contender runs in every setting with every simulated user.
+A *setting* holds the items and two response models, one for the search and one for the simulated users. A *contender*
+is a strategy with a label. Every contender runs in every setting with every simulated user.
 """
 
 from __future__ import annotations
