@@ -195,9 +195,9 @@ def test_the_process_ends_with_the_one_that_started_it(tmp_path):
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("raise RuntimeError('no memory')", "learning ended with code 1: RuntimeError: no memory"),
-        ("import os; os.kill(os.getpid(), 9)", "learning ended with code -9: the process was killed"),
-        ("print('hello')", "learning ended with code 0"),
+        ("raise RuntimeError('no memory')", "learning ended with exit code 1: RuntimeError: no memory"),
+        ("import os; os.kill(os.getpid(), 9)", "learning ended with exit code -9: the process was killed"),
+        ("print('hello')", "learning ended with exit code 0"),
     ],
 )
 def test_a_process_that_fails_is_told_to_the_owner(script, words):
@@ -209,7 +209,7 @@ def test_a_process_that_cannot_be_started_and_one_that_takes_too_long(monkeypatc
     with pytest.raises(LearningFailed, match="could not be used"):
         learning_process._answer_of(["/no/such/program"], {})
     monkeypatch.setattr(learning_process, "_MAX_SECONDS", 0.2)
-    with pytest.raises(LearningFailed, match="learning ended with code -9"):
+    with pytest.raises(LearningFailed, match="learning ended with exit code -9"):
         learning_process._answer_of([sys.executable, "-c", "import time; time.sleep(60)"], {})
 
 

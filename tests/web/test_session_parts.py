@@ -316,9 +316,7 @@ def test_a_bundle_of_another_model_or_format_is_refused(database, tmp_path, caps
     ):
         bundle.read(older)
     of_another_model(database, *sessions)
-    words = (
-        rf"was computed with model version {OLD}, but this pairseek has version {MODEL_VERSION}: replay it with"
-    )
+    words = rf"was computed with model version {OLD}, but this pairseek has version {MODEL_VERSION}: replay it with"
     with pytest.raises(InvalidFile, match=words):
         bundled(database, tmp_path)
     # Where some sessions began with this model, those are replayed and the others are said.

@@ -1,5 +1,5 @@
 // Mutual exclusion between tabs: `alone(name, work)` acquires the lock, then runs `work`.
-// Web Locks exist on secure origins only; on plain HTTP a lease in localStorage replaces them.
+// Web Locks exist only on secure origins; on plain HTTP a lease in localStorage takes their place.
 
 const LEASE_MS = 20000;
 const me = `${Math.random()}`;
@@ -11,7 +11,7 @@ async function leased(key, work) {
     const lease = held();
     if (!lease || lease.until < Date.now() || lease.tab === me) {
       localStorage.setItem(key, JSON.stringify({ tab: me, until: Date.now() + LEASE_MS }));
-      await pause(30); // another tab may have written at the same moment; the last one has it
+      await pause(30); // another tab may have written at the same moment; the last to write holds the lease
       if (held()?.tab === me) break;
     }
     await pause(150);
@@ -29,7 +29,7 @@ export function alone(name, work) {
     localStorage.setItem("pairseek:probe", "1");
     localStorage.removeItem("pairseek:probe");
   } catch {
-    return work(); // without storage no tab knows of another
+    return work(); // without storage, tabs cannot know of each other
   }
   return leased(`${name}:lease`, work);
 }

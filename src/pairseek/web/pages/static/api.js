@@ -48,7 +48,7 @@ async function call(address, options) {
 
 export const get = (address) => call(address, { headers: { "X-Pairseek": "1" } });
 
-// `keepalive`: the request continues after the page is closed.
+// With `keepalive`, the request continues after the page is closed.
 export const post = (address, body) =>
   call(address, {
     method: "POST",

@@ -1,4 +1,4 @@
-// Losses of focus: another tab, another window, a closed laptop.
+// Detection of lost focus: another tab, another window, a closed laptop.
 
 // `current()` returns the query on the screen; `lost(name, at, ms)` is called when focus returns.
 export function watchFocus(current, lost) {

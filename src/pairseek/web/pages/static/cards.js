@@ -16,7 +16,7 @@ function picture({ src, srcset, width, height, alt }) {
   return image;
 }
 
-// A picture that cannot be loaded shows its alternative text; it must not block the page.
+// A picture that fails to load shows its alternative text, and must not block the page.
 function loaded(element) {
   const late = new Promise((done) => setTimeout(done, LOADING_MS));
   const known = element.tagName === "IMG" ? element.decode().catch(() => {}) : element.known;
@@ -25,7 +25,7 @@ function loaded(element) {
 
 function swatch(colour, card) {
   const element = made("div", { className: "swatch" });
-  element.style.backgroundColor = colour; // through the object model, which the content policy allows
+  element.style.backgroundColor = colour; // through the DOM, which the content security policy allows
   if (!card.label && !card.media.text) {
     element.setAttribute("role", "img");
     element.setAttribute("aria-label", colour);
@@ -33,7 +33,7 @@ function swatch(colour, card) {
   return element;
 }
 
-// One function for each medium; players.js has those that play. Markdown arrives as sanitized HTML.
+// One function per medium; those that play are in players.js. Markdown arrives as sanitized HTML.
 export const MEDIA = {
   colour: swatch,
   image: picture,

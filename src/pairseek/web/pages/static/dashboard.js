@@ -43,7 +43,7 @@ async function copy(button) {
     setTimeout(() => button.classList.remove("copied"), 1500);
   };
   if (navigator.clipboard) return navigator.clipboard.writeText(source.textContent).then(done);
-  getSelection().selectAllChildren(source); // not on a secure origin: marked, ready for the person's own copy
+  getSelection().selectAllChildren(source); // the clipboard needs a secure origin: select the text for copying by hand
 }
 
 for (const section of document.querySelectorAll("[data-live]")) watch(section);

@@ -1,4 +1,4 @@
-// Findings of a study: sorting of the ranking, zoom and download of the map, and a look whether new findings are there.
+// Findings of a study: sorting of the ranking, zoom and download of the map, and a check for new findings.
 
 function sortable(table) {
   const body = table.tBodies[0];
@@ -26,7 +26,7 @@ function zoomable(svg, tools) {
     const limit = (value, most) => Math.min(Math.max(value, 0), most);
     box.x = limit(box.x, width * (1 - box.share));
     box.y = limit(box.y, height * (1 - box.share));
-    // A finger moves a map that is zoomed in, and otherwise the page.
+    // A finger pans a zoomed map, and otherwise scrolls the page.
     svg.classList.toggle("zoomed", box.share < 1);
     svg.setAttribute("viewBox", `${box.x} ${box.y} ${width * box.share} ${height * box.share}`);
   };
@@ -64,7 +64,7 @@ const asData = (blob) => new Promise((done, failed) => {
   reader.readAsDataURL(blob);
 });
 
-// The drawing as it is shown, with its pictures inside, so that the file stands alone.
+// The drawing as shown, with embedded pictures, so that the file is self-contained.
 async function standalone(svg) {
   const copy = svg.cloneNode(true);
   copy.setAttribute("width", svg.dataset.width);
@@ -100,7 +100,7 @@ function wait(place) {
       const reply = await fetch(place.dataset.status, { cache: "no-store" });
       if (reply.ok && (await reply.json()).current) return location.reload();
     } catch {
-      // The next look comes soon.
+      // The next check comes soon.
     }
     wait(place);
   }, 1500);

@@ -1,4 +1,4 @@
-// Form for a new study: an error comes back without a new page, so that the chosen files stay chosen.
+// Form for a new study: errors are shown without reloading the page, so that the chosen files stay chosen.
 document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (form.enctype !== "multipart/form-data" || form.dataset.plain) return;
@@ -9,7 +9,7 @@ document.addEventListener("submit", async (event) => {
   try {
     reply = await fetch(form.action, { method: "POST", body: new FormData(form) });
   } catch {
-    // Without a connection the browser says so itself.
+    // Without a connection, let the browser report the error itself.
     form.dataset.plain = "true";
     form.submit();
     return;
@@ -44,7 +44,7 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
-// A chosen list of things is looked at: which of its columns are coordinates?
+// Show which columns of a chosen item list are coordinates.
 document.addEventListener("change", async (event) => {
   const input = event.target;
   const columns = document.getElementById("columns");
@@ -67,7 +67,7 @@ document.addEventListener("change", async (event) => {
   }
 });
 
-// A link to a field that is folded away unfolds it.
+// A link to a field in a folded section unfolds it.
 addEventListener("click", (event) => {
   const target = event.target.closest("a[href^='#f-']");
   const field = target && document.getElementById(decodeURIComponent(target.hash.slice(1)));

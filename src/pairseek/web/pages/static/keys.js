@@ -1,4 +1,4 @@
-// Keyboard shortcuts: arrows, F and J, and a letter each for tie, skip and undo.
+// Keyboard shortcuts: arrows, F and J, and one letter each for tie, skip and undo.
 
 const MEANING = {
   ArrowLeft: "left",
@@ -34,7 +34,7 @@ export function listenKeys(toggle, act) {
   addEventListener("keydown", (event) => {
     if (event.target.closest("input, textarea, select, audio, video, [contenteditable]")) return;
     if (event.repeat) {
-      // A held key answers once; a held Enter would repeat the click.
+      // A held key answers only once; a held Enter would repeat the click.
       if (event.key === "Enter" || event.key in MEANING) event.preventDefault();
       return;
     }

@@ -30,7 +30,7 @@ export function openOutbox(base, session, record, { lost, back, refused }) {
       } catch (failure) {
         if (!(failure instanceof Refused)) throw failure;
         const state = await get(`${base}/state`);
-        // The service rejected it: discard the operations that depend on it.
+        // The service has rejected it, so discard the operations that depend on it.
         record.update((now) => Object.assign(now, { ops: [], state }));
         refused(failure, op);
       }

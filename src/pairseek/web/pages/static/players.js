@@ -1,4 +1,4 @@
-// Players of a pair: a choice counts after all were played, and one that cannot be played is said.
+// Media players of a pair: a choice counts once all were played; media that cannot be played are reported.
 
 import { made, MEDIA } from "./cards.js";
 
@@ -8,7 +8,7 @@ const NEARLY = 0.95; // a file may end a little before its declared duration
 
 function moving(tag, src) {
   const element = made(tag, { src, controls: true, preload: "auto", playsInline: true });
-  // A video has its size once its metadata are known.
+  // A video has its size once its metadata have loaded.
   if (tag === "video") element.known = new Promise((done) => (element.onloadedmetadata = element.onerror = done));
   return element;
 }
@@ -26,7 +26,7 @@ const playerOf = (side, element) => ({
   timer: 0,
 });
 
-// Seconds that were played: what was skipped over does not count.
+// Seconds that were played, not counting skipped parts.
 function heard({ played }) {
   let seconds = 0;
   for (let k = 0; k < played.length; k += 1) seconds += played.end(k) - played.start(k);
@@ -46,7 +46,7 @@ export function openPlayers(needed, { say, act, notice }) {
     return element.error || stuck ? "failed" : "no";
   }
 
-  // By side, the worst of its players; null for a pair without players.
+  // The worst state of the players by side; null for a pair without players.
   function states() {
     const found = {};
     for (const worse of ["yes", "no", "failed"]) {
@@ -69,7 +69,7 @@ export function openPlayers(needed, { say, act, notice }) {
     const rest = needed === "end" ? "play.end" : "play.seconds";
     const hint = waits() ? say(rest, { count: left, seconds: needed }) : say("play.done");
     const words = failed() ? say("play.failed") : hint;
-    if (part("gate").textContent !== words) part("gate").textContent = words; // a screen reader reads what changes
+    if (part("gate").textContent !== words) part("gate").textContent = words; // only if changed, because a screen reader reads every change
     part("gate").hidden = !players.length || (needed === 0 && !failed());
     part("failed").hidden = !failed();
     for (const choice of document.querySelectorAll(".card-pick, #tie")) {
@@ -120,7 +120,7 @@ export function openPlayers(needed, { say, act, notice }) {
     }
   }
 
-  // The card is no button then: a press on the player or beside it does not choose.
+  // A card with a player is not a button: pressing the player or next to it must not choose.
   function arrange(side, { label }) {
     const card = part(side);
     if (label) card.querySelector(".card-show").prepend(made("p", { className: "player-name", textContent: label }));
@@ -128,7 +128,7 @@ export function openPlayers(needed, { say, act, notice }) {
     card.classList.remove("nameless");
   }
 
-  // Watch the players of a pair that is on the page.
+  // Watch the players of the pair on the page.
   function watch(pair, built) {
     stop();
     players = Object.entries(built).flatMap(([side, elements]) =>

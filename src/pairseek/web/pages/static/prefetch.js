@@ -1,4 +1,4 @@
-// Prefetching of the pairs that may come next: fetched, built, and their pictures decoded.
+// Prefetching of the pairs that may come next: fetches and builds them, and decodes their pictures.
 
 import { get } from "./api.js";
 import { prepare } from "./cards.js";
@@ -11,7 +11,7 @@ export function openPrefetch(base) {
   let wanted = null;
   let coming = null;
 
-  // Resolves when the pairs are available, or cannot be fetched.
+  // Resolves once the pairs are available or cannot be fetched.
   function look(query) {
     if (wanted !== query) {
       wanted = query;
@@ -26,7 +26,7 @@ export function openPrefetch(base) {
       try {
         reply = await get(`${base}/prefetch?query=${encodeURIComponent(query)}`);
       } catch {
-        break; // it is optional
+        break; // prefetching is optional
       }
       if (reply) {
         if (wanted !== query) return;
@@ -44,7 +44,7 @@ export function openPrefetch(base) {
 
   const after = (query, outcome) => held.get(query)?.[outcome]?.pair ?? null;
 
-  // Return the elements of this pair once: a node can be inserted in one place only.
+  // Return the elements of this pair only once, because a node can be inserted in only one place.
   function take(pair) {
     for (const next of held.values()) {
       for (const one of Object.values(next)) {

@@ -10,7 +10,7 @@ const EMPTY = { state: null, ops: [], focus: [], practised: false };
 
 export function openRecord(session, changed) {
   const key = `pairseek:${session}`;
-  let memory = null; // where the browser lets us store nothing
+  let memory = null; // used if the browser refuses storage
   try {
     localStorage.getItem(key);
   } catch {
@@ -27,7 +27,7 @@ export function openRecord(session, changed) {
     try {
       localStorage.setItem(key, JSON.stringify(record));
     } catch {
-      memory = record; // full or forbidden: this tab goes on alone
+      memory = record; // storage is full or forbidden: this tab continues on its own
     }
     changed();
   }

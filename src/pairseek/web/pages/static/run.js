@@ -9,7 +9,7 @@ import { openOutbox } from "./outbox.js";
 import { openRecord, outlook } from "./record.js";
 import { block, speaker } from "./words.js";
 
-const GUARD_MS = 250; // a press this soon after a pair appeared was meant for the one before
+const GUARD_MS = 250; // a press this soon after a pair appeared was meant for the previous pair
 const STALE_MS = 30000;
 
 const { slug, session, offers, practice, prefetches, play } = block("run-data");
@@ -20,12 +20,12 @@ const part = (id) => document.getElementById(id);
 const token = () => `${Date.now()}-${Math.random()}`;
 const sides = { left: part("left"), right: part("right") };
 
-let shown = null; // the pair on the screen, and since when both its items are visible
+let shown = null; // pair on the screen, and time since which both its items are visible
 let turn = 0;
 let offline = false;
 let gone = false; // this page has nothing more to do
 let pressed = -GUARD_MS;
-let ended = null; // since when the page says that it was the last pair
+let ended = null; // time since which the page says that this was the last pair
 let noticeTimer = 0;
 let waitTimer = 0;
 
@@ -81,7 +81,7 @@ function draw() {
   if (now.status === "finished") return now.can.undo ? last(now.progress.answered) : leave(now.result);
   if (now.status === "closed") return trouble(say("run.closed.title"), say("run.closed.text"), "");
   if (ended !== null) {
-    ended = null; // the last answer was taken back
+    ended = null; // the last answer was undone
     swap("panel", "run");
   }
   drawProgress(now);
@@ -95,7 +95,7 @@ function draw() {
   else if (shown.at !== null) look();
 }
 
-// Prefetch after the current pair is shown and all operations are acknowledged.
+// Prefetch once the current pair is shown and all operations are acknowledged.
 async function look() {
   const query = asked();
   if (!query || record.read().ops.length) return;
@@ -137,7 +137,7 @@ async function show(pair) {
     right: spoken(pair.right),
   });
   if (part("notice").textContent === say("run.moment")) notice("");
-  // The second frame begins after the first, with both items, has been painted.
+  // The second frame begins once the first, with both items, has been painted.
   requestAnimationFrame(() =>
     requestAnimationFrame((time) => {
       if (mine !== turn) return;
@@ -156,7 +156,7 @@ function place(card, data, parts) {
   card.classList.toggle("nameless", !name);
 }
 
-// Wait for the response of the service; request the state if none is pending.
+// Wait for the service's response; request the state if no response is pending.
 function wait() {
   turn += 1;
   shown = null;
@@ -194,7 +194,7 @@ function trouble(title, text, hint) {
   panel(title, text, hint, "panel-again");
 }
 
-// All answers are saved. The result needs a confirmation, so that the last answer can be undone.
+// All answers are saved. Opening the result needs a confirmation, so that the last answer can still be undone.
 function last(count) {
   if (ended !== null) return;
   turn += 1;
@@ -271,7 +271,7 @@ function undo() {
 
 function pulse(card) {
   card.classList.remove("picked");
-  void card.offsetWidth; // starts the animation anew
+  void card.offsetWidth; // restarts the animation
   card.classList.add("picked");
 }
 
