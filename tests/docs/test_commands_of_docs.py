@@ -1,4 +1,4 @@
-"""The command `pairseek` as a newcomer meets it: after `make demo`, a terminal finds what the guides type."""
+"""The commands in the docs, which a newcomer can run in a terminal after `make demo`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ACTIVATE = ". .venv/bin/activate"
 INSTALL = ROOT / "docs" / "how-to" / "install.md"
 GUIDES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "benchmarks" not in path.parts and path != INSTALL]
-# A line of a block that a reader types.
+# A line that a reader types.
 TYPED = re.compile(r"^pairseek [a-z]", re.MULTILINE)
 
 
@@ -25,7 +25,7 @@ def blocks(path: Path) -> str:
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout whose environment is there already, with a command that tells how it was called."""
+    """Make a checkout that has its environment, with a command that prints how it was called."""
     (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
     (tmp_path / "pyproject.toml").write_text("")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
@@ -37,24 +37,24 @@ def checkout(tmp_path):
 
 
 def sh(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
-    """Run lines in a shell that has no environment active."""
+    """Run lines in a shell without an active environment."""
     path = os.pathsep.join(["/usr/local/bin", "/usr/bin", "/bin"])
     return subprocess.run(
         ["sh", "-c", "\n".join(lines)], cwd=folder, env={"PATH": path}, capture_output=True, text=True, check=False
     )
 
 
-def test_after_the_demo_its_own_words_make_the_command_work(checkout) -> None:
+def test_the_line_that_the_demo_prints_makes_the_command_available(checkout) -> None:
     demo = sh(checkout, "make --no-print-directory demo")
     assert demo.returncode == 0, demo.stderr
     assert "pairseek was called with serve --demo" in demo.stdout
-    said = re.search(r"To use it in a terminal: +(.+)", demo.stdout)[1]
-    assert said == ACTIVATE
+    activation = re.search(r"To use it in a terminal: +(.+)", demo.stdout)[1]
+    assert activation == ACTIVATE
     assert sh(checkout, "pairseek serve").returncode == 127
-    assert sh(checkout, said, "pairseek serve").stdout == "pairseek was called with serve\n"
+    assert sh(checkout, activation, "pairseek serve").stdout == "pairseek was called with serve\n"
 
 
-def test_the_page_of_installation_says_it_once_and_the_readme_and_the_first_page_say_the_same() -> None:
+def test_the_installation_page_the_readme_and_the_first_page_activate_the_environment() -> None:
     section = INSTALL.read_text(encoding="utf-8").partition("## The command\n")[2].partition("\n## ")[0]
     assert f"\n{ACTIVATE}\n" in section
     for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
@@ -64,7 +64,7 @@ def test_the_page_of_installation_says_it_once_and_the_readme_and_the_first_page
 
 
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
-def test_a_page_that_types_the_command_says_where_it_comes_from(path) -> None:
+def test_a_page_that_uses_the_command_links_to_its_installation(path) -> None:
     text = path.read_text(encoding="utf-8")
     if not TYPED.search(blocks(path)):
         return
@@ -73,7 +73,7 @@ def test_a_page_that_types_the_command_says_where_it_comes_from(path) -> None:
     assert link.start() < TYPED.search(text).start()
 
 
-# Commands that draw, unless an option of theirs is left out.
+# Commands that draw figures, some only with an option.
 DRAWING = re.compile(r"^pairseek (?:evaluate|plan|simulate|reproduce|check .*--html|embed .*--plot)\b", re.MULTILINE)
 
 

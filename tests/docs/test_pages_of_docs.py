@@ -35,7 +35,7 @@ def code_of(page, containing=""):
 def test_the_public_surface_is_sorted_and_complete():
     assert sorted(ps.__all__) == sorted(set(ps.__all__))
     public = {name for name, value in vars(ps).items() if not name.startswith("_") and not inspect.ismodule(value)}
-    public |= ps._MEMBERS.keys()  # loaded when they are first named
+    public |= ps._MEMBERS.keys()  # Loaded on first use.
     assert public | {"__version__", "errors"} == set(ps.__all__)
     for name in ps.__all__:
         assert hasattr(ps, name)
@@ -99,7 +99,7 @@ def test_the_code_of_the_reliability_page_runs(capsys):
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", PAGES[page]):
         place = PLACES[page].parent / target
-        # The page of a notebook is made when the site is built.
+        # Pages of notebooks are generated when the site is built.
         assert place.exists() or place.with_suffix(".ipynb").exists(), f"{page} links to {target}"
 
 
@@ -148,7 +148,7 @@ def test_the_studies_of_the_docs_can_be_made():
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/explanation/architecture.md"])
 def test_the_files_that_the_pages_for_developers_name_exist(page):
-    # Without code, and without the new files that a recipe creates.
+    # Leave out code, and the new files that a recipe creates.
     text = re.sub(r"```.*?```|A new file\s+`[^`]+`", "", (ROOT / page).read_text(), flags=re.DOTALL)
     named = set(re.findall(r"`([\w.-]+/[\w./-]+(?:\.py|/|\.html|\.md))`", text))
     assert len(named) > 8
@@ -250,7 +250,7 @@ def test_the_options_of_documented_commands_exist():
                 assert option in known | {"--help", "--version"}, f"{page}: `{line}` has no option {option}"
 
 
-def test_every_public_name_is_there_and_a_search_loads_no_more_than_it_needs():
+def test_every_public_name_can_be_loaded_and_a_search_loads_only_what_it_needs():
     for name in ps.__all__:
         assert getattr(ps, name) is not None
     assert set(ps.__all__) <= set(dir(ps))

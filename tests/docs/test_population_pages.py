@@ -1,4 +1,4 @@
-"""The pages for somebody with ratings, and for somebody with nothing but items, lead to a running search."""
+"""The tutorials for ratings and for items only, which end in a running search."""
 
 import re
 from pathlib import Path
@@ -45,5 +45,5 @@ def test_nothing_but_items_leads_to_a_search(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", ["ratings.md", "items-only.md"])
-def test_both_pages_end_in_a_search(page):
+def test_both_tutorials_end_with_recommendations(page):
     assert "search.recommend" in blocks(page)[-1]

@@ -46,7 +46,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def python(wheel, tmp_path_factory):
-    """The interpreter of an environment with the wheel, which sees the packages that the tests run with."""
+    """Install the wheel in an environment with the packages of this one, and return its interpreter."""
     folder = tmp_path_factory.mktemp("environment")
     assert run(sys.executable, "-m", "venv", "--without-pip", folder)[0] == 0
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
@@ -54,12 +54,12 @@ def python(wheel, tmp_path_factory):
     code, output = run(*install)
     assert code == 0, output
     _, site = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
-    # Appended to the path, so that the installed pairseek comes first; .pth files in there are not read.
+    # This appends to the path, so the installed pairseek comes first; .pth files in that folder are not read.
     Path(site.strip(), "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return python
 
 
-def test_it_holds_every_file_of_the_package_and_no_test(wheel):
+def test_the_wheel_has_every_file_of_the_package_and_no_tests(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     source = ROOT / "src"
     files = {
@@ -77,14 +77,14 @@ def test_the_installed_package_runs(python, tmp_path):
     program = PROGRAM.split("wrong")[0] + "print(ps.__file__, search.answers)\n"
     code, output = run(python, "-c", program, cwd=tmp_path)
     assert code == 0, output
-    # A notice of compilation may stand beside it.
+    # The output may also have a notice about compilation.
     place, answers = next(line for line in output.splitlines() if "__init__" in line).rsplit(" ", 1)
     assert Path(place).is_relative_to(python.parents[1])
     assert answers == "1"
 
 
 @pytest.mark.long
-def test_its_annotations_count_for_a_type_checker(python, tmp_path):
+def test_a_type_checker_sees_the_annotations(python, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     checker = (sys.executable, "-m", "mypy", "--python-executable", python, "--no-error-summary")
     code, output = run(*checker, "--cache-dir", tmp_path / "cache", "program.py", cwd=tmp_path)
