@@ -1,12 +1,12 @@
-"""Recorded people who arrive one after the other, in random orders, at a study that learns on its own schedule.
+"""Replay of recorded people who arrive one after the other, in random order, at a study that learns.
 
     python benchmarks/arrivals.py ratings.csv [--orders N] [--people N] [--seed N] [--out FOLDER] [--jobs N]
 
-The study begins with a list of items. Its people are asked pairs that they answered in the data, the first by the
-balanced design, the others actively in what was learned so far, and their answers are what the study learns from next.
-Withheld pairs, which are never asked, are predicted. Next to it stand popularity, from the same earlier answers, and a
-study that was told a population learned from all recorded choices of everybody else. Standard errors are over people.
-Interrupted, it goes on where it was; FOLDER gets the table and a row for each session.
+The study starts with a list of items. People are asked pairs that they answered in the data: the first people in a
+balanced design, later ones actively, with what the study has learned so far. Their answers are what it learns from
+next. Withheld pairs, which are never asked, are predicted. For comparison there are popularity, from the same earlier
+answers, and a study given a population fitted to all recorded choices of everyone else. Standard errors are over
+people. Interrupted runs resume; FOLDER gets the table and a row for each session.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from pairseek.search.recommending import expected_utilities
 ANSWERS = (5, 10, 15)
 ORDERS = 20
 BINS = ((1, 20), (21, 50), (51, 100), (101, 200), (201, 400), (401, None))
-"""First and last arrival of each row of the table."""
+"""First and last arrival in each row of the table."""
 ARMS = ("a study that learns", "told coordinates")
 _FEWEST = 20
 # Purposes of random draws.
@@ -64,9 +64,9 @@ class ArrivalPlan:
     people
         Number of people who arrive in each order. None: everybody.
     told
-        Number of dimensions of the study that is told coordinates.
+        Number of dimensions of the study that is given coordinates.
     withhold
-        Share of each person's pairs that are never asked.
+        Fraction of each person's pairs that are never asked.
     seed
         Seed of all random numbers.
     """
@@ -87,7 +87,7 @@ class ArrivalPlan:
         if not counts or list(counts) != sorted(set(counts)):
             raise InvalidParameter(f"answers is {self.answers!r}: give increasing numbers of answers, such as 5,10,15")
         if not 0 < self.withhold < 1:
-            raise InvalidParameter(f"withhold is {self.withhold!r}: give a share between 0 and 1, such as 0.3")
+            raise InvalidParameter(f"withhold is {self.withhold!r}: give a fraction between 0 and 1, such as 0.3")
 
     def record(self) -> JSON:
         """Return the specification as plain data."""
@@ -104,14 +104,14 @@ class ArrivalPlan:
 
 @dataclass(frozen=True, eq=False)
 class _Arrivals:
-    """Everything that a worker needs to replay one order of arrival."""
+    """Everything a worker needs to replay an order of arrival."""
 
     plan: ArrivalPlan
     choices: Choices
     able: IntArray
 
     def begin(self) -> Callable[[Task], Outcome]:
-        """Return the function that replays one order, or one fold of people who are told coordinates."""
+        """Return the function that replays an order, or a fold of people in the study that is given coordinates."""
         people = {
             int(row): Person.of(self.choices, int(row), withhold=self.plan.withhold, seed=self.plan.seed)
             for row in self.able
@@ -128,7 +128,7 @@ class _Arrivals:
         return f"{ARMS[task.arm]}, order {task.group + 1},"
 
     def _learned(self, people: dict[int, Person], order: int) -> list[tuple[float, ...]]:
-        """Return a row for each arrival: place, person, accuracies, popularity, dimension and people learned from."""
+        """Return position, person, accuracies, popularity, dimension and number of teachers for each arrival."""
         seed, ids = self.plan.seed, self.choices.ids
         items = Items(ids=ids)
         arriving = _rng(seed, _ORDER, order).permutation(self.able)[: self.plan.people].tolist()
@@ -146,7 +146,7 @@ class _Arrivals:
                     lesson = learn(Choices.from_pairs(rows, ids=ids), items, previous=population, since=fresh, seed=0)
                     population, known = lesson.population, known | fresh
                 except InvalidChoices:
-                    # As in a study: the earlier version stays.
+                    # As in a study, the earlier version stays in use.
                     pass
                 learned_from = place
             person = people[row]
@@ -169,7 +169,7 @@ class _Arrivals:
         return out
 
     def _told(self, people: dict[int, Person], fold: int) -> list[tuple[float, ...]]:
-        """Return a row for each person of a fold: person and accuracies, with a population of everybody else."""
+        """Return person and accuracies for each person of a fold, with a population of everyone else."""
         seed, folds = self.plan.seed, self.plan.orders
         number = _rng(seed, _FOLDS).permutation(len(self.able)) % max(folds, 2)
         mine = self.able[number == fold]
@@ -178,7 +178,7 @@ class _Arrivals:
         try:
             population = fitted_to_all(others, self.plan.told, seed)
         except InvalidChoices:
-            # Choices no better than random teach no coordinates: there is nothing to tell.
+            # Choices that are no better than random teach no coordinates.
             population = None
         items = Items(ids=self.choices.ids)
         out = []
@@ -191,7 +191,7 @@ class _Arrivals:
 
 
 def fitted_to_all(choices: Choices, dimension: int, seed: int) -> Population:
-    """Fit coordinates to choices, and add the items that these people did not compare."""
+    """Fit coordinates to choices, and add the items that nobody compared."""
     unmet = set(choices.uncompared)
     met = choices.of_items([name for name in choices.ids if name not in unmet])
     return Population.fit(met, dimension=dimension, rng=seed).extended(choices.ids)
@@ -207,7 +207,7 @@ def _session(
     key: tuple[int, ...],
     random: float = RANDOM_SHARE,
 ) -> tuple[list[float], list[tuple[int, int]]]:
-    """Return the accuracies at the answer counts, and the (winner, loser) rows of all answers of a session."""
+    """Return the accuracies at the answer counts, and the (winner, loser) rows of a session's answers."""
     askable = person.askable
     allowed = {frozenset(pair): tuple(pair) for pair in askable.tolist()}
     catalogue = items if population is None else population.matched(items)
@@ -251,7 +251,7 @@ def _session(
 
 
 def _accuracy(utility: FloatArray, person: Person) -> float:
-    """Return the share of the withheld pairs whose item of higher utility was chosen; half of equal ones."""
+    """Return the fraction of withheld pairs whose winner has the higher utility; ties count half."""
     winner, loser = person.winner[person.withheld], person.loser[person.withheld]
     return float(np.mean(0.5 * (np.sign(utility[winner] - utility[loser]) + 1.0)))
 
@@ -271,11 +271,11 @@ class ArrivalResults:
     order
         (m,) order of arrival.
     learning, told
-        (m, answers) accuracy of the study that learns, and of the one that was told coordinates.
+        (m, answers) accuracy of the study that learns, and of the study that was given coordinates.
     popular
         (m,) accuracy of popularity from the same earlier answers.
     dimension
-        (m,) dimension of the version with which the session began; NaN before the first.
+        (m,) dimension of the version that the session started with; NaN before the first version.
     """
 
     plan: ArrivalPlan
@@ -304,7 +304,7 @@ class ArrivalResults:
         return cls(plan, people, table[:, 0].astype(np.int64), person, order, *own)
 
     def summary(self) -> list[JSON]:
-        """Return one row for each group of arrivals and number of answers.
+        """Return a row for each group of arrivals and number of answers.
 
         Leads are paired by person; their standard errors are over people, who may arrive in several orders.
         """
@@ -343,7 +343,7 @@ class ArrivalResults:
         return np.asarray(np.bincount(place, values) / np.bincount(place))
 
     def write(self, folder: Path) -> list[Path]:
-        """Write ``arrivals.csv``, the summary, and ``sessions.csv``, one row for each session."""
+        """Write the summary to ``arrivals.csv``, and a row for each session to ``sessions.csv``."""
         summary = self.summary()
         paths = [folder / "arrivals.csv", folder / "sessions.csv"]
         write_result(paths[0], csv_text(list(summary[0]), [list(row.values()) for row in summary]))
@@ -378,14 +378,14 @@ def arrivals(
     jobs: int = 1,
     progress: Callable[[RunStatus], None] | None = None,
 ) -> ArrivalResults:
-    """Let recorded people arrive at a study that learns, and predict their withheld pairs.
+    """Replay the arrival of recorded people at a study that learns, and predict their withheld pairs.
 
     Parameters
     ----------
     choices
         Recorded choices.
     folder
-        Folder of results. A folder of the same replay is continued; any other is refused.
+        Folder of results. A folder of the same replay is resumed; any other is refused.
     plan
         The specification.
     jobs
@@ -399,7 +399,7 @@ def arrivals(
     if len(able) < _FEWEST:
         raise InvalidChoices(
             f"{len(able)} people decided more than {max(plan.answers)} pairs: a replay of arrivals needs at least "
-            f"{_FEWEST}; give fewer answers, or choices of more people"
+            f"{_FEWEST}: use fewer answers, or choices of more people"
         )
     record = plan.record() | {"data": usable.hash}
     identity = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
@@ -415,7 +415,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="recorded choices")
     parser.add_argument("--orders", type=int, default=ORDERS, help="random orders of arrival")
-    parser.add_argument("--people", type=int, help="people who arrive in each order, by default everybody")
+    parser.add_argument("--people", type=int, help="people who arrive in each order; everyone by default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
