@@ -31,6 +31,7 @@ class FileFormat:
 
 SEARCH = FileFormat(FORMAT, FORMAT_VERSION, "a saved search")
 LIGHT_SEARCH = FileFormat("pairseek light search", 1, "a light saved search")
+VECTOR_MAP = FileFormat("pairseek vector map", 1, "a vector map")
 
 
 def _digest(body: object) -> str:

@@ -7,24 +7,30 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from pairseek.core import notebook
-from pairseek.core.columns import columns_note, items_of_frame, read_items
-from pairseek.core.csv import is_table
-from pairseek.core.frames import Backend
-from pairseek.core.lazy import cached_property
+from pairseek.core.lazy import LazyModule, cached_property
 from pairseek.core.types import JSON, FloatArray, IntArray, ItemId, Side
 from pairseek.core.validation import caller_level
 from pairseek.errors import DimensionWarning, InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
-from pairseek.model import item_files
-from pairseek.model import scales as _scales
 from pairseek.model import vectors as _vectors
 from pairseek.model.item_validation import as_list, validated
 from pairseek.model.vectors import VectorMap
+
+if TYPE_CHECKING:
+    from pairseek.core import columns as _files
+    from pairseek.core import csv as _csv
+    from pairseek.core import notebook
+    from pairseek.core.frames import Backend
+    from pairseek.model import item_files
+    from pairseek.model import scales as _scales
+else:
+    # Items made of arrays need no files, and only a notebook draws them.
+    _csv, _files, notebook = (LazyModule(f"pairseek.core.{name}") for name in ("csv", "columns", "notebook"))
+    _scales, item_files = (LazyModule(f"pairseek.model.{name}") for name in ("scales", "item_files"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +261,7 @@ class Items:
     @property
     def columns_note(self) -> str | None:
         """Describe which columns of the source file are coordinates and which are data; None without a file."""
-        return None if self._columns is None else columns_note(self._columns, list(self.data)) or None
+        return None if self._columns is None else _files.columns_note(self._columns, list(self.data)) or None
 
     @cached_property
     def scale_contrast(self) -> _scales.ScaleContrast | None:
@@ -389,7 +395,7 @@ class Items:
         one coordinate per entry, and ids keep their type: item 7, not ``"7"``.
         """
         kept = (keep,) if isinstance(keep, str) else tuple(keep)
-        return cls._unwarned(**items_of_frame(frame, kept, coordinates))._warned()
+        return cls._unwarned(**_files.items_of_frame(frame, kept, coordinates))._warned()
 
     def to_frame(self, backend: Backend | None = None) -> Any:
         """Return a data frame that `from_frame` can read, with ``keep`` listing the numeric data columns.
@@ -434,9 +440,11 @@ class Items:
         `pairseek.core.columns.read_items` describes the other arguments.
         """
         path = Path(path)
-        if as_table or is_table(path):
+        if as_table or _csv.is_table(path):
             kept = (keep,) if isinstance(keep, str) else tuple(keep)
-            table = read_items(path, kept, coordinates=coordinates, media=media, content=content, optional=optional)
+            table = _files.read_items(
+                path, kept, coordinates=coordinates, media=media, content=content, optional=optional
+            )
             return cls._unwarned(**table, least=1 if optional else 2)
         if coordinates is not None:
             raise InvalidItems(f"{path} has no named columns: omit the argument coordinates")

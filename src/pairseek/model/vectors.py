@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from pairseek.core import files
+from pairseek.core.lazy import LazyModule
 from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidFile, InvalidItems, InvalidParameter
 from pairseek.numerics.covariances import CHUNK, chunks, principal_axes
 
-FILE_FORMAT = files.FileFormat("pairseek vector map", 1, "a vector map")
+if TYPE_CHECKING:
+    from pairseek.core import files
+else:
+    files = LazyModule("pairseek.core.files")  # few maps are saved
+
 ANSWERS = 10
 """Number of answers that ``dimension="auto"`` assumes."""
 BITS_PER_ANSWER = 1.0
@@ -85,7 +89,7 @@ class VectorMap:
 
     def save(self, path: str | Path) -> None:
         """Write the map to a JSON file with a checksum, atomically."""
-        files.write(path, self.record(), FILE_FORMAT)
+        files.write(path, self.record(), files.VECTOR_MAP)
 
     def record(self) -> JSON:
         """Return the map as plain data."""
@@ -100,7 +104,7 @@ class VectorMap:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a map written by `save`."""
-        record = files.read(path, FILE_FORMAT)
+        record = files.read(path, files.VECTOR_MAP)
         try:
             return cls.from_record(record)
         except (KeyError, TypeError, ValueError) as error:

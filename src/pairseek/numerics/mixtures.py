@@ -9,11 +9,12 @@ linearly with non-negative weights, which preserves monotonicity in s and |m|.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import entr, ndtr
 
+from pairseek.core.lazy import LazyModule
 from pairseek.core.types import FloatArray
 from pairseek.numerics.tables import (
     LOGIT_GRID,
@@ -32,7 +33,11 @@ from pairseek.numerics.tables import (
     monotone_utility,
     tables,
 )
-from pairseek.numerics.ties import coarse_information
+
+if TYPE_CHECKING:
+    from pairseek.numerics import ties
+else:
+    ties = LazyModule("pairseek.numerics.ties")  # few responses permit ties
 
 TableName: TypeAlias = Literal["probability", "information", "explained", "log_volume"]
 NAMES: tuple[TableName, ...] = ("probability", "information", "explained", "log_volume")
@@ -94,7 +99,7 @@ def _interpolated(link: int, name: TableName, spread: float, lapse: float, width
     for i, by_spread in _interpolation_weights(SPREADS, spread):
         for j, by_lapse in _interpolation_weights(LAPSES, lapse):
             if width > 0.0:
-                values = coarse_information(link, width, float(SPREADS[i]), float(LAPSES[j]), steps)
+                values = ties.coarse_information(link, width, float(SPREADS[i]), float(LAPSES[j]), steps)
             else:
                 values = _cell(link, i, j)[NAMES.index(name)]
             part = by_spread * by_lapse * values

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import entr
 
-from pairseek.core.lazy import cached_property
+from pairseek.core.lazy import LazyModule, cached_property
 from pairseek.core.types import Belief, BoolArray, FloatArray, IntArray, Residuals
 from pairseek.model.responses import Response
 from pairseek.numerics.covariances import principal_root
@@ -26,8 +27,12 @@ from pairseek.numerics.pair_kernels import (
 )
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import look_up
-from pairseek.numerics.ties import expected_outcomes
 from pairseek.pairs import expectations
+
+if TYPE_CHECKING:
+    from pairseek.numerics import ties
+else:
+    ties = LazyModule("pairseek.numerics.ties")  # few responses permit ties
 
 __all__ = ["PairFeatures", "TableName", "credits_of", "logit_constant", "typical_response"]
 
@@ -362,7 +367,7 @@ class PairFeatures:
             return np.where(self.logit_mean >= 0.0, likelier, 1.0 - likelier), np.zeros(len(self))
         model = (response.link, response.tie_width, self.spread, response.lapse_rate)
         logits = zip(self.logit_mean.tolist(), self.logit_deviation.tolist(), strict=True)
-        first, tie = zip(*(expected_outcomes(m, s, *model) for m, s in logits), strict=True)
+        first, tie = zip(*(ties.expected_outcomes(m, s, *model) for m, s in logits), strict=True)
         return np.array(first), np.array(tie)
 
     def _links(self, belief: Belief) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:

@@ -11,7 +11,6 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from pairseek.core import files
 from pairseek.core.lazy import LazyModule
 from pairseek.core.types import JSON, Event, Query
 from pairseek.errors import InvalidFile, Unsupported
@@ -29,12 +28,14 @@ from pairseek.search.state import SearchState
 from pairseek.search.stopping import StopRule
 
 if TYPE_CHECKING:
+    from pairseek.core import files
     from pairseek.people.population import Population
     from pairseek.search import saving
     from pairseek.search.record import Saved
     from pairseek.search.tokens import Key
 else:
-    saving = LazyModule("pairseek.search.saving")  # most searches are never saved
+    # Most searches are never saved.
+    files, saving = LazyModule("pairseek.core.files"), LazyModule("pairseek.search.saving")
 
 _Stored = TypeVar("_Stored", bound="StoredSearch")
 _Given = ParamSpec("_Given")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -24,8 +24,10 @@ from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 from pairseek.model.spaces import Space
 from pairseek.pairs.features import PairFeatures
-from pairseek.pairs.planes import Planes
 from pairseek.pairs.strategies.shape import UtilityShape
+
+if TYPE_CHECKING:
+    from pairseek.pairs.planes import Planes
 
 
 @runtime_checkable

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
+from pairseek.core.lazy import LazyModule
 from pairseek.core.limits import Limit
 from pairseek.core.types import Belief, FloatArray
 from pairseek.core.validation import whole
 from pairseek.model.responses import Response
 from pairseek.model.spaces import Space
 from pairseek.pairs.features import PairFeatures
-from pairseek.pairs.planes import Planes, sampled_planes
 from pairseek.pairs.strategies.base import BaseUtility
-from pairseek.pairs.strategies.reliability_probe import ReliabilityProbe
 from pairseek.pairs.strategies.shape import UtilityShape
+
+if TYPE_CHECKING:
+    from pairseek.pairs import planes as _planes
+    from pairseek.pairs.strategies import reliability_probe
+else:
+    _planes = LazyModule("pairseek.pairs.planes")  # only a continuous space needs planes
+    reliability_probe = LazyModule("pairseek.pairs.strategies.reliability_probe")  # and only an unknown k probes
 
 
 @dataclass(frozen=True)
@@ -49,14 +55,16 @@ class InfoGain(BaseUtility):
         if self.checks is not None and self.checks != "auto":
             object.__setattr__(self, "checks", whole(self.checks, "checks of InfoGain", 2, field="checks"))
 
-    def turn(self, number: int, belief: Belief) -> InfoGain | ReliabilityProbe:
+    def turn(self, number: int, belief: Belief) -> InfoGain | reliability_probe.ReliabilityProbe:
         """Return the utility for question `number`, counted from 0: a reliability probe if one is due."""
         due = isinstance(self.checks, int) and number % self.checks == self.checks - 1
-        return ReliabilityProbe() if due and belief.reliability is not None else self
+        return reliability_probe.ReliabilityProbe() if due and belief.reliability is not None else self
 
-    def rival(self, belief: Belief) -> ReliabilityProbe | None:
+    def rival(self, belief: Belief) -> reliability_probe.ReliabilityProbe | None:
         """Return the probe whose pair is asked if it is more informative; None unless `checks` is "auto"."""
-        return ReliabilityProbe() if self.checks == "auto" and belief.reliability is not None else None
+        return (
+            reliability_probe.ReliabilityProbe() if self.checks == "auto" and belief.reliability is not None else None
+        )
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
         """Return the (m,) information in bits, from the mean and variance of the logit."""
@@ -66,9 +74,9 @@ class InfoGain(BaseUtility):
         """Return the shape of `score`: a function of the logit's mean and standard deviation."""
         return UtilityShape("table", "information")
 
-    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
+    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> _planes.Planes:  # noqa: ARG002
         """Return sampled planes, because no closed form is known."""
-        return sampled_planes(space, belief, rng)
+        return _planes.sampled_planes(space, belief, rng)
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """Return the (m,) information in bits, averaged over all samples."""

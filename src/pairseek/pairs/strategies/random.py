@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from pairseek.core.lazy import LazyModule
 from pairseek.core.types import Belief, FloatArray
 from pairseek.model.responses import Response
 from pairseek.model.spaces import Space
 from pairseek.pairs.features import PairFeatures
-from pairseek.pairs.planes import Planes, random_plane
 from pairseek.pairs.strategies.base import BaseUtility
 from pairseek.pairs.strategies.shape import UtilityShape
+
+if TYPE_CHECKING:
+    from pairseek.pairs import planes as _planes
+else:
+    _planes = LazyModule("pairseek.pairs.planes")  # only a continuous space needs planes
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,6 @@ class Random(BaseUtility):
         """Return the constant shape."""
         return UtilityShape("even")
 
-    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> Planes:  # noqa: ARG002
+    def planes(self, space: Space, belief: Belief, response: Response, rng: np.random.Generator) -> _planes.Planes:  # noqa: ARG002
         """Draw a plane with a uniform direction through a uniform point of the space."""
-        return random_plane(space, rng)
+        return _planes.random_plane(space, rng)
