@@ -148,7 +148,7 @@ def test_quotes_after_accents_are_no_damage(tmp_path):
 def test_ratings_with_decimal_commas_and_points_are_refused(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text("person;item;rating\n1;a;1,5\n1;b;2.5\n")
-    with pytest.raises(InvalidChoices, match="column 'rating' .* the numbers 1,5 and 2.5"):
+    with pytest.raises(InvalidChoices, match=r"column 'rating' .* the numbers 1,5 and 2\.5"):
         Choices.read(path)
 
 

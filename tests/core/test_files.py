@@ -195,7 +195,7 @@ def resealed(path, change):
         (lambda r: r.update(items="many"), "is not a valid saved search"),
         (lambda r: r["events"][0]["query"].update(id="abc"), "a query has the id 'abc': expected an id such as q0, q1"),
         (lambda r: r["events"][0]["query"].update(id=7), "a query has the id 7"),
-        (lambda r: r["events"][0]["query"].update(id="q3"), "'q3' precedes the events that it must follow"),
+        (lambda r: r["events"][0]["query"].update(id="q3"), "'q3' precedes events that it must follow"),
         (lambda r: r["events"][1]["query"].update(id="q0"), "two queries have the same id"),
         (lambda r: r["events"][0]["query"].update(info=[]), "is not a valid saved search"),
     ],
@@ -287,7 +287,7 @@ def test_a_strategy_of_ones_own_is_given_again_when_loading(items, tmp_path):
 
     search = started(items, strategy=Longest())
     search.save(tmp_path / "me.json")
-    with pytest.raises(InvalidFile, match=r"unknown strategy 'longest'.*given again: load\(path, strategy=...\)"):
+    with pytest.raises(InvalidFile, match=r"unknown strategy 'longest'.*again: load\(path, strategy=...\)"):
         ps.Search.load(tmp_path / "me.json")
     assert ps.Search.load(tmp_path / "me.json", strategy=Longest()).ask() == search.ask()
 
@@ -339,7 +339,7 @@ def test_any_part_of_ones_own_is_given_again_when_loading(items, tmp_path, kind)
     response = {"response": ps.Logistic()} if kind == "posterior" else {}
     search = started(items, **response, **{kind: OWN[kind]})
     search.save(tmp_path / "me.json")
-    with pytest.raises(InvalidFile, match=rf"unknown {kind} .* given again: load\(path, {kind}=...\)"):
+    with pytest.raises(InvalidFile, match=rf"unknown {kind} .* again: load\(path, {kind}=...\)"):
         ps.Search.load(tmp_path / "me.json")
     again = ps.Search.load(tmp_path / "me.json", **{kind: OWN[kind]})
     assert again.configuration == search.configuration

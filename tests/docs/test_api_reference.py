@@ -114,7 +114,7 @@ LOADED = {
     for module in list(sys.modules)
     if module.startswith("pairseek.")
     for name, value in vars(sys.modules[module]).items()
-    if inspect.isclass(value) or name.startswith("np")
+    if inspect.isclass(value) or typing.get_origin(value) or name.startswith("np")
 }
 
 

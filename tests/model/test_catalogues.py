@@ -38,10 +38,10 @@ def test_a_restricted_search_asks_what_a_search_of_the_part_asks():
     items = catalogue()
     prior = ps.GaussianPrior(np.zeros(3), np.eye(3))
     part = items.subset(np.arange(40, 70))
-    one = answered(ps.Search(items, askable=part.ids, response=LINEAR, prior=prior, rng=1))
+    restricted = answered(ps.Search(items, askable=part.ids, response=LINEAR, prior=prior, rng=1))
     other = answered(ps.Search(part, response=LINEAR, prior=prior, rng=1))
-    assert [(e.left, e.right) for e in one.history] == [(e.left, e.right) for e in other.history]
-    assert np.allclose(one.belief.mean, other.belief.mean)
+    assert [(e.left, e.right) for e in restricted.history] == [(e.left, e.right) for e in other.history]
+    assert np.allclose(restricted.belief.mean, other.belief.mean)
 
 
 def test_observations_outside_of_the_askable_items_count():
@@ -86,13 +86,13 @@ def test_probabilities_are_those_of_what_may_be_recommended(residual):
     search = answered(ps.Search(items, response=ps.Logistic(1.0, "constant", residual=residual), rng=1))
     for given in ({}, {"only": items.ids[:50]}, {"exclude": items.ids[:250]}):
         found = search.recommend(300, **given)
-        assert sum(one.probability for one in found) == pytest.approx(1.0, abs=1e-9)
-    assert {one.id for one in search.recommend(300, only=items.ids[:50])} == set(items.ids[:50])
-    assert {one.id for one in search.recommend(300, exclude=items.ids[:250])} == set(items.ids[250:])
-    assert [one.id for one in search.recommend(1, only=["p7"])] == ["p7"]
+        assert sum(item.probability for item in found) == pytest.approx(1.0, abs=1e-9)
+    assert {item.id for item in search.recommend(300, only=items.ids[:50])} == set(items.ids[:50])
+    assert {item.id for item in search.recommend(300, exclude=items.ids[:250])} == set(items.ids[250:])
+    assert [item.id for item in search.recommend(1, only=["p7"])] == ["p7"]
     assert search.recommend(1, only=["p7"])[0].probability == pytest.approx(1.0)
     everything = search.recommend(300)
-    rest = [one.id for one in everything if one.id != everything[0].id]
+    rest = [item.id for item in everything if item.id != everything[0].id]
     assert search.recommend(1, exclude=[everything[0].id])[0].id == rest[0] or residual == 0.0
 
 
@@ -107,9 +107,9 @@ def test_probabilities_with_residuals_agree_with_plain_draws():
     away = belief.samples[:, None] - items.coordinates
     utilities += items.appeal - response.typical_k * np.einsum("snd,snd->sn", away, away)
     best = np.bincount(np.argmax(utilities, axis=1), weights=belief.weights, minlength=200)
-    for one in found:
+    for item in found:
         # 1024 samples of the point against some thousands of plain draws.
-        assert one.probability == pytest.approx(best[items.index(one.id)], abs=0.03)
+        assert item.probability == pytest.approx(best[items.index(item.id)], abs=0.03)
 
 
 @pytest.mark.parametrize("count", [1, 3, 20, 200])
@@ -120,17 +120,17 @@ def test_probabilities_sum_to_one_over_what_may_be_recommended(count):
     allowed = list(dict.fromkeys([*shown[:2], *items.ids]))[:count]
     found = search.recommend(count, only=allowed)
     assert len(found) == count
-    assert sum(one.probability for one in found) == pytest.approx(1.0, abs=1e-9)
+    assert sum(item.probability for item in found) == pytest.approx(1.0, abs=1e-9)
 
 
-def test_of_many_items_a_sample_stands_for_the_rest(monkeypatch):
+def test_a_sample_represents_most_items_of_a_large_catalogue(monkeypatch):
     items = catalogue(30_000)
     search = answered(ps.Search(items, askable=200, response=LINEAR, rng=1), 4)
-    # The same number of samples of the point both times, though the second time all items are counted.
+    # Use the same number of samples of the point both times; the second time, every item is treated exactly.
     monkeypatch.setattr(best_items, "_MAX_SAMPLES", 64)
-    quick = [one.probability for one in search.recommend(5)]
-    monkeypatch.setattr(best_items, "_COUNTED", 30_000)
-    exact = [one.probability for one in search.recommend(5)]
+    quick = [item.probability for item in search.recommend(5)]
+    monkeypatch.setattr(best_items, "_MAX_EXACT", 30_000)
+    exact = [item.probability for item in search.recommend(5)]
     assert quick != exact
     assert quick == pytest.approx(exact, rel=0.15)
 
@@ -144,11 +144,11 @@ def test_another_catalogue_keeps_what_is_known_of_its_items():
     other = items.subset(rows[::-1])
     among = search.recommend(len(rows), among=other)
     only = search.recommend(len(rows), only=other.ids)
-    assert {one.id: round(one.expected_utility, 9) for one in among} == {
-        one.id: round(one.expected_utility, 9) for one in only
+    assert {item.id: round(item.expected_utility, 9) for item in among} == {
+        item.id: round(item.expected_utility, 9) for item in only
     }
     fresh = ps.Items(np.random.default_rng(9).standard_normal((50, 3)), ids=[f"new{i}" for i in range(50)])
-    assert all(one.id.startswith("new") for one in search.recommend(5, among=fresh))
+    assert all(item.id.startswith("new") for item in search.recommend(5, among=fresh))
 
 
 @pytest.mark.parametrize("residual", [0.0, 1.0])
@@ -157,7 +157,7 @@ def test_diversity_keeps_items_apart(residual):
     search = answered(ps.Search(items, response=ps.Logistic(1.0, "constant", residual=residual), rng=1))
 
     def nearest(found):
-        points = items.coordinates[[items.index(one.id) for one in found]]
+        points = items.coordinates[[items.index(item.id) for item in found]]
         away = np.linalg.norm(points[:, None] - points, axis=2)
         return np.min(away[np.triu_indices(len(points), 1)])
 
@@ -199,7 +199,7 @@ def test_bad_ask_sets_are_named(given, error, words):
         ({"diversity": 2}, "InvalidParameter", "diversity is 2"),
         ({"diversity": float("nan")}, "InvalidParameter", "diversity is nan"),
         ({"among": [[1, 2]]}, "InvalidParameter", "among is"),
-        ({"among": ps.Items([[0.0], [1.0]])}, "InvalidParameter", "1 coordinates and the search 3"),
+        ({"among": ps.Items([[0.0], [1.0]])}, "InvalidParameter", "1 coordinates and the search has 3"),
     ],
 )
 def test_bad_recommendations_are_named(given, error, words):

@@ -5,7 +5,6 @@ Numeric columns are coordinates and text columns are data, unless the caller nam
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +24,6 @@ LABEL_COLUMN = "label"
 APPEAL_COLUMN = "appeal"
 # Headers that other tools give a column of row numbers, besides an empty one.
 _ROW_NUMBER_HEADERS = ("unnamed: 0", "index")
-# Typical coordinate names: x, y, z, or anything that ends in a digit.
-_COORDINATE_NAME = re.compile(r"[xyz]|.*[0-9]", re.IGNORECASE)
 # Fraction of numeric cells from which a column counts as numeric, so that any other cell in it is a mistake.
 _NUMERIC_FRACTION = 0.5
 
@@ -314,17 +311,6 @@ def _is_number(cell: object, *, decimal_comma: bool = False) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def are_named_as_coordinates(names: Sequence[str]) -> bool:
-    """Return whether all names are typical of coordinates, so that nobody will be surprised by their role.
-
-    Examples
-    --------
-    >>> are_named_as_coordinates(["x", "pc1"]), are_named_as_coordinates(["x", "price"])
-    (True, False)
-    """
-    return all(_COORDINATE_NAME.fullmatch(name) for name in names)
 
 
 def columns_note(coordinates: Sequence[str], data: Sequence[str]) -> str:
