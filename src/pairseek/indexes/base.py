@@ -52,8 +52,9 @@ class VectorIndex(Protocol):
     ...         self.vectors.update(zip(ids, vectors))
     ...
     ...     def best(self, query, count, *, where=None, only=None, exclude=()):
-    ...         names = set(self.vectors) if only is None else set(self.vectors) & set(only)
-    ...         hits = [(name, float(self.vectors[name] @ query)) for name in names - set(exclude)]
+    ...         ids = set(self.vectors) if only is None else set(self.vectors) & set(only)
+    ...         ids -= set(exclude)
+    ...         hits = [(item, float(self.vectors[item] @ query)) for item in ids]
     ...         return sorted(hits, key=lambda hit: -hit[1])[:count]
     >>> index = PlainIndex()
     >>> index.add(["tea", "coffee"], np.array([[1.0, 0.0], [0.0, 1.0]]), {})
