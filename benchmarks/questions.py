@@ -1,4 +1,4 @@
-"""Questions needed against the fraction of pairs searched: the figure of docs/explanation/candidates.md.
+"""Questions needed against the fraction of pairs searched: the figure of docs/benchmarks/index.md.
 
     python benchmarks/questions.py --out docs/figures/candidates.png        # about ten minutes on two cores
 
