@@ -109,6 +109,9 @@ def run(folder, monkeypatch, request):
     return run
 
 
+# Annotations may use types of modules that are loaded at first use.
+for module in ("pairs.planes", "search.tokens", "core.frames"):
+    importlib.import_module(f"pairseek.{module}")
 LOADED = {
     name: value
     for module in list(sys.modules)
