@@ -16,3 +16,11 @@ def refused(field: str = "", error: type[PairseekError] = InvalidParameter) -> I
     with pytest.raises(error) as caught:
         yield caught
     assert caught.value.field == field
+
+
+@contextmanager
+def refused_with(code: str, error: type[PairseekError]) -> Iterator[pytest.ExceptionInfo]:
+    """Expect an error of the service or of its client with this `code`."""
+    with pytest.raises(error) as caught:
+        yield caught
+    assert caught.value.code == code

@@ -13,7 +13,7 @@ from helpers.serving import configuration, some_items
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.store.events import AskedPair, EventRow
-from pairseek.web.results.quality import signs
+from pairseek.web.results.quality import quality_indicators
 from pairseek.web.results.tables import as_csv
 from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies import media
@@ -152,21 +152,21 @@ def answered(name, kind="strategy", outcome="left", ms=900, **details):
     return EffectiveAnswer(query, EventRow("s", 0, name, "answer", outcome, ms, None, None, None, "", None))
 
 
-def test_signs_are_counted_and_flagged():
+def test_quality_indicators_are_counted_and_flagged():
     done = [answered(f"p{k}", outcome="left" if k % 2 else "right") for k in range(10)]
-    plain = signs(configuration(), done)
+    plain = quality_indicators(configuration(), done)
     assert (plain["left_share"], plain["fast_share"], plain["flags"]) == (0.5, 0.0, [])
     assert (plain["consistency"], plain["attention"], plain["median_ms"]) == (None, None, 900.0)
     # p0, p2, p4 were right: two of three are answered otherwise the second time.
     twice = [answered(f"r{k}", "repeated", o, repeats=f"p{k}") for k, o in ((0, "right"), (2, "left"), (4, "left"))]
     missed = [answered("a", "attention", "left", expected="b"), answered("b", "attention", "right", expected="b")]
-    found = signs(
+    found = quality_indicators(
         configuration(attention={"pairs": [{"left": "a", "right": "b", "answer": "b"}]}), done + twice + missed, missed
     )
     assert found["consistency"] == pytest.approx(1 / 3)
     assert found["attention"] == 0.5
     assert set(found["flags"]) == {"inconsistent", "attention"}
-    hasty = signs(configuration(), [answered(f"p{k}", ms=100) for k in range(12)])
+    hasty = quality_indicators(configuration(), [answered(f"p{k}", ms=100) for k in range(12)])
     assert (hasty["left_share"], hasty["fast_share"], hasty["flags"]) == (1.0, 1.0, ["one_sided", "fast"])
 
 

@@ -8,6 +8,7 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
+from helpers.refusals import refused_with
 from helpers.serving import configuration, running, served, some_items
 from pairseek import cli
 from pairseek.client import Client, ServiceError
@@ -56,7 +57,7 @@ def test_a_token_is_made_listed_and_revoked_by_command(visitors, capsys):
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", until)
     assert out.strip() not in listed
     assert run(capsys, "token", "revoke", number, *where)[:2] == (0, f"Token {number} was revoked.\n")
-    with pytest.raises(ServiceError, match="revoked"):
+    with refused_with("token_revoked", ServiceError):
         shop.studies()
     assert f"{number}\tshop\ttest\tread\trevoked\n" in run(capsys, "token", "list", *where)[1]
     code, _, said = run(capsys, "token", "revoke", number, *where)

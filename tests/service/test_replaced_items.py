@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 
+from helpers.refusals import refused_with
 from helpers.serving import begin, csrf_of, served
 from pairseek.client import Client, ServiceError
 from pairseek.model.items import Items
@@ -196,12 +197,12 @@ def test_replacing_is_idempotent_and_refused_in_words(visitors):
         assert refused.value.status == status
         assert code is None or refused.value.code == code, refused.value
     assert client.study("which").catalogue == second.catalogue
-    with pytest.raises(ServiceError, match="no study"):
+    with refused_with("not_found", ServiceError):
         client.replace_items("nothing", items_of(TODAY))
     reader = Client(visitors.address, make_token(visitors.service.database, "r", ["read"], "test"))
     large = items_of(TODAY, label="long " * 4000)
     for given in (items_of(TODAY), large):
-        with pytest.raises(ServiceError, match="write"):
+        with refused_with("scope_missing", ServiceError):
             reader.replace_items("which", given)
     # A token of this study alone; a body of 600 kB, as catalogues are.
     number = Catalogue(visitors.service.database).named("which").row.id

@@ -331,7 +331,7 @@ class TestLearning:
         for one in made:
             database.write(lambda c, one=one: stored_sessions.mark(c, one, None, "void", "bored", "ann"))
         assert database.read(lambda c: stored_learning.finished(c, study(database).row.id)) == 0
-        with pytest.raises(InvalidChoices, match="no finished session with an answer"):
+        with pytest.raises(InvalidChoices):
             populations.fit(database, study(database), "ann")
 
     def test_a_study_with_coordinates_learns_too_if_asked(self, database):

@@ -16,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 from PIL import Image
 
+from helpers.refusals import refused_with
 from helpers.serving import GUARD, begin, configuration, csrf_of, served
 from pairseek.model.items import Items
 from pairseek.store import media, migrate, studies
@@ -144,7 +145,7 @@ def test_a_name_that_is_taken_is_said_before_the_pictures_are_converted(database
     created(database)
     reads = []
     files = {name: lambda read=read: reads.append(1) or read() for name, read in files_of(range(6)).items()}
-    with pytest.raises(Problem, match="the slug 'made' is taken"):
+    with refused_with("slug_taken", Problem):
         create_study(database, configuration(slug="made"), items_of_pictures(files), is_open=True, who="t", files=files)
     assert len(reads) == len(files)  # each was looked at once, and not read again to be converted
 

@@ -172,7 +172,7 @@ def test_the_process_ends_with_the_one_that_started_it(tmp_path):
         f"import sys; from pairseek.web import learning_process as p\n"
         f"task = {{'database': {url!r}, 'study': 'which'}}\n"
         f"import subprocess, tempfile; tempfile.TemporaryFile = lambda: open({str(tmp_path / 'errors')!r}, 'w+b')\n"
-        f"p._answer_of([sys.executable, '-c', {script!r}], task)"
+        f"p._run_process([sys.executable, '-c', {script!r}], task)"
     )
     first = subprocess.Popen([sys.executable, "-c", parent])
     try:
@@ -202,15 +202,15 @@ def test_the_process_ends_with_the_one_that_started_it(tmp_path):
 )
 def test_a_process_that_fails_is_told_to_the_owner(script, words):
     with pytest.raises(LearningFailed, match=words):
-        learning_process._answer_of([sys.executable, "-c", script], {})
+        learning_process._run_process([sys.executable, "-c", script], {})
 
 
 def test_a_process_that_cannot_be_started_and_one_that_takes_too_long(monkeypatch):
     with pytest.raises(LearningFailed, match="could not be used"):
-        learning_process._answer_of(["/no/such/program"], {})
+        learning_process._run_process(["/no/such/program"], {})
     monkeypatch.setattr(learning_process, "_MAX_SECONDS", 0.2)
     with pytest.raises(LearningFailed, match="learning ended with exit code -9"):
-        learning_process._answer_of([sys.executable, "-c", "import time; time.sleep(60)"], {})
+        learning_process._run_process([sys.executable, "-c", "import time; time.sleep(60)"], {})
 
 
 class TestHere:
@@ -233,7 +233,7 @@ class TestHere:
 
     def test_a_database_that_is_away_is_tried_again(self, database, monkeypatch):
         answers = {"error": "the database does not answer", "unavailable": True}
-        monkeypatch.setattr(learning_process, "_answer_of", lambda *_: answers)
+        monkeypatch.setattr(learning_process, "_run_process", lambda *_: answers)
         with pytest.raises(StoreUnavailable, match="does not answer"):
             populations.learn_now(database, study(database, "which"), "ann", learn_apart)
         state = database.read(lambda connection: stored_learning.state(connection, 1))

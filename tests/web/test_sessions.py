@@ -14,6 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 import pairseek as ps
+from helpers.refusals import refused_with
 from helpers.searches import search_of
 from helpers.serving import answer_to, configuration, some_items
 from pairseek.errors import AnswerConflict, UnknownQuery
@@ -114,7 +115,7 @@ def test_what_is_not_offered_is_refused(database):
     with pytest.raises(ValidationError, match="'left', 'right', 'tie' or 'skip'"):
         say(one, session_id, state, "up")
     say(one, session_id, state, "left")
-    with pytest.raises(Problem, match="does not offer undo"):
+    with refused_with("not_offered", Problem):
         one.undo(one.by_id(session_id), "p1")
     assert one.state(one.by_id(session_id))["can"] == {"undo": None, "tie": False, "skip": False}
 
@@ -154,7 +155,7 @@ def test_after_an_undo_the_same_answer_leads_to_the_same_pair_under_a_new_name(d
     assert back["query"]["query"] == "p2-2"
     assert pair(back) == pair(states[1])
     assert one.undo(one.by_id(session_id), "p2") == back, "to undo again is harmless"
-    with pytest.raises(AnswerConflict, match="has the answer right, received left"):
+    with pytest.raises(AnswerConflict):
         one.answer(one.by_id(session_id), answer_to("p2", "left"))
     # Nobody has answered p3 since, so it is asked again by its own name; the one after it was not answered at all.
     again = say(other, session_id, back, "right")
