@@ -21,7 +21,6 @@ from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples, generator_for
 from pairseek.posteriors.ep_kernels import gaussian_points
 from pairseek.posteriors.factors import Factors
-from pairseek.posteriors.weights import resampled
 
 # Samples whose effective size is below this fraction of their number are resampled from more points, or moved, before
 # they are returned.
@@ -72,6 +71,8 @@ class GaussianSamples(BaseSampleSource):
             effective = effective_samples(weights)
         if len(weights) > n or effective < _MIN_EVENNESS * n:
             rng = generator_for(self.factors, n)
+            from pairseek.posteriors.weights import resampled  # few beliefs need it
+
             samples = np.ascontiguousarray(samples[resampled(weights, n, rng)])
             weights = np.full(n, 1.0 / n)
             if effective < _MIN_EVENNESS * n:

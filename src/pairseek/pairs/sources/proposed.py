@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from pairseek.core.lazy import LazyModule
 from pairseek.core.limits import Limit
 from pairseek.core.types import IntArray
 from pairseek.core.validation import whole
@@ -21,13 +20,9 @@ from pairseek.pairs.context import Selection, SelectionContext
 from pairseek.pairs.sources.all_pairs import AllPairs, certified_gap, description, median_score
 from pairseek.pairs.sources.branch_and_bound import SearchResult
 from pairseek.pairs.sources.core_set import SIZE, core_set
+from pairseek.pairs.sources.sketch import Sketch
 from pairseek.pairs.sources.sketch_kernels import KEPT_PAIRS
 from pairseek.pairs.strategies.shape import UtilityShape
-
-if TYPE_CHECKING:
-    from pairseek.pairs.sources import sketch as sketches
-else:
-    sketches = LazyModule("pairseek.pairs.sources.sketch")  # small catalogues are enumerated
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ class ProposedPairs:
             return self._all_pairs.choose(context, rng)
         n = len(context.points)
         is_complete = n <= SIZE or context.response.noise_kind.code == DECAYING
-        sketch = sketches.Sketch.of(context, shape, rows)
+        sketch = Sketch.of(context, shape, rows)
         keys, scored = sketch.best_pairs(self.items, self.improved)
         if keys is None:
             return self._all_pairs.choose(context, rng)
