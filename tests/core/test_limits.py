@@ -4,7 +4,7 @@ import dataclasses
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, get_type_hints
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ import pytest
 import pairseek as ps
 from helpers.refusals import refused
 from helpers.serving import configuration, some_items
-from pairseek.core.limits import BySize, Limit, Size, check_limits, limits_of
+from pairseek.core.limits import BySize, Limit, Size, check_limits, field_hints, limits_of
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.posteriors import Grid, Particles
 from pairseek.search.serialization import KINDS, parts_by_name
@@ -33,7 +33,7 @@ def is_numeric(hint):
 
 @pytest.mark.parametrize(("kind", "name", "part"), PARTS)
 def test_every_numeric_setting_of_every_part_declares_its_limit(kind, name, part):
-    hints = get_type_hints(part)
+    hints = field_hints(part)
     numeric = {field.name for field in dataclasses.fields(part) if field.init and is_numeric(hints[field.name])}
     undeclared = numeric - set(limits_of(part))
     assert not undeclared, f"declare {undeclared} of {part.__name__} as Annotated[..., Limit(least, most)]"

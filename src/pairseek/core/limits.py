@@ -8,8 +8,11 @@ time and memory.
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, cast, get_type_hints
 
 import numpy as np
@@ -121,11 +124,25 @@ def check_limits(part: Any, where: str, size: Size) -> None:
 def limits_of(part: type) -> dict[str, Limit]:
     """Return the declared limits of a part by field name."""
     limits = {}
-    for name, hint in get_type_hints(part, include_extras=True).items():
+    for name, hint in field_hints(part).items():
         for note in getattr(hint, "__metadata__", ()):
             if isinstance(note, Limit):
                 limits[name] = note
     return limits
+
+
+def field_hints(part: type) -> dict[str, Any]:
+    """Return the evaluated type hints of the fields of a part by name.
+
+    Other annotations of its class may name types that only type checkers import.
+    """
+    fields = {field.name for field in dataclasses.fields(part)}
+    hints: dict[str, Any] = {}
+    for kind in reversed(part.__mro__):
+        own = {name: hint for name, hint in inspect.get_annotations(kind).items() if name in fields}
+        module = vars(sys.modules[kind.__module__])
+        hints |= get_type_hints(SimpleNamespace(__annotations__=own), module, dict(vars(kind)), include_extras=True)
+    return hints
 
 
 COORDINATE = Limit(-1e12, 1e12)
