@@ -132,10 +132,12 @@ def limits_of(part: type) -> dict[str, Limit]:
 
 
 def field_hints(part: type) -> dict[str, Any]:
-    """Return the evaluated type hints of the fields of a part by name.
+    """Return the evaluated type hints of a class by name; of a dataclass, only those of its fields.
 
-    Other annotations of its class may name types that only type checkers import.
+    Its other annotations may name types that only type checkers import.
     """
+    if not dataclasses.is_dataclass(part):
+        return get_type_hints(part, include_extras=True)
     fields = {field.name for field in dataclasses.fields(part)}
     hints: dict[str, Any] = {}
     for kind in reversed(part.__mro__):
