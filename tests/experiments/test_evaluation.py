@@ -499,7 +499,7 @@ def test_the_command_says_that_implied_pairs_are_easier(tmp_path, monkeypatch, c
     words = "evaluate r.csv --learn 1 --people 2 --splits 1 --answers 0,2 --jobs 1 --strategies infogain --withhold 0"
     assert _app.run(words.split()) == 0
     shown = capsys.readouterr().out
-    assert "implied by ratings or rankings, which do not contradict themselves: these figures are upper bounds" in shown
+    assert "implied by ratings or rankings, which never contradict themselves: these figures are upper bounds" in shown
     assert "Pairs that were not asked are predicted, which flatters active questions" in shown
 
 

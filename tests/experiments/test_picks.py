@@ -174,8 +174,8 @@ def test_the_command_shows_the_measures_of_the_goal_first(rated, tmp_path, monke
     lines = ["person,item,rating", *(f"p{p},i{i},{value}" for p, i, value in rows)]
     shown = run(tmp_path, monkeypatch, capsys, lines, "best")
     titles = re.findall(r"^(.*), after answers:", shown, re.MULTILINE)
-    assert titles[0] == "Regret: rating of the person's best item less that of the pick"
-    assert titles[1] == "Regret less that of Random, person by person"
+    assert titles[0] == "Regret: rating of the person's best item minus rating of the pick"
+    assert titles[1] == "Regret minus the regret of Random, person by person"
     assert titles.index("Accuracy of predicted choices") == 5
     assert re.search(r"^EUBO +\d\.\d+±0\.\d+ +\d\.\d+±0\.\d+$", shown, re.MULTILINE)
 
@@ -188,6 +188,6 @@ def test_the_command_says_which_measures_pairs_do_not_have(tmp_path, monkeypatch
             first = rng.random() < 0.9
             lines.append(f"{person},i{a if first else b},i{b if first else a}")
     shown = run(tmp_path, monkeypatch, capsys, lines, "list")
-    assert "Nobody rated the items or compared every two of theirs" in shown
+    assert "Nobody rated the items or compared every pair of their items" in shown
     assert "Regret:" not in shown
     assert shown.startswith("Accuracy of predicted choices")
