@@ -174,7 +174,7 @@ def test_the_command_shows_the_measures_of_the_goal_first(rated, tmp_path, monke
     lines = ["person,item,rating", *(f"p{p},i{i},{value}" for p, i, value in rows)]
     shown = run(tmp_path, monkeypatch, capsys, lines, "best")
     titles = re.findall(r"^(.*), after answers:", shown, re.MULTILINE)
-    assert titles[0] == "Regret: rating of the person's best item minus rating of the pick"
+    assert titles[0] == "Regret: rating of the person's best item minus the pick's"
     assert titles[1] == "Regret minus the regret of Random, person by person"
     assert titles.index("Accuracy of predicted choices") == 5
     assert re.search(r"^EUBO +\d\.\d+±0\.\d+ +\d\.\d+±0\.\d+$", shown, re.MULTILINE)

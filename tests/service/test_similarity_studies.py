@@ -349,7 +349,7 @@ def test_commands_make_a_search_and_replay(database, tmp_path, capsys):
     with path.open("wb") as file:
         bundle.write(database, study, file)
     code, said = run(capsys, "rank", path)
-    assert (code != 0, "say what is alike, and not what people like" in said) == (True, True)
+    assert (code != 0, "whose answers say which items are alike" in said) == (True, True)
     code, said = run(capsys, "replay", path)
     assert (code, "questions in a session that would be different now: 0." in said) == (0, True)
     code, said = run(capsys, "replay", path, "--strategy", "epmv")

@@ -34,7 +34,7 @@ _TITLES = {
     "log_loss": "Log loss",
     "gain": "Share of people who gain",
     "calibration_error": "Calibration error",
-    "regret": "Regret: {value} of the person's best item minus {value} of the pick",
+    "regret": "Regret: {value} of the person's best item minus the pick's",
     "top_3": "Mean {value} of the first 3 recommended items",
     "top_5": "Mean {value} of the first 5 recommended items",
     "liked": "Share of shown items that the person likes",
