@@ -85,7 +85,7 @@ def test_a_list_of_things_becomes_a_search_that_knows_people(visit, visitors, tm
     kept(owner, "new")
     owner.locator("form.long .choices button").first.click()
     owner.wait_for_url("**/studies/dogs")
-    if owner.locator("text=first version comes with 10").count() == 0:
+    if owner.locator("text=first version follows at 10").count() == 0:
         raise AssertionError(owner.inner_text("main"))
     if owner.locator("form[action$='/open'] button").count():
         owner.locator("form[action$='/open'] button").click()

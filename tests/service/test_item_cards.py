@@ -103,7 +103,7 @@ def test_a_zip_that_unpacks_to_too_much_is_refused(monkeypatch):
 def test_items_that_name_too_many_pictures_are_refused():
     names = [f"{k}.png" for k in range(10_001)]
     items = Items(np.arange(10_001.0)[:, None], data={"image": names})
-    with pytest.raises(InvalidItems, match="name 10,001 images: a study takes at most 10,000"):
+    with pytest.raises(InvalidItems, match="name 10,001 images: use at most 10,000"):
         media.with_pictures(items, {})
 
 

@@ -319,8 +319,8 @@ def test_logs_and_metrics_hold_nothing_about_a_person(visitors, caplog):
         ('{"query": 5, "outcome": "left"}', "application/json", "query: input should be a valid string"),
         ('{"query": "p1", "outcome": "up"}', "application/problem+json", "outcome: input should be 'left'"),
         ('{"query": "p1", "outcome": "left", "more": 1}', "application/json", "more: extra inputs are not permitted"),
-        ('{"query": "p1", "outcome": "left"}', "text/plain", "the body: the type of the content is text/plain"),
-        ('{"query": "p1", "outcome": "left"}', "", "the body: the type of the content is missing"),
+        ('{"query": "p1", "outcome": "left"}', "text/plain", "the body: the content type is text/plain"),
+        ('{"query": "p1", "outcome": "left"}', "", "the body: the content type is missing"),
     ],
 )
 def test_an_answer_that_is_not_one_is_refused_with_what_is_wrong(client, body, kind, words):

@@ -403,7 +403,7 @@ class TestNewItems:
         assert (study(database).items.ids[-1], study(database).items.labels[-1]) == ("akita", "Akita")
 
     def test_added_twice_is_refused_and_nothing_is_lost(self, database):
-        with pytest.raises(InvalidItems, match="has 'pug' already: give new items only; nothing was added"):
+        with pytest.raises(InvalidItems, match="already has 'pug': give only new items; nothing was added"):
             add_items(database, study(database), Items(ids=["akita", "pug"]), who="ann")
         assert study(database).items.n == 10
 
@@ -430,7 +430,7 @@ class TestPages:
             page = browser.get("/login")
             browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": "a long password"})
             page = browser.get("/studies/which")
-            assert "0 finished sessions count, and the first version comes with 10" in page.text
+            assert "0 finished sessions count so far; the first version follows at 10" in page.text
             people = answered(database, FIRST)
             populations.learn_if_due(database, study(database))
             page = browser.get("/studies/which")

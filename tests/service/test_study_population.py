@@ -163,7 +163,7 @@ def test_the_command_learns_from_a_study_and_from_a_file(database, tmp_path, mon
     assert (tmp_path / "w.population.json").exists()
     code, said = run("population", "fit", "which", "--learn", "2", "--database", str(tmp_path / "p.db"))
     assert code != 0
-    assert "this option applies to files only" in said
+    assert "this option applies only to files" in said
     code, said = run("population", "fit", "which", "--curvature", "auto", "--database", str(tmp_path / "p.db"))
     assert code == 2
     assert "--curvature with the study 'which'" in said

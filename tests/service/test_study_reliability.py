@@ -18,7 +18,7 @@ from pairseek.store.database import Database
 from pairseek.web.access.auth import Account, make_token, set_password
 from pairseek.web.learning import populations
 from pairseek.web.results import bundle, tables
-from pairseek.web.results.quality import signs
+from pairseek.web.results.quality import quality_indicators
 from pairseek.web.sessions import history
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
@@ -180,11 +180,11 @@ def test_answers_like_a_coin_are_a_sign(database):
         database, study(database), [sessions.by_id(answered(database, clicks=True, seed=6))]
     )
     plan = study(database).configuration
-    assert "random" in signs(plan, one.done, manner="random")["flags"]
-    assert "random" not in signs(plan, one.done, manner="noisy")["flags"]
-    assert "random" not in signs(plan, one.done)["flags"]
+    assert "random" in quality_indicators(plan, one.done, manner="random")["flags"]
+    assert "random" not in quality_indicators(plan, one.done, manner="noisy")["flags"]
+    assert "random" not in quality_indicators(plan, one.done)["flags"]
     # Seven answers say nothing of that kind.
-    assert "random" not in signs(plan, one.done[:7], manner="random")["flags"]
+    assert "random" not in quality_indicators(plan, one.done[:7], manner="random")["flags"]
 
 
 def test_the_newest_word_counts():
