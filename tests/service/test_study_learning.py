@@ -459,7 +459,7 @@ class TestPages:
             person.post("/s/which/finish", headers={"X-Pairseek": "1"})
             shown = person.get("/s/which/result", follow_redirects=True)
             assert shown.status_code == 200
-            assert "first impression: it rests on your own answers and on those of 10 people" in shown.text
+            assert "first impression, based on your own answers and those of 10 people" in shown.text
             percents = [int(one) for one in re.findall(r'nearest-share">(\d+) %', shown.text)]
             assert len(percents) == 6
             assert percents == sorted(percents, reverse=True)
