@@ -71,7 +71,7 @@ def _squared_error(context: MeasurementContext) -> float:
 def _kendall_tau(context: MeasurementContext) -> float:
     if not len(context.items.coordinates):
         return float("nan")  # a space has no items to rank
-    items = context.items._catalogue(Unsupported("a continuous Space has no items"))
+    items = context.items._require_catalogue(Unsupported("a continuous Space has no items"))
     batch = min(BATCH, items.n)
     rng = np.random.default_rng(np.random.SeedSequence(context.seed))
     return metrics.kendall_tau_distance(

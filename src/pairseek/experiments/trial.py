@@ -160,7 +160,7 @@ def _truth(setting: Setting, matched: Response) -> Response | None:
 def _subsampled(items: Items | Space, count: int | None, key: tuple[int, ...]) -> Items | Space:
     if count is None or count >= len(items.coordinates):
         return items
-    catalogue = items._catalogue(Unsupported("a continuous Space has no items"))
+    catalogue = items._require_catalogue(Unsupported("a continuous Space has no items"))
     rows = np.sort(np.random.default_rng(np.random.SeedSequence(key)).choice(catalogue.n, size=count, replace=False))
     ids = [catalogue.ids[row] for row in rows]
     return Items._unwarned(catalogue.coordinates[rows], ids, appeal=catalogue.appeal[rows])

@@ -40,7 +40,7 @@ def askable_rows(items: Items | Space, askable: object) -> IntArray | None:
     """Return the rows, in ascending order, of the items to ask about; None for all."""
     if askable is None:
         return None
-    items = items._catalogue(
+    items = items._require_catalogue(
         InvalidParameter("askable is given with a Space, which has no items: omit it", field="askable")
     )
     if isinstance(askable, int | np.integer) and not isinstance(askable, bool):

@@ -196,8 +196,8 @@ class Items:
         row = self.index(side)
         return self.coordinates[row], float(self.appeal[row])
 
-    def _catalogue(self, otherwise: Exception) -> Items:  # noqa: ARG002
-        """Return the items themselves; a `Space`, which has no items, raises the error instead."""
+    def _require_catalogue(self, error: Exception) -> Items:  # noqa: ARG002
+        """Return the items themselves; a `Space`, which has no catalogue, raises the error instead."""
         return self
 
     def record(self) -> JSON:

@@ -107,9 +107,9 @@ class Space:
         """Return the (d,) coordinates and the appeal, 0, of one side of a query."""
         return np.asarray(self.point(side)), 0.0
 
-    def _catalogue(self, otherwise: Exception) -> NoReturn:
-        """Raise the error, because a space has no items; `Items` return themselves instead."""
-        raise otherwise
+    def _require_catalogue(self, error: Exception) -> NoReturn:
+        """Raise the error, because a space has no catalogue; `Items` return themselves instead."""
+        raise error
 
     def record(self) -> JSON:
         """Return the space as plain data for a file."""

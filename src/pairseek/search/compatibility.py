@@ -156,7 +156,7 @@ def check_together(
         capable = (
             name for name, kind in UTILITIES.items() if issubclass(kind, BaseUtility) and kind.planes is not None
         )
-        items._catalogue(
+        items._require_catalogue(
             Unsupported(
                 f"the strategy {_name(utility, procedure)!r} defines no planes(), so it cannot ask about a continuous "
                 f"Space: use one of {', '.join(capable)}"
@@ -166,12 +166,12 @@ def check_together(
         if isinstance(rule, BestItemFound | GainBelow):
             kind = type(rule).__name__
             words = f"a continuous Space has no best item, so {kind} is never met: use another stop rule"
-            items._catalogue(Unsupported(words))
+            items._require_catalogue(Unsupported(words))
     for name, part in given.items():
         # A default that is given explicitly has no effect either way.
         if part is not None and part != Rest():
             words = f"{name}={part!r} would do nothing, because"
-            items._catalogue(Unsupported(f"{words} a continuous Space has no list of pairs: leave it out"))
+            items._require_catalogue(Unsupported(f"{words} a continuous Space has no list of pairs: leave it out"))
             if procedure is not None:
                 raise Unsupported(f"{words} the strategy {procedure.name!r} chooses pairs itself: leave it out")
 
@@ -208,7 +208,9 @@ def check_residual(items: Items | Space, response: Response, posterior: Posterio
         return
     if not items.d and response.noise != "constant":
         raise Unsupported(f"the items have no coordinates, but {response.noise} noise depends on them: use 'constant'")
-    items._catalogue(Unsupported("residual utilities belong to items, but a continuous Space has none: use residual=0"))
+    items._require_catalogue(
+        Unsupported("residual utilities belong to items, but a continuous Space has none: use residual=0")
+    )
     if response.noise_prior is not None:
         raise Unsupported(
             "residual utilities cannot be combined with an unknown noise kind: give the noise kind, or residual=0"
@@ -221,7 +223,7 @@ def check_curvature(items: Items | Space, response: Response, prior: Prior) -> N
     """Reject a curvature other than 1 if the model does not support it."""
     if response.curvature == 1.0:
         return
-    items._catalogue(
+    items._require_catalogue(
         Unsupported("a curvature other than 1 belongs to items, but a continuous Space has none: use curvature=1")
     )
     if not items.d:

@@ -181,7 +181,7 @@ class SearchConfiguration:
     @property
     def catalogue(self) -> Items:
         """The items; raise `Unsupported` for a continuous space."""
-        return self.items._catalogue(Unsupported("a continuous Space has no catalogue: use save()"))
+        return self.items._require_catalogue(Unsupported("a continuous Space has no catalogue: use save()"))
 
     @property
     def askable(self) -> Items | Space:

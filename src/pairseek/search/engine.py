@@ -92,7 +92,7 @@ def belief_about(configuration: SearchConfiguration, belief: Belief, items: Item
     """Return a belief about the point and the items of another catalogue, or of a part of this one."""
     if belief.residuals is None or items is configuration.items:
         return belief
-    ids, there = configuration.catalogue.ids, items._catalogue(Unsupported("a continuous Space has no items"))
+    ids, there = configuration.catalogue.ids, items._require_catalogue(Unsupported("a continuous Space has no items"))
     return belief.for_catalogue(
         np.array([there.find(ids[row]) for row in belief.residuals.rows.tolist()], dtype=np.int64)
     )

@@ -60,7 +60,7 @@ def goal_of(name: str, items: Items | Space) -> SearchGoal:
     name = one_of(name, "goal", get_args(Goal))
     if name == "taste":
         return TASTE
-    catalogue = items._catalogue(
+    catalogue = items._require_catalogue(
         Unsupported(f"goal is {name!r}, but a continuous Space has no items to find: use goal='taste'")
     )
     return SearchGoal("best", 1) if name == "best" else SearchGoal("list", max(1, min(LIST_SIZE, catalogue.n - 1)))

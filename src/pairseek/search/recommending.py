@@ -51,11 +51,11 @@ def recommend(
 ) -> list[Recommendation]:
     """Return the recommended items: see `Search.recommend`."""
     refused = Unsupported("a continuous Space has no items to recommend: read estimate().point")
-    own = configuration.items._catalogue(refused)
+    own = configuration.items._require_catalogue(refused)
     if among is not None and not isinstance(among, Items):
         _check_index(among, diversity)
         return _from_index(configuration, estimate.belief, among, count, only, exclude)
-    items = _catalogue(own, among)
+    items = _items_to_recommend(own, among)
     typical = typical_response(configuration.response, estimate.belief)
     unit = typical_unit(own, typical.noise_kind.name)
     rows = permitted_rows(items, only, exclude)
@@ -65,7 +65,7 @@ def recommend(
     return recommendations(pool, estimate, count, by_utility=by_utility, diversity=diversity)
 
 
-def _catalogue(own: Items, among: Items | None) -> Items:
+def _items_to_recommend(own: Items, among: Items | None) -> Items:
     """Return the items to recommend from; raise `InvalidParameter` if they have another number of coordinates."""
     if among is None:
         return own

@@ -162,7 +162,7 @@ class Search(StoredSearch):
         """
         count = whole(count, "the count of ask_many")
         refused = Unsupported("ask_many needs items and a strategy that scores pairs: use ask()")
-        self.items._catalogue(refused)
+        self.items._require_catalogue(refused)
         if self._state.configuration.utility is None:
             raise refused
         self.ask()

@@ -208,7 +208,9 @@ class SearchState:
     @property
     def _modelled(self) -> Items:
         refused = Unsupported("a continuous Space has no best item: use another stop rule")
-        return self.configuration.modelled(self.configuration.items._catalogue(refused))
+        return self.configuration.modelled(self.configuration.items._require_catalogue(refused))
 
     def _items(self, asked: str) -> Items:
-        return self.configuration.items._catalogue(Unsupported(f"{asked} needs items: a continuous Space has none"))
+        return self.configuration.items._require_catalogue(
+            Unsupported(f"{asked} needs items: a continuous Space has none")
+        )

@@ -141,7 +141,7 @@ class StoredSearch:
     @property
     def modelled_items(self) -> Items:
         """The items as the model has them: with one more coordinate where the curvature is unknown."""
-        items = self.items._catalogue(Unsupported("a continuous Space has no items"))
+        items = self.items._require_catalogue(Unsupported("a continuous Space has no items"))
         return self._state.configuration.modelled(items)
 
     @property
@@ -179,7 +179,7 @@ class StoredSearch:
             The items to ask about. None: as many as before, or those of the items before that are still there.
         """
         refused = Unsupported("moved_to needs items: a continuous Space has none")
-        self.items._catalogue(refused)
+        self.items._require_catalogue(refused)
         if not isinstance(items, Items):
             raise refused
         return self._restored(saving.moved(*self._saved(), items, population, askable))

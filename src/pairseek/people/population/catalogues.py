@@ -78,7 +78,7 @@ def placed_items(population: Population, items: Items) -> Items:
 
 def matched_items(population: Population, items: Items | Space) -> Items:
     """Return the items of a search with the learned appeal and coordinates: see `Population.matched`."""
-    items = items._catalogue(
+    items = items._require_catalogue(
         Unsupported(
             "population is given with a Space: a population describes items, and a continuous Space has none; "
             "leave population out"

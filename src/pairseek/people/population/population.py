@@ -417,7 +417,7 @@ class Population:
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Build a population from the data that `record` returns."""
         refused = InvalidFile("items is a continuous space: expected items with coordinates")
-        items = items_from(record["items"])._catalogue(refused)
+        items = items_from(record["items"])._require_catalogue(refused)
         mean, covariance = np.array(record["mean"], dtype=float), np.array(record["covariance"], dtype=float)
         if items.d or len(mean):
             GaussianPrior(mean, covariance).moments(items.d)
