@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 import pairseek as ps
-from pairseek.experiments.evaluation.picks import pick_measures
+from pairseek.experiments.comparison.picks import pick_measures
 from pairseek.experiments.evaluation.replay import Person, Popularity, plain_items
 from pairseek.pairs.sources import Candidates
 from pairseek.pairs.strategies.baselines.nearest import nearest_pairs

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 import pairseek as ps
-from pairseek.experiments.evaluation.replay import Person, Popularity
+from pairseek.experiments.comparison.person import Person
+from pairseek.experiments.evaluation.replay import Popularity
 from pairseek.search.recommending import expected_utilities
 from rivals import NAMES, World, average, data_folder, half_of, qdrant
 

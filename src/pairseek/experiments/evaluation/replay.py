@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +10,10 @@ import numpy as np
 import scipy.optimize
 from scipy.special import expit
 
-from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
-from pairseek.experiments.evaluation.picks import pick_measures, values_of
-from pairseek.experiments.evaluation.specification import PICKS, PREDICTIONS, WITHHOLD, Arm, Ties
+from pairseek.core.types import BoolArray, FloatArray
+from pairseek.experiments.comparison.person import Person
+from pairseek.experiments.comparison.picks import pick_measures
+from pairseek.experiments.evaluation.specification import PICKS, PREDICTIONS, Arm, Ties
 from pairseek.model.items import Items
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.sources import Candidates, ListedPairs, Rest
@@ -30,91 +30,6 @@ _MOST_TIED, _WIDEST = 0.95, 60.0
 # Probabilities are clipped here, so that one wrong prediction does not dominate the mean log loss.
 _LEAST = 1e-4
 _NOTHING = (float("nan"),) * (len(PREDICTIONS) + 3 * _BINS + len(PICKS))
-
-
-@dataclass(frozen=True, eq=False)
-class Person:
-    """The distinct pairs of a person with the first answer to each.
-
-    Attributes
-    ----------
-    winner, loser
-        (m,) rows of the items of decided pairs.
-    withheld
-        (m,) mask of the decided pairs that are never asked.
-    tied
-        (t, 2) rows of the items of pairs without a winner that may be asked. By a coin, the first item wins.
-    value
-        (n,) values of the items for the person, such as ratings; NaN where unknown: see `values_of`.
-    """
-
-    winner: IntArray
-    loser: IntArray
-    withheld: BoolArray
-    tied: IntArray
-    value: FloatArray
-
-    @classmethod
-    def of(cls, choices: Choices, row: int, *, withhold: float = WITHHOLD, seed: int = 0) -> Person:
-        """Build from the row of a person, and withhold a share of the decided and of the tied pairs.
-
-        Which pairs are withheld, and how coins fall, depends on the seed, the name of the person and the ids of the
-        items alone. No strategy can influence it, and all strategies have the same.
-        """
-        starts = choices.starts
-        span = slice(starts[row], starts[row + 1])
-        decided = _distinct(np.stack([choices.winner[span], choices.loser[span]], axis=1), len(choices.ids))
-        ends = np.searchsorted(choices.tied[:, 0], [row, row + 1])
-        # A pair with a winner elsewhere counts as decided.
-        both = _distinct(np.concatenate([decided, choices.tied[ends[0] : ends[1], 1:]]), len(choices.ids))
-        tied = both[len(decided) :]
-        key = _Key(seed, choices.people[row], choices.ids)
-        withheld = key.smallest(decided, _share(withhold, len(decided), least=1))
-        tied = tied[~key.smallest(tied, _share(withhold, len(tied)))]
-        up = np.array([key("coin", pair) % 2 == 0 for pair in tied.tolist()], dtype=np.bool_)
-        tied = np.sort(tied, axis=1)
-        tied = np.where(up[:, None], tied, tied[:, ::-1])
-        return cls(decided[:, 0], decided[:, 1], withheld, tied, values_of(choices, row))
-
-    def __len__(self) -> int:
-        return len(self.winner)
-
-    @property
-    def askable(self) -> IntArray:
-        """Return the (a, 2) rows of the pairs that may be asked, decided ones first."""
-        decided = np.stack([self.winner, self.loser], axis=1)
-        return np.concatenate([decided[~self.withheld], self.tied])
-
-
-@dataclass(frozen=True)
-class _Key:
-    """Hashes of a person's pairs, independent of the order of people, pairs and items."""
-
-    seed: int
-    person: str
-    ids: tuple[ItemId, ...]
-
-    def __call__(self, purpose: str, pair: Sequence[int]) -> int:
-        names = sorted((self.ids[row] for row in pair), key=str)
-        return int.from_bytes(hashlib.sha256(repr((self.seed, purpose, self.person, *names)).encode()).digest()[:8])
-
-    def smallest(self, pairs: IntArray, count: int) -> BoolArray:
-        """Return a mask of the pairs with the smallest hashes."""
-        hashes = np.array([self("withhold", pair) for pair in pairs.tolist()], dtype=np.uint64)
-        out = np.zeros(len(pairs), dtype=np.bool_)
-        out[np.argsort(hashes, kind="stable")[:count]] = True
-        return out
-
-
-def _share(share: float, count: int, *, least: int = 0) -> int:
-    """Return the rounded share of a count; of a share above 0 at least `least`, and one less than all."""
-    return max(min(int(share * count + 0.5), count - 1), least if share > 0 else 0)
-
-
-def _distinct(pairs: IntArray, n: int) -> IntArray:
-    """Return the pairs of rows without later repetitions, in their order."""
-    _, first = np.unique(pairs.min(axis=1) * n + pairs.max(axis=1), return_index=True)
-    return pairs[np.sort(first)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,6 +85,8 @@ class Outcome:
     asked
         Number of questions asked; fewer than planned if a procedure had nothing more to ask. Its last estimate is then
         repeated in the remaining rows.
+    note
+        What went wrong, where a run tells it and goes on.
 
     Examples
     --------
@@ -99,6 +101,7 @@ class Outcome:
     values: tuple[tuple[float, ...], ...]
     seconds: tuple[float, ...]
     asked: int
+    note: str = ""
 
 
 Result_co = TypeVar("Result_co", covariant=True)
