@@ -24,8 +24,7 @@ from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidChoices, InvalidParameter, NoPairLeft
 from pairseek.experiments.comparison.person import WITHHOLD, Person
-from pairseek.experiments.runs.journal import csv_text
-from pairseek.experiments.runs.journal import write_result
+from pairseek.experiments.runs.journal import csv_text, write_result
 from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task
 from pairseek.experiments.runs.runner import run_plan
 from pairseek.model.items import Items

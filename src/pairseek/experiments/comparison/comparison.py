@@ -118,17 +118,16 @@ class ComparisonWork:
 
 
 def replayed(method: Method, person: Person, counts: Sequence[int], key: Sequence[int], watch: Watch) -> Iterator[Row]:
-    """Yield the columns of an outcome and the processor time a question, at each count that the person has pairs for."""
+    """Yield the columns of an outcome and the processor time a question, at each count the person has pairs for."""
     pairs, won = withheld_pairs(person)
     n = len(person.value)
     valued = bool(np.isfinite(person.value).any())
     for moment in play(method, person, counts, key=key, watch=watch):
         began = time.process_time()
         chance = predicted(method, pairs, moment.answers, watch)
-        ranking = recommended(method, n, moment.answers, watch) if valued else []
+        found = recommended(method, n, moment.answers, watch) if valued else []
         took = time.process_time() - began
-        if ranking is None:
-            ranking = shares_won(n, predicted(method, all_pairs(n), moment.answers, watch))
+        ranking = shares_won(n, predicted(method, all_pairs(n), moment.answers, watch)) if found is None else found
         accuracy, loss, bins = prediction_measures(chance, won)
         values = (accuracy, loss, *pick_scores(person.value, ranking), *bins.ravel().tolist())
         yield values, took + moment.seconds / max(moment.answers, 1)
@@ -144,14 +143,15 @@ def outcome_of(task: Task, rows: dict[tuple[int, int], Row], counts: int, note: 
     seconds = np.full((sessions, counts), np.nan)
     for (session, place), (row, took) in rows.items():
         values[session, place], seconds[session, place] = row, took
-    there = np.isfinite(values[:, :, 0]).all(axis=0) if note else np.isfinite(values[:, :, 0]).any(axis=0)
-    merged = np.full((counts, len(COLUMNS)), np.nan)
-    for place in np.flatnonzero(there):
-        own = values[np.isfinite(values[:, place, 0]), place]
-        merged[place, : len(SCORES)] = own[:, : len(SCORES)].mean(axis=0)
-        merged[place, len(SCORES) :] = own[:, len(SCORES) :].sum(axis=0)
-    took = [float(np.nanmean(column)) if np.isfinite(column).any() else float("nan") for column in seconds.T]
-    return Outcome(task, tuple(map(tuple, merged.tolist())), tuple(took), int(there.sum()), note)
+    reached = np.isfinite(values[:, :, 0])
+    there = reached.all(axis=0) if note else reached.any(axis=0)
+    merged = np.full((counts, len(COLUMNS) + 1), np.nan)
+    for place in np.flatnonzero(there).tolist():
+        own = values[reached[:, place], place]
+        scores, sums = own[:, : len(SCORES)].mean(axis=0), own[:, len(SCORES) :].sum(axis=0)
+        merged[place] = [*scores, *sums, seconds[reached[:, place], place].mean()]
+    rest = tuple(map(tuple, merged[:, :-1].tolist())), tuple(merged[:, -1].tolist())
+    return Outcome(task, *rest, int(there.sum()), note)
 
 
 def compare(
@@ -206,7 +206,9 @@ def compare(
 
     # Data sets with fewer people than the others have nothing to replay for the rest of the units.
     absent = {
-        task: Outcome(task, ((float("nan"),) * len(COLUMNS),) * len(counts[task.group]), (0.0,) * len(counts[task.group]), 0)
+        task: Outcome(
+            task, ((float("nan"),) * len(COLUMNS),) * len(counts[task.group]), (0.0,) * len(counts[task.group]), 0
+        )
         for task in plan.tasks()
         if task.unit >= len(held[task.group].people)
     }

@@ -202,4 +202,3 @@ def noise_scale(apart: FloatArray, agreement: float) -> float:
         return float(np.mean(chance**2 + (1.0 - chance) ** 2)) - agreement
 
     return float(scipy.optimize.brentq(excess, 0.0, 1e3 / np.min(np.abs(unequal))))
-

@@ -123,8 +123,8 @@ def _imported(name: str) -> type[Any]:
     except (ImportError, AttributeError, ValueError) as error:
         names = ", ".join(_CLASSES)
         raise InvalidParameter(
-            f"the method {name!r} cannot be imported ({error}): use one of {names}, or module:Class of a module that is "
-            f"installed or in the folder of the specification",
+            f"the method {name!r} cannot be imported ({error}): use one of {names}, or module:Class of a module that "
+            f"is installed or in the folder of the specification",
             field="methods",
         ) from None
     if not isinstance(found, type):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek.experiments.comparison.picks import values_of
@@ -116,8 +117,8 @@ class _Key:
         place = np.argsort(np.argsort(self._hashes(pairs), kind="stable"), kind="stable")
         return np.asarray(place % count == number % count)
 
-    def _hashes(self, pairs: IntArray) -> IntArray:
-        return np.array([self("withhold", pair) for pair in pairs.tolist()], dtype=np.uint64)  # type: ignore[return-value]
+    def _hashes(self, pairs: IntArray) -> npt.NDArray[np.uint64]:
+        return np.array([self("withhold", pair) for pair in pairs.tolist()], dtype=np.uint64)
 
 
 def _share(share: float, count: int, *, least: int = 0) -> int:

@@ -23,10 +23,19 @@ class Method(Protocol):
     ----------
     knows
         What the method may know. It is shown nothing else, and stands beside its results in every table.
+
+    Examples
+    --------
+    >>> from pairseek.experiments import BaseMethod, Method
+    >>> method: Method = BaseMethod()
+    >>> method.knows
+    'nothing'
     """
 
     @property
-    def knows(self) -> Knowledge: ...
+    def knows(self) -> Knowledge:
+        """What the method may know."""
+        ...
 
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:
         """Begin with a new person.
@@ -70,6 +79,24 @@ class BaseMethod:
     """Base of methods: random questions, and recommendations that follow from predictions.
 
     A subclass defines at least `tell` and `predict`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairseek.experiments import BaseMethod
+    >>> class Wins(BaseMethod):
+    ...     def begin(self, items, vectors, others):
+    ...         self.wins = np.zeros(len(items))
+    ...     def tell(self, pair, outcome):
+    ...         self.wins[outcome] += 1.0
+    ...     def predict(self, pairs):
+    ...         first, second = self.wins[pairs.T]
+    ...         return 1.0 / (1.0 + np.exp(second - first))
+    >>> method = Wins()
+    >>> method.begin("abc", None, None)
+    >>> method.tell((0, 1), 1)
+    >>> method.predict(np.array([[1, 2]])).round(2).tolist()
+    [0.73]
     """
 
     knows: Knowledge = "nothing"

@@ -48,7 +48,9 @@ def fetched(source: str, sha256: str | None) -> Path:
     except ValueError as error:
         raise InvalidChoices(f"{source} is not the expected file: {error}") from None
     except Exception as error:  # noqa: BLE001 - pooch passes on any exception of its transport
-        raise InvalidChoices(f"{source} could not be fetched ({type(error).__name__}): give the path of a copy") from None
+        raise InvalidChoices(
+            f"{source} could not be fetched ({type(error).__name__}): give the path of a copy"
+        ) from None
 
 
 def _verified(path: Path, sha256: str) -> Path:
@@ -86,8 +88,8 @@ def read_jester(path: Path, *, most_people: int | None = None) -> Choices:
             rated = [(joke, value) for joke, value in enumerate(values, 1) if value != JESTER_MISSING]
             if len(rated) != count:
                 raise InvalidChoices(
-                    f"{path}, line {line}: {count:g} ratings are announced, there are {len(rated)}: the first column is "
-                    f"the number of ratings, and 99 a joke without one"
+                    f"{path}, line {line}: {count:g} ratings are announced, there are {len(rated)}: the first column "
+                    f"is the number of ratings, and 99 a joke without one"
                 )
             if any(not -10.0 <= value <= 10.0 for _, value in rated):
                 raise InvalidChoices(f"{path}, line {line}: a rating is outside of -10 to 10")

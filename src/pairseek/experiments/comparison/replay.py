@@ -180,4 +180,3 @@ def _whole(value: object) -> int | None:
 def _sides(pair: Sequence[int]) -> tuple[int, int]:
     first, second = pair
     return (first, second) if first < second else (second, first)
-

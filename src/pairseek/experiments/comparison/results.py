@@ -161,13 +161,13 @@ class ComparisonResults:
         """Return the (people, counts) values of a column, such as ``"accuracy"``."""
         place = self.labels.index(one_of(data, "data", self.labels))
         arm = self.methods.index(one_of(method, "method", self.methods))
-        return self.values[place][arm, :, :, COLUMNS.index(one_of(column, "column", COLUMNS))]
+        return np.asarray(self.values[place][arm, :, :, COLUMNS.index(one_of(column, "column", COLUMNS))])
 
     def bins(self, data: str, method: str) -> FloatArray:
         """Return the (counts, bins, 3) numbers of pairs, correct predictions and sums of probabilities."""
         place, arm = self.labels.index(data), self.methods.index(method)
         sums = np.nansum(self.values[place][arm, :, :, len(SCORES) :], axis=0)
-        return sums.reshape(len(sums), -1, 3)
+        return np.asarray(sums.reshape(len(sums), -1, 3))
 
     def calibration(self, data: str, method: str) -> tuple[FloatArray, FloatArray]:
         """Return the (counts,) calibration errors, and the mean claimed minus the share of right predictions."""

@@ -33,8 +33,8 @@ NAMES = (*RATINGS, *(f"{name} at {agreement}" for name in RATINGS for agreement 
 """Names of data sets that need no further setting."""
 _BOUND = "Answers are implied by ratings, which never contradict themselves: accuracies are upper bounds."
 _CALIBRATED = (
-    "Answers have logistic noise on the difference of two ratings, under which people answer {share:g} of repeated pairs "
-    "of unequal ratings equally; equal ratings are a coin."
+    "Answers have logistic noise on the difference of two ratings, under which people answer {share:g} of repeated "
+    "pairs of unequal ratings equally; equal ratings are a coin."
 )
 
 
@@ -55,10 +55,10 @@ def dataset_of(record: DataRecord, folder: Path) -> Dataset:
     label = given.pop("label", name)
     counts = given.pop("answers", None)
     readers: dict[str, Callable[..., Dataset]] = {
-        **{name: _ratings for name in RATINGS},
+        **dict.fromkeys(RATINGS, _ratings),
         **{f"{name} at {agreement}": _ratings for name in RATINGS for agreement in (".75", ".85")},
-        **{name: _pairs for name in PAIRS},
-        **{name: _simulated for name in SIMULATED},
+        **dict.fromkeys(PAIRS, _pairs),
+        **dict.fromkeys(SIMULATED, _simulated),
         "simulated": _simulated,
         "file": _file,
         "colours": _colours,
@@ -88,8 +88,8 @@ def data_folder() -> Path:
     folder = os.environ.get(ENVIRONMENT)
     if not folder:
         raise InvalidParameter(
-            f"recorded people are read from the folder that {ENVIRONMENT} names: set it to the parent of data/people and "
-            f"data/pairs, or use simulated people, such as 'simulated points'",
+            f"recorded people are read from the folder that {ENVIRONMENT} names: set it to the parent of data/people "
+            f"and data/pairs, or use simulated people, such as 'simulated points'",
             field="data",
         )
     return Path(folder)
@@ -102,7 +102,7 @@ def _read(path: Path) -> Choices:
 
 
 def _ratings(name: str, _: Path, *, agreement: float | None = None, dimension: int = 4, seed: int = 0) -> Dataset:
-    base, _, share = name.partition(" at ")
+    base, share = [*name.split(" at "), ""][:2]
     choices = _read(data_folder() / RATINGS[base])
     return _rated(choices, float(share) if share else agreement, dimension, seed)
 

@@ -149,5 +149,5 @@ def _comparison(record: Mapping[str, Any], folder: Path) -> Comparison:
     missing = [name for name in ("methods", "data") if name not in record]
     if missing:
         raise InvalidParameter(f"{missing[0]} is missing: give a list of one or more", field=missing[0])
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
     return Comparison(**given, folder=folder)

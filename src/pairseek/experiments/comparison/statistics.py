@@ -59,5 +59,5 @@ def answers_until(counts: Sequence[int], accuracy: FloatArray, level: float) -> 
             if place == 0:
                 return float(count)
             before, low = counts[place - 1], float(accuracy[place - 1])
-            return before + (count - before) * (level - low) / (value - low)
+            return float(before + (count - before) * (level - low) / (value - low))
     return math.nan

@@ -11,7 +11,6 @@ from typing import Literal, TypeAlias
 from pairseek.core.types import JSON
 from pairseek.core.validation import is_number, one_of, whole
 from pairseek.errors import InvalidParameter
-from pairseek.experiments.comparison.person import WITHHOLD
 from pairseek.experiments.comparison.picks import TOPS
 from pairseek.experiments.runs.part_records import default_label, strategy_record
 from pairseek.experiments.runs.plan import RunPlan

@@ -54,7 +54,9 @@ class Choix(BaseMethod):
             self.mean = self._choix.ilsr_pairwise(len(self.mean), self._answers, alpha=self.strength)
         else:
             precision = 1.0 / self.strength
-            self.mean, self._covariance = self._choix.ep_pairwise(len(self.mean), self._answers, precision, model="logit")
+            self.mean, self._covariance = self._choix.ep_pairwise(
+                len(self.mean), self._answers, precision, model="logit"
+            )
 
     def predict(self, pairs: IntArray) -> FloatArray:
         """Return the (m,) probabilities that the first item wins."""

@@ -115,7 +115,7 @@ def laplace(slopes: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatA
 def expected(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Return E f(z) for Gaussian z and the logistic f."""
     z = mean[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * _NODES
-    return np.clip(expit(z) @ _WEIGHTS, 0.0, 1.0)
+    return np.asarray(np.clip(expit(z) @ _WEIGHTS, 0.0, 1.0))
 
 
 def information(mean: FloatArray, variance: FloatArray) -> FloatArray:

@@ -39,7 +39,7 @@ def utility_table(others: Choices) -> FloatArray:
             unit = 2.0 * np.eye(len(shown))
             table[row, shown] = 2.0 * laplace(unit[winner] - unit[loser], np.zeros(len(winner)))[0]
     table -= np.nanmean(table, axis=1, keepdims=True)
-    return table / np.sqrt(np.nanmean(table**2))
+    return np.asarray(table / np.sqrt(np.nanmean(table**2)))
 
 
 @cache

@@ -13,9 +13,9 @@ from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.core.validation import one_of
 from pairseek.experiments.comparison.protocol import KNOWLEDGE, BaseMethod, Knowledge
 from pairseek.model.items import Items
+from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.sources import ListedPairs, Rest
 from pairseek.pairs.strategies import UTILITIES
-from pairseek.pairs.context import SelectionContext
 from pairseek.people.choices import Choices
 from pairseek.people.population import Population
 from pairseek.search import Search
