@@ -217,7 +217,7 @@ def show(console: Console, results: EvaluationResults, *, goal: Goal = "taste", 
         for way in results.plan.labels:
             # Popularity asks nothing and learns nothing from answers.
             if way != POPULARITY or measure not in ("gain", "liked"):
-                own = [row for row in summary if row["way"] == way]
+                own = [row for row in summary if row["arm"] == way]
                 rows[way] = [_cell(row[measure], row.get(f"{measure}_se")) for row in own]
         _print_table(console, results, _TITLES[measure].format(value=unit), rows)
         if measure == measures[0]:

@@ -128,16 +128,17 @@ def half_of(person: str) -> Half:
 
 
 def held_out(dataset: Dataset, count: int, *, half: Half, seed: int) -> HeldOut:
-    """Hold out people of a half.
+    """Hold out people of a half, as many as there are up to `count`.
 
-    With the choosing half, the people of the reporting half are not learned from either. With the reporting half,
-    everybody else is.
+    With the choosing half, the people of the reporting half are not learned from, and at most half of the choosing half
+    is held out. With the reporting half, everybody else is learned from.
     """
     if half == "choosing":
         dataset = dataset.only([row for row, owner in enumerate(dataset.owners) if half_of(owner) == half])
     usable = np.flatnonzero(np.diff(dataset.answers.starts) > 1)
     able = [name for name in dict.fromkeys(dataset.owners[row] for row in usable) if half_of(name) == half]
-    names = np.random.default_rng([seed, _HELD]).permutation(sorted(able)).tolist()[:count]
+    most = min(count, len(able) // 2) if half == "choosing" else count
+    names = np.random.default_rng([seed, _HELD]).permutation(sorted(able)).tolist()[:most]
     others = [row for row, owner in enumerate(dataset.owners) if owner not in set(names)]
     if not names or len(others) < 2:
         raise InvalidChoices(

@@ -34,7 +34,7 @@ def withheld_pairs(person: Person) -> tuple[IntArray, FloatArray]:
     return pairs[order], (rows[:, 0] == pairs[:, 0])[order].astype(np.float64)
 
 
-def prediction_measures(chance: FloatArray, won: FloatArray) -> tuple[float, float, FloatArray]:
+def prediction_measures(chance: FloatArray, won: FloatArray, *, bins: int = BINS) -> tuple[float, float, FloatArray]:
     """Return accuracy, log loss and the (bins, 3) sums of the bins.
 
     Parameters
@@ -43,13 +43,20 @@ def prediction_measures(chance: FloatArray, won: FloatArray) -> tuple[float, flo
         (m,) probabilities that the first item wins.
     won
         (m,) whether it won.
+    bins
+        Number of bins of the probability of the likelier outcome.
     """
     true = np.where(won > 0.5, chance, 1.0 - chance)
-    right = np.where(true == 0.5, 0.5, (true > 0.5).astype(np.float64))
+    right = correct(true)
     sure = np.maximum(chance, 1.0 - chance)
-    bins = np.minimum(((sure - 0.5) * 2 * BINS).astype(np.int64), BINS - 1)
-    sums = [np.bincount(bins, weights, BINS) for weights in (None, right, sure)]
+    places = np.minimum(((sure - 0.5) * 2 * bins).astype(np.int64), bins - 1)
+    sums = [np.bincount(places, weights, bins) for weights in (None, right, sure)]
     return float(right.mean()), -float(np.log(np.maximum(true, LEAST)).mean()), np.stack(sums, axis=1).astype(float)
+
+
+def correct(chance: FloatArray) -> FloatArray:
+    """Return whether the outcomes of these probabilities were the likelier ones; 1/2 where both were equally likely."""
+    return np.where(chance == 0.5, 0.5, (chance > 0.5).astype(np.float64))
 
 
 def shares_won(n: int, chance: FloatArray) -> FloatArray:

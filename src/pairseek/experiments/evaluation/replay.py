@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,8 +10,11 @@ import scipy.optimize
 from scipy.special import expit
 
 from pairseek.core.types import BoolArray, FloatArray
+from pairseek.experiments.comparison.measures import LEAST, correct, prediction_measures
+from pairseek.experiments.comparison.methods.search import SearchMethod
 from pairseek.experiments.comparison.person import Person
 from pairseek.experiments.comparison.picks import pick_measures
+from pairseek.experiments.comparison.replay import play, unwatched
 from pairseek.experiments.evaluation.specification import PICKS, PREDICTIONS, Arm, Ties
 from pairseek.model.items import Items
 from pairseek.pairs.context import SelectionContext
@@ -27,8 +29,6 @@ _BINS = 5
 _PLACES = 40
 _MOST_PAIRS = 500
 _MOST_TIED, _WIDEST = 0.95, 60.0
-# Probabilities are clipped here, so that one wrong prediction does not dominate the mean log loss.
-_LEAST = 1e-4
 _NOTHING = (float("nan"),) * (len(PREDICTIONS) + 3 * _BINS + len(PICKS))
 
 
@@ -93,37 +93,27 @@ def replayed(
         rng=seed,
         population=population if arm.population else None,
     )
-    decided = len(askable) - len(person.tied) if ties == "tie" else len(askable)
-    winners = {frozenset(pair): catalogue.ids[pair[0]] for pair in askable[:decided].tolist()}
     width = decided_width(search, tied)
     alone = _chances(search, person, width)
-    remaining = person.withheld if person.withheld.any() else ~person.withheld
+    predicted = person.withheld if person.withheld.any() else ~person.withheld
     rows: list[tuple[float, ...]] = []
     seconds: list[float] = []
-    shown: list[int] = []
-    spent = 0.0
-    for count in range(max(answers) + 1):
-        if count and count <= len(askable):
-            began = time.perf_counter()
-            query = search.ask()
-            pair = frozenset((catalogue.index(query.left), catalogue.index(query.right)))
-            search.tell(query, winner=winners.get(pair), tie=pair not in winners)
-            _ = search.belief
-            spent += time.perf_counter() - began
-            remaining = remaining & ~_is(pair, person)
-            shown += sorted(pair)
-        if count in answers:
-            rows.append(
-                _row(search, person, remaining, (alone, popular), shown, width) if count <= len(askable) else _NOTHING
-            )
-            seconds.append(spent)
-    return rows, seconds, search.answers
+    method = SearchMethod(search)
+    for moment in play(method, person, answers, key=(seed,), ties=ties == "tie", watch=unwatched):
+        remaining = predicted & ~_asked(moment.shown, person)
+        rows.append(_row(search, person, remaining, (alone, popular), moment.shown, width))
+        seconds.append(moment.seconds)
+    missing = len(answers) - len(rows)
+    last = seconds[-1] if seconds else 0.0
+    return [*rows, *[_NOTHING] * missing], [*seconds, *[last] * missing], search.answers
 
 
-def _is(pair: frozenset[int], person: Person) -> BoolArray:
-    low, high = min(pair), max(pair)
-    same = (np.minimum(person.winner, person.loser) == low) & (np.maximum(person.winner, person.loser) == high)
-    return np.asarray(same)
+def _asked(shown: Sequence[int], person: Person) -> BoolArray:
+    """Return a mask of the pairs that were asked."""
+    asked = {frozenset(pair) for pair in zip(shown[::2], shown[1::2], strict=True)}
+    return np.array(
+        [frozenset(pair) in asked for pair in zip(person.winner, person.loser, strict=True)], dtype=np.bool_
+    )
 
 
 def decided_width(search: Search, share: float) -> float:
@@ -196,17 +186,8 @@ def _tau(utility: FloatArray, person: Person, scored: BoolArray) -> float:
 
 
 def _measured(chance: FloatArray, alone: FloatArray, popular: FloatArray, tau: float) -> tuple[float, ...]:
-    loss, before = (-float(np.log(np.maximum(x, _LEAST)).mean()) for x in (chance, alone))
-    sure = np.maximum(chance, 1.0 - chance)
-    bins = np.minimum(((sure - 0.5) * 2 * _BINS).astype(int), _BINS - 1)
-    counts = np.bincount(bins, minlength=_BINS)
-    right = np.bincount(bins, _right(chance), minlength=_BINS)
-    total = np.bincount(bins, sure, minlength=_BINS)
-    calibration = np.stack([counts, right, total], axis=1).ravel().tolist()
+    accuracy, loss, bins = prediction_measures(chance, np.ones(len(chance)), bins=_BINS)
+    before = -float(np.log(np.maximum(alone, LEAST)).mean())
     gain = 1.0 if loss < before else 0.5 if loss == before else 0.0
-    accuracies = [float(_right(x).mean()) for x in (popular, alone)]
-    return (float(_right(chance).mean()), loss, tau, gain, *accuracies, float(len(chance)), *calibration)
-
-
-def _right(chance: FloatArray) -> FloatArray:
-    return np.where(chance == 0.5, 0.5, (chance > 0.5).astype(np.float64))
+    accuracies = [float(correct(x).mean()) for x in (popular, alone)]
+    return (accuracy, loss, tau, gain, *accuracies, float(len(chance)), *bins.ravel().tolist())

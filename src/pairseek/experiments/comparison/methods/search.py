@@ -22,8 +22,39 @@ from pairseek.search import Search
 from pairseek.search.goals import Goal
 
 
+class SearchMethod(BaseMethod):
+    """A search that has begun, which asks about pairs of its own list."""
+
+    search: Search
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+
+    def ask(self, allowed: IntArray) -> Sequence[int]:  # noqa: ARG002
+        """Ask the search."""
+        self._query = self.search.ask()
+        items = self.search.modelled_items
+        return items.index(self._query.left), items.index(self._query.right)
+
+    def tell(self, pair: tuple[int, int], outcome: int | None) -> None:  # noqa: ARG002
+        """Tell the search, and let it infer."""
+        winner = None if outcome is None else self.search.modelled_items.ids[outcome]
+        self.search.tell(self._query, winner=winner, tie=outcome is None)
+        _ = self.search.belief
+
+    def predict(self, pairs: IntArray) -> FloatArray:
+        """Return the (m,) posterior predictive probabilities that the first item wins."""
+        search = self.search
+        context = SelectionContext.of(search.modelled_items, search.belief, search.response)
+        return np.clip(context.features(pairs[:, 0], pairs[:, 1]).sampled(search.belief)[0], 0.0, 1.0)
+
+    def recommend(self, count: int) -> Sequence[int] | None:
+        """Return what the search recommends."""
+        return [self.search.modelled_items.index(found.id) for found in self.search.recommend(count)]
+
+
 @dataclass
-class PairseekSearch(BaseMethod):
+class PairseekSearch(SearchMethod):
     """A search with its defaults.
 
     Parameters
@@ -35,7 +66,7 @@ class PairseekSearch(BaseMethod):
     strategy
         Name of another strategy. None: that of the goal.
     dimension
-        Number of coordinates that a population learns. None: it learns from the given vectors' coordinates.
+        Number of coordinates that a population learns. None: it takes the given vectors as coordinates.
     """
 
     knows: Knowledge = "others"
@@ -79,26 +110,13 @@ class PairseekSearch(BaseMethod):
         """Ask the search, which may ask each of the pairs that are allowed at first once."""
         if not self._asked:
             self.search, self._asked = self._begun(allowed), True
-        self._query = self.search.ask()
-        return self._items.index(self._query.left), self._items.index(self._query.right)
-
-    def tell(self, pair: tuple[int, int], outcome: int | None) -> None:  # noqa: ARG002
-        """Tell the search, and let it infer."""
-        winner = None if outcome is None else self._items.ids[outcome]
-        self.search.tell(self._query, winner=winner, tie=outcome is None)
-        _ = self.search.belief
-
-    def predict(self, pairs: IntArray) -> FloatArray:
-        """Return the (m,) posterior predictive probabilities that the first item wins."""
-        search = self.search
-        context = SelectionContext.of(search.modelled_items, search.belief, search.response)
-        return np.clip(context.features(pairs[:, 0], pairs[:, 1]).sampled(search.belief)[0], 0.0, 1.0)
+        return super().ask(allowed)
 
     def recommend(self, count: int) -> Sequence[int] | None:
         """Return what the search recommends; None while it knows nothing of any item."""
         if not self.search.answers and self._population is None:
             return None
-        return [self._items.index(found.id) for found in self.search.recommend(count)]
+        return super().recommend(count)
 
 
 @cache
