@@ -24,6 +24,12 @@ _CLASSES = {
     "logistic": f"{_ROOM}.logistic:VectorLogistic",
     "liked average": f"{_ROOM}.popularity:LikedAverage",
     "choix": f"{_ROOM}.bradley_terry:Choix",
+    "item neighbours": f"{_ROOM}.neighbours:ItemNeighbours",
+    "ease": f"{_ROOM}.neighbours:Ease",
+    "question tree": f"{_ROOM}.neighbours:QuestionTree",
+    "qdrant": f"{_ROOM}.qdrant:Qdrant",
+    "botorch": f"{_ROOM}.gaussian_process:PairwiseProcess",
+    "als": f"{_ROOM}.least_squares:AlternatingLeastSquares",
 }
 """Classes by name, as a specification names them; others are named ``module:Class``."""
 _GOALS = ("taste", "best", "list")
@@ -46,7 +52,21 @@ FIRST: dict[str, dict[str, Any]] = {
     "choix I-LSR": {"method": "choix", "inference": "ilsr", "strength": 0.01},
     "choix EP": {"method": "choix"},
 }
-"""Methods by label, with their settings."""
+"""The first rivals by label, with their settings. Those were chosen on the choosing half by log loss and accuracy."""
+EXTRA: dict[str, dict[str, Any]] = {
+    "item neighbours": {"method": "item neighbours"},
+    "EASE": {"method": "ease"},
+    "question tree": {"method": "question tree"},
+    "ALS": {"method": "als"},
+    "Qdrant average": {"method": "qdrant"},
+    "Qdrant best score": {"method": "qdrant", "query": "best"},
+    "Qdrant context": {"method": "qdrant", "query": "context"},
+    "BoTorch": {"method": "botorch"},
+    "BoTorch, logit": {"method": "botorch", "likelihood": "logit"},
+    "BoTorch, linear and RBF": {"method": "botorch", "kernel": "linear and rbf"},
+    "BoTorch, others": {"method": "botorch", "kernel": "others"},
+}
+"""Further methods by label; some need the extra ``rivals``."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +124,8 @@ def entry_of(record: MethodRecord) -> Entry:
     if isinstance(record, type):
         return Entry(record.__name__, record)
     if isinstance(record, str):
-        return entry_of({**FIRST[one_of(record, "methods", FIRST)], "label": record})
+        known = FIRST | EXTRA
+        return entry_of({**known[one_of(record, "methods", known)], "label": record})
     if not isinstance(record, Mapping) or "method" not in record:
         raise InvalidParameter(
             f"methods has {record!r}: give the label of a method, or a table such as "

@@ -88,23 +88,24 @@ def play(
     allowed = list(winners)
     allowed = [allowed[row] for row in np.random.default_rng(list(key)).permutation(len(allowed))]
     shown: list[int] = []
-    spent = 0.0
+    spent, began = 0.0, time.process_time()
     for answers in range(max(counts) + 1):
         if answers > len(askable):
             return
         if answers:
             step = answers - 1
-            began = time.process_time()
             with _named(watch, "ask", step):
                 asked = method.ask(np.array(allowed, dtype=np.int64))
             pair = allowed_pair(asked, allowed, step)
             with _named(watch, "tell", step):
                 method.tell(pair, winners[_sides(pair)])
-            spent += time.process_time() - began
             allowed.remove(_sides(pair))
             shown += _sides(pair)
         if answers in counts:
+            spent += time.process_time() - began
             yield Moment(answers, tuple(shown), spent)
+            # What happens between two moments is asking and telling; the caller's time does not count.
+            began = time.process_time()
 
 
 @contextmanager
