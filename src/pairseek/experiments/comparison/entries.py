@@ -49,7 +49,7 @@ FIRST: dict[str, dict[str, Any]] = {
     "logistic, random": {"method": "logistic"},
     "logistic, BALD": {"method": "logistic", "questions": "information"},
     "average of liked": {"method": "liked average"},
-    "choix I-LSR": {"method": "choix", "inference": "ilsr", "strength": 0.01},
+    "choix I-LSR": {"method": "choix", "inference": "ilsr", "strength": 0.03},
     "choix EP": {"method": "choix"},
 }
 """The first rivals by label, with their settings. Those were chosen on the choosing half by log loss and accuracy."""

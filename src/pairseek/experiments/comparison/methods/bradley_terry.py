@@ -32,7 +32,7 @@ class Choix(BaseMethod):
     """
 
     inference: Inference = "ep"
-    strength: float = 1.0
+    strength: float = 8.0
     mean: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

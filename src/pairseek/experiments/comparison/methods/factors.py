@@ -32,7 +32,7 @@ class FactorAnalysis(LinearTaste):
     """
 
     questions: Questions = "random"
-    factors_kept: int = 4
+    factors_kept: int = 8
     scale: float = 2.0
     knows: Knowledge = "others"
 
@@ -58,7 +58,7 @@ class ComponentLogistic(LinearTaste):
     """
 
     questions: Questions = "information"
-    components: int = 4
+    components: int = 8
     scale: float = 2.0
     knows: Knowledge = "others"
 

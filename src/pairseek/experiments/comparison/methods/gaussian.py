@@ -29,7 +29,7 @@ class GaussianItems(LinearTaste):
     """
 
     questions: Questions = "information"
-    scale: float = 2.0
+    scale: float = 3.0
     shrinkage: float = 0.2
     knows: Knowledge = "others"
 

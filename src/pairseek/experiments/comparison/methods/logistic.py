@@ -27,7 +27,7 @@ class VectorLogistic(LinearTaste):
 
     questions: Questions = "random"
     plug_in: bool = True
-    scale: float = 1.0
+    scale: float = 0.6
     knows: Knowledge = "vectors"
 
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002

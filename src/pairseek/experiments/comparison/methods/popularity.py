@@ -26,7 +26,7 @@ class LikedAverage(BaseMethod):
         Factor of the log odds of winning among other people; 0 leaves the similarity alone.
     """
 
-    scale: float = 2.0
+    scale: float = 1.0
     popularity: float = 0.0
     utility: FloatArray = field(init=False, repr=False)
 
