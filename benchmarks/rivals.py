@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from pairseek.experiments import ComparisonResults, compare, read_comparison
@@ -72,13 +73,17 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=60)
     parser.add_argument("--half", choices=("reporting", "choosing"), default="reporting")
     parser.add_argument("--extra", action="store_true", help="also the methods of the extra `rivals`")
+    parser.add_argument("--data", default="", help="only these data sets, separated by semicolons")
+    parser.add_argument("--methods", default="", help="beginnings of labels, separated by semicolons")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=ROOT / "pairseek-results" / "rivals")
     parser.add_argument("--write", type=Path, help="the page whose tables are replaced")
     given = parser.parse_args()
     plan = read_comparison("first", people=given.people, half=given.half)
     if given.extra:
-        plan = read_comparison("first", people=given.people, half=given.half, methods=(*plan.methods, *EXTRA))
+        plan = replace(plan, methods=(*plan.methods, *EXTRA))
+    parts = {name: [p.strip() for p in getattr(given, name).split(";") if p.strip()] for name in ("methods", "data")}
+    plan = plan.only(**parts)
     results = compare(plan, given.out, jobs=given.jobs, note=print)
     write_comparison(given.out / "report.html", results)
     text = "\n".join(tables(results)).strip()

@@ -13,7 +13,6 @@ from rich.text import Text
 from pairseek.cli.options import Jobs, Scheduler
 from pairseek.cli.progress import RunProgress
 from pairseek.cli.runs import interruptible, job_count, print_paths
-from pairseek.errors import InvalidParameter
 from pairseek.experiments import ComparisonResults, compare, read_comparison
 from pairseek.experiments.comparison.report import TITLES, write_comparison
 from pairseek.experiments.comparison.specification import PRESETS
@@ -57,16 +56,7 @@ def command(
     """
     options = {"people": people, "half": half, "seed": seed, "limit": limit}
     changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if data is not None:
-        changes["data"] = tuple(part.strip() for part in data.split(";") if part.strip())
-    wanted = read_comparison(specification, **changes)
-    if methods is not None:
-        starts = tuple(part.strip() for part in methods.split(";") if part.strip())
-        kept = [entry for entry in wanted.entries if entry.label.startswith(starts)]
-        if not kept:
-            labels = ", ".join(entry.label for entry in wanted.entries)
-            raise InvalidParameter(f"--methods is {methods!r}: no label begins so; the labels are {labels}")
-        wanted = read_comparison(specification, **changes, methods=tuple(kept))
+    wanted = read_comparison(specification, **changes).only(methods=_parts(methods), data=_parts(data))
     console = Console(highlight=False)
     folder = out or Path("pairseek-results") / f"compare-{wanted.name}"
     with interruptible(console), RunProgress(console, wanted.title or wanted.name) as progress:
@@ -81,6 +71,10 @@ def command(
     report = write_comparison(folder / "report.html", results)
     show(console, results)
     print_paths(console, [report, *(folder / f"{name}.csv" for name in ("summary", "differences", "people", "faults"))])
+
+
+def _parts(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(";") if part.strip()]
 
 
 def show(console: Console, results: ComparisonResults) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
@@ -90,6 +90,26 @@ class Comparison:
     def entries(self) -> tuple[Entry, ...]:
         """The methods."""
         return tuple(entry_of(record) for record in self.methods)
+
+    def only(self, *, methods: Sequence[str] = (), data: Sequence[str] = ()) -> Comparison:
+        """Return the comparison of the methods whose labels begin so, on these data sets; empty for all.
+
+        Examples
+        --------
+        >>> import pairseek as ps
+        >>> plan = ps.experiments.read_comparison("quick").only(methods=["popularity", "Gaussian"])
+        >>> plan.methods
+        ('Gaussian, information', 'popularity')
+        """
+        labels = [entry.label for entry in self.entries]
+        pairs = zip(self.methods, labels, strict=True)
+        kept = [record for record, label in pairs if not methods or label.startswith(tuple(methods))]
+        if not kept:
+            raise InvalidParameter(
+                f"methods is {'; '.join(methods)!r}: no label begins so; the labels are {', '.join(labels)}",
+                field="methods",
+            )
+        return replace(self, methods=tuple(kept), data=tuple(data) or self.data)
 
     def reference(self, score: str, entry: Entry) -> str | None:
         """Return the label of the method that a method is compared with; None if it is the reference itself."""

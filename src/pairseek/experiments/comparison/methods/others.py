@@ -10,6 +10,9 @@ from pairseek.core.types import FloatArray
 from pairseek.experiments.comparison.methods.linear_taste import laplace
 from pairseek.people.choices import Choices
 
+_ROUNDS = 20
+"""Alternations of the effects of people and items."""
+
 
 @cache
 def log_odds_won(others: Choices) -> FloatArray:
@@ -22,9 +25,10 @@ def log_odds_won(others: Choices) -> FloatArray:
 
 @cache
 def utility_table(others: Choices) -> FloatArray:
-    """Return (people, n) utilities of other people, each centred; NaN where a person said nothing about an item.
+    """Return (people, n) utilities of other people; NaN where a person said nothing about an item.
 
-    Ratings are taken as they are, divided by their standard deviation within people. From pairs, a person's utilities
+    Ratings less an effect of the person, by least squares beside one of each item, because people rate different
+    items; divided by their standard deviation. From pairs, a person's utilities
     are the most likely ones under a Bradley-Terry model with a normal prior of standard deviation 2.
     """
     table = np.full((len(others.people), len(others.ids)), np.nan)
@@ -38,8 +42,18 @@ def utility_table(others: Choices) -> FloatArray:
             winner, loser = place.reshape(2, -1)
             unit = 2.0 * np.eye(len(shown))
             table[row, shown] = 2.0 * laplace(unit[winner] - unit[loser], np.zeros(len(winner)))[0]
-    table -= np.nanmean(table, axis=1, keepdims=True)
+    table -= _person_effects(table)[:, None]
     return np.asarray(table / np.sqrt(np.nanmean(table**2)))
+
+
+def _person_effects(table: FloatArray) -> FloatArray:
+    """Return the (people,) effects of a table of utilities that is the sum of two effects, by alternating means."""
+    known = np.isfinite(table)
+    filled, person = np.where(known, table, 0.0), np.zeros(len(table))
+    for _ in range(_ROUNDS):
+        item = (filled - known * person[:, None]).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        person = (filled - known * (item - item.mean())).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return np.asarray(person)
 
 
 @cache
