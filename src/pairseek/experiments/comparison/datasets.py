@@ -49,6 +49,15 @@ class Dataset:
         bounds.
     note
         A sentence about the answers, for the report.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments.comparison.datasets import Dataset
+    >>> ratings = [(f"guest {p}", f"tea {i}", (p * i) % 5) for p in range(30) for i in range(6)]
+    >>> choices = ps.Choices.from_ratings(ratings)
+    >>> teas = Dataset("teas", choices, choices, counts=(0, 4), dimension=1)
+    >>> plan = ps.experiments.Comparison(["popularity"], [teas], people=5)
     """
 
     label: str
@@ -111,6 +120,16 @@ class HeldOut:
         Names of the held-out people.
     others
         Choices of the people that methods may learn from. No held-out person is among them.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments.comparison.datasets import Dataset, held_out
+    >>> ratings = [(f"guest {p}", f"tea {i}", (p * i) % 5) for p in range(30) for i in range(6)]
+    >>> choices = ps.Choices.from_ratings(ratings)
+    >>> held = held_out(Dataset("teas", choices, choices), 5, half="reporting", seed=0)
+    >>> len(held.people), len(held.others.people)
+    (5, 24)
     """
 
     dataset: Dataset

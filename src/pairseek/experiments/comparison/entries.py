@@ -12,9 +12,6 @@ from pairseek.core.validation import one_of
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.comparison.protocol import KNOWLEDGE, Knowledge, Method
 
-MethodRecord: TypeAlias = "str | Mapping[str, Any] | type[Method] | Entry"
-"""The label of a method of the first rivals, a record with ``method`` and settings, a class, or an `Entry`."""
-
 _ROOM = "pairseek.experiments.comparison.methods"
 _CLASSES = {
     "pairseek": f"{_ROOM}.search:PairseekSearch",
@@ -81,6 +78,14 @@ class Entry:
         Class of the method, which workers must be able to import.
     settings
         Keyword arguments of the class.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> plan = ps.experiments.Comparison(["popularity"], ["simulated points"])
+    >>> entry = plan.entries[0]
+    >>> entry.knows, entry.settings
+    ('others', {'scale': 0.0, 'popularity': 1.0})
     """
 
     label: str
@@ -115,6 +120,10 @@ class Entry:
         """Return the entry as plain data."""
         name = f"{self.method.__module__}:{self.method.__qualname__}"
         return {"label": self.label, "method": name, "knows": self.knows, "settings": dict(self.settings)}
+
+
+MethodRecord: TypeAlias = str | Mapping[str, Any] | type[Any] | Entry
+"""The label of a method of the first rivals, a record with ``method`` and settings, a class, or an `Entry`."""
 
 
 def entry_of(record: MethodRecord) -> Entry:

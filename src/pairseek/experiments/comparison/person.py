@@ -30,6 +30,15 @@ class Person:
         (t, 2) rows of the items of pairs without a winner that may be asked. By a coin, the first item wins.
     value
         (n,) values of the items for the person, such as ratings; NaN where unknown: see `values_of`.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments.comparison.person import Person
+    >>> choices = ps.Choices.from_rankings({"ann": ["tea", "cocoa", "coffee", "milk"]})
+    >>> person = Person.of(choices, 0)
+    >>> len(person), len(person.askable), int(person.withheld.sum())
+    (6, 4, 2)
     """
 
     winner: IntArray

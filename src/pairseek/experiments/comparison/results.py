@@ -39,6 +39,16 @@ class Fault:
         ``"raises"``, ``"hangs"``, ``"dies"``, ``"not a number"``, ``"no probability"`` or ``"not allowed"``.
     message
         The reason.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> people = {"name": "simulated", "people": 30, "items": 5}
+    >>> methods = ["popularity", "Gaussian, information"]
+    >>> plan = ps.experiments.Comparison(methods, [people], people=3, answers=(0, 2))
+    >>> results = ps.experiments.compare(plan, "two methods")
+    >>> results.faults
+    ()
     """
 
     data: str
@@ -63,6 +73,17 @@ class Difference:
         Two-sided p-value, and the same after Holm's correction for all comparisons of this data set and score.
     people
         Number of people.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> people = {"name": "simulated", "people": 30, "items": 5}
+    >>> methods = ["popularity", "Gaussian, information"]
+    >>> plan = ps.experiments.Comparison(methods, [people], people=3, answers=(0, 2))
+    >>> results = ps.experiments.compare(plan, "two methods")
+    >>> found = results.differences()[0]
+    >>> found.method, found.reference, found.score, found.answers
+    ('Gaussian, information', 'popularity', 'accuracy', 0)
     """
 
     data: str

@@ -18,7 +18,7 @@ from pairseek.experiments.comparison.simulated import SimulatedPeople
 from pairseek.model.items import Items
 from pairseek.people.choices import Choices
 
-DataRecord: TypeAlias = "str | Mapping[str, Any] | Dataset"
+DataRecord: TypeAlias = str | Mapping[str, Any] | Dataset
 """A name such as ``"music"`` or ``"music at .75"``, a record with such a name and settings, or a data set itself."""
 
 RATINGS = {"music": "data/people/gss_music/ratings.csv", "food": "data/people/food_world_cup/ratings.csv"}

@@ -51,7 +51,7 @@ class Comparison:
     Examples
     --------
     >>> import pairseek as ps
-    >>> plan = ps.experiments.Comparison(methods=["popularity"], data=["simulated points"], people=10)
+    >>> plan = ps.experiments.Comparison(["popularity"], ["simulated points"], people=10)
     >>> [entry.label for entry in plan.entries], plan.half
     (['popularity'], 'reporting')
     """
@@ -137,7 +137,7 @@ def read_comparison(source: str | Path, **changes: Any) -> Comparison:
     --------
     >>> from pathlib import Path
     >>> import pairseek as ps
-    >>> text = 'methods = ["popularity"]\ndata = [{ name = "simulated", kind = "linear", people = 40 }]\n'
+    >>> text = 'methods = ["popularity"]\ndata = ["simulated points"]\n'
     >>> written = Path("mine.toml").write_text(text)
     >>> plan = ps.experiments.read_comparison("mine.toml", people=10)
     >>> plan.name, plan.people
