@@ -59,6 +59,8 @@ EXTRA: dict[str, dict[str, Any]] = {
     "Qdrant best score": {"method": "qdrant", "query": "best"},
     "Qdrant context": {"method": "qdrant", "query": "context"},
     "BoTorch": {"method": "botorch"},
+    "BoTorch, EUBO": {"method": "botorch", "questions": "eubo"},
+    "BoTorch, BALD": {"method": "botorch", "questions": "information"},
     "BoTorch, logit": {"method": "botorch", "likelihood": "logit"},
     "BoTorch, linear and RBF": {"method": "botorch", "kernel": "linear and rbf"},
     "BoTorch, others": {"method": "botorch", "kernel": "others"},

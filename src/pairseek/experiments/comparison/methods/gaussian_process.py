@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.core.validation import one_of
 from pairseek.errors import MissingExtra
-from pairseek.experiments.comparison.methods.linear_taste import expected
+from pairseek.experiments.comparison.methods.linear_taste import Questions, expected
 from pairseek.experiments.comparison.methods.others import moments
 from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
 from pairseek.people.choices import Choices
@@ -25,10 +25,15 @@ Likelihood: TypeAlias = Literal["probit", "logit"]
 
 @dataclass
 class PairwiseProcess(BaseMethod):
-    """`PairwiseGP` with inputs scaled to [0, 1], fitted by its marginal likelihood whenever predictions are asked for.
+    """`PairwiseGP` with inputs scaled to [0, 1], fitted by its marginal likelihood.
+
+    With random questions it is fitted when predictions are asked for, and with others before each question but the
+    first, which is random as in its tutorials.
 
     Parameters
     ----------
+    questions
+        Random, or by the acquisition functions of BoTorch: BALD for information, analytic EUBO.
     kernel
         See `ProcessKernel`.
     likelihood
@@ -37,12 +42,14 @@ class PairwiseProcess(BaseMethod):
         With the kernel of others, the scale of a standard deviation of their utilities.
     """
 
+    questions: Questions = "random"
     kernel: ProcessKernel = "rbf"
     likelihood: Likelihood = "probit"
     scale: float = 2.0
     mean: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        one_of(self.questions, "questions", get_args(Questions))
         one_of(self.kernel, "kernel", get_args(ProcessKernel))
         one_of(self.likelihood, "likelihood", get_args(Likelihood))
 
@@ -69,6 +76,25 @@ class PairwiseProcess(BaseMethod):
             self._offset, self._prior = self.scale * mean, self.scale**2 * covariance + 1e-4 * np.eye(len(mean))
             self._points = np.arange(len(items), dtype=np.float64)[:, None]
         self.mean, self._covariance = self._offset, self._prior
+
+    def ask(self, allowed: IntArray) -> Sequence[int]:
+        """Return the best allowed pair."""
+        if self.questions == "random" or not self._answers:
+            return super().ask(allowed)
+        from botorch.acquisition import preference
+
+        if not self._current:
+            self._fit()
+        make = {
+            "eubo": preference.AnalyticExpectedUtilityOfBestOption,
+            "information": preference.PairwiseBayesianActiveLearningByDisagreement,
+        }[self.questions]
+        points = self._torch.tensor(self._points[allowed], dtype=self._torch.float64)
+        with self._torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            best = int(make(pref_model=self._model)(points).argmax())
+        found: list[int] = allowed[best].tolist()
+        return found
 
     def tell(self, pair: tuple[int, int], outcome: int | None) -> None:
         """Keep the answer."""
@@ -106,6 +132,7 @@ class PairwiseProcess(BaseMethod):
             if self.kernel != "others":
                 fit_gpytorch_mll(pairwise_gp.PairwiseLaplaceMarginalLogLikelihood(model.likelihood, model))
             model.eval()
+            self._model = model
             with self._torch.no_grad():
                 found = model.posterior(points)
                 self.mean = self._offset + found.mean.squeeze(-1).numpy()
@@ -124,7 +151,9 @@ class PairwiseProcess(BaseMethod):
                 rows, columns = x1.squeeze(-1).long(), x2.squeeze(-1).long()
                 return table[rows, columns] if diag else table[rows.unsqueeze(-1), columns.unsqueeze(-2)]
 
-        return OfOthers()
+        kernel = ScaleKernel(OfOthers())
+        kernel.outputscale = 1.0
+        return kernel
 
 
 def _torch() -> Any:
