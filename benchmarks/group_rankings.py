@@ -132,9 +132,8 @@ def simulated(worlds: int, people: int, items: int, answers: int) -> None:
             found = rank(choices)
             rows[name].append([*measured(found, truth), time.process_time() - began])
     print(f"{worlds} groups of {people} people, {items} items, {answers} answers each\n")
-    print(
-        "| | tau | coverage of 90 % | width | claimed of the first | first is best | seconds |\n|---|---|---|---|---|---|---|"
-    )
+    head = ["", "tau", "coverage of 90 %", "width", "claimed of the first", "first is best", "seconds"]
+    print(f"| {' | '.join(head)} |\n{'|---' * len(head)}|")
     for name, values in rows.items():
         table = np.array(values)
         error = table.std(axis=0, ddof=1) / np.sqrt(worlds)

@@ -261,6 +261,17 @@ class TestTables:
         for name in TABLES:
             assert (tmp_path / "x" / name).read_bytes() == (once[0] / name).read_bytes()
 
+    @pytest.mark.slow
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+    def test_a_cluster_writes_the_same_tables(self, plan, once, tmp_path):
+        distributed = pytest.importorskip("distributed")
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster:
+            compare(plan, tmp_path / "x", scheduler=cluster.scheduler_address)
+        for name in TABLES:
+            assert (tmp_path / "x" / name).read_bytes() == (once[0] / name).read_bytes()
+
     def test_an_interrupted_run_goes_on_to_the_same_tables(self, plan, once, tmp_path):
         part = tmp_path / "x"
         part.mkdir()

@@ -83,7 +83,8 @@ class Host:
             context = multiprocessing.get_context("spawn")
             self._pipe, theirs = context.Pipe()
             self._process = context.Process(target=_serve, args=(self.data, theirs, os.getpid()), daemon=True)
-            self._process.start()
+            with _parenthood():
+                self._process.start()
             theirs.close()
         return self._pipe
 
@@ -95,6 +96,18 @@ class Host:
         if self._pipe is not None:
             self._pipe.close()
         self._process = self._pipe = None
+
+
+@contextlib.contextmanager
+def _parenthood() -> Iterator[None]:
+    """Let this process have a child even if it is a daemon, as the workers of a cluster are."""
+    own: dict[str, Any] = vars(multiprocessing.current_process())["_config"]
+    before = own.get("daemon")
+    own["daemon"] = False
+    try:
+        yield
+    finally:
+        own["daemon"] = before
 
 
 def _serve(data: bytes, pipe: Connection, parent: int) -> None:
