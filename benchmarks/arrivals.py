@@ -23,10 +23,8 @@ import numpy as np
 from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidChoices, InvalidParameter, NoPairLeft
-from pairseek.experiments.evaluation.replay import Person
-from pairseek.experiments.evaluation.results import csv_text
-from pairseek.experiments.evaluation.specification import WITHHOLD
-from pairseek.experiments.runs.journal import write_result
+from pairseek.experiments.comparison.person import WITHHOLD, Person
+from pairseek.experiments.runs.journal import csv_text, write_result
 from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task
 from pairseek.experiments.runs.runner import run_plan
 from pairseek.model.items import Items

@@ -19,17 +19,17 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 import pairseek as ps
+from pairseek.experiments.comparison.datasets import half_of
+from pairseek.experiments.comparison.sources import data_folder
 from pairseek.model.curvature import extended_prior
 from pairseek.people.population.selection import predicted
 from pairseek.people.population.vector_fit import without_items
-from rivals import data_folder, half_of
 
 KEY = b"a key of the benchmark, 32 bytes"
 DATA = ("gss_music", "food_world_cup")
@@ -75,7 +75,7 @@ def speed(n: int, length: int, people: int) -> None:
 
 
 def left_out(name: str, splits: int, people: int) -> None:
-    choices = ps.Choices.read(Path(data_folder()) / name / "ratings.csv").usable()
+    choices = ps.Choices.read(data_folder() / "data" / "people" / name / "ratings.csv").usable()
     rng = np.random.default_rng(0)
     halves = {half: [] for half in ("choosing", "reporting")}
     for row, person in enumerate(choices.people):

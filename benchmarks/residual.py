@@ -28,7 +28,7 @@ from scipy.special import expit
 import defaults
 import food
 import pairseek as ps
-from pairseek.experiments.evaluation.replay import Person
+from pairseek.experiments.comparison.person import Person
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.features import residual_unit, typical_response
 from pairseek.search.defaults import default_response

@@ -23,10 +23,14 @@ from typing import Any
 import numpy as np
 
 import pairseek as ps
-from pairseek.experiments.evaluation.replay import Person, Popularity
+from pairseek.experiments.comparison.datasets import half_of
+from pairseek.experiments.comparison.methods.qdrant import qdrant_scores
+from pairseek.experiments.comparison.person import Person
+from pairseek.experiments.comparison.sources import data_folder
+from pairseek.experiments.evaluation.replay import Popularity
 from pairseek.search.recommending import expected_utilities
-from rivals import NAMES, World, average, data_folder, half_of, qdrant
 
+NAMES = {"gss_music": "Music", "food_world_cup": "Food"}
 ANSWERS = (0, 5, 10, 20)
 DIMENSION, LENGTH = 4, 8
 # Answers that ratings imply never contradict each other. Like the dimension, this was chosen on the choosing half.
@@ -99,6 +103,16 @@ def searcher(items: ps.Items, **parts: Any) -> Scorer:
     return score
 
 
+def average(vectors: Any) -> Scorer:
+    """Return the cosine similarity with the mean of the vectors of the items that won."""
+    units = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+    def score(answers: list[tuple[int, int]]) -> Any:
+        return units @ units[[winner for winner, _ in answers]].mean(axis=0) if answers else np.zeros(len(units))
+
+    return score
+
+
 def contenders(
     population: ps.Population, plain: ps.Population, vectors: ps.Items, others: ps.Choices
 ) -> dict[str, Scorer]:
@@ -110,17 +124,17 @@ def contenders(
     }
     placed = ps.Items(population.items.coordinates, ids=population.items.ids)
     for what, items in (("vectors", vectors), ("coordinates of the population", placed)):
-        world = World(population, items, popularity)
-        found[f"average of liked, {what}"] = average(world)
+        own = np.asarray(items.coordinates)
+        found[f"average of liked, {what}"] = average(own)
         for how in ("average", "best", "context"):
-            found[f"Qdrant {how}{' score' if how == 'best' else ''}, {what}"] = qdrant(world, how)
+            found[f"Qdrant {how}{' score' if how == 'best' else ''}, {what}"] = qdrant_scores(own, how)
     found["popularity"] = lambda _: popularity.score
     return found
 
 
 def prepared(name: str, half: str, count: int) -> tuple[list[Task], dict[str, Scorer], ps.Population]:
     """Return the tasks of the people asked, and the contenders and the population fitted to other people."""
-    choices = ps.Choices.read(data_folder() / name / "ratings.csv").usable()
+    choices = ps.Choices.read(data_folder() / "data" / "people" / name / "ratings.csv").usable()
     chosen = np.array([half_of(person) == half for person in choices.people])
     rng = np.random.default_rng(0)
     tested = rng.permutation(np.flatnonzero(chosen))[:count]

@@ -133,3 +133,24 @@ def test_lines_of_programs_fit_the_page(page):
 
 def test_a_strategy_that_draws():
     assert run("explanation/strategies.md")["search"].answers == 1
+
+
+def test_a_method_of_the_page_on_comparisons_takes_part(tmp_path):
+    from pairseek.experiments import compare, read_comparison
+
+    page = (DOCS / "benchmarks" / "compare.md").read_text(encoding="utf-8")
+    (method,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (specification,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert len(method.splitlines()) < 34
+    assert len([line for line in method.splitlines() if line.strip()]) < 30
+    Path("elo.py").write_text(method)
+    # The recorded people of the page may not be there.
+    simulated = 'data = [{ name = "simulated", kind = "linear", people = 40, items = 8 }]'
+    specification = re.sub(r"^data = .*$", simulated, specification, flags=re.MULTILINE)
+    Path("mine.toml").write_text(specification)
+    plan = read_comparison("mine.toml", people=6, answers=(0, 5, 15))
+    results = compare(plan, tmp_path / "compared")
+    assert results.methods == ("pairseek taste, others", "Gaussian, information", "Elo")
+    assert not results.faults
+    accuracy = results.scores("simulated", "Elo", "accuracy").mean(axis=0)
+    assert accuracy[2] > accuracy[0]

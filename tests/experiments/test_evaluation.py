@@ -13,8 +13,9 @@ from helpers.populations import simulated
 from pairseek.cli import app as _app
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.evaluate import evaluate, strategies_from
+from pairseek.experiments.comparison.person import Person
 from pairseek.experiments.evaluation.evaluation import _held
-from pairseek.experiments.evaluation.replay import Person, Popularity, _chances, _measured, decided_width, replayed
+from pairseek.experiments.evaluation.replay import Popularity, _chances, _measured, decided_width, replayed
 from pairseek.experiments.evaluation.results import agreement_of
 from pairseek.experiments.evaluation.specification import MEASURES, PLAIN, POPULARITY, Arm, arms
 from pairseek.people.population.leave_one_out import state_of, without

@@ -9,9 +9,10 @@ import pytest
 import pairseek as ps
 from pairseek.cli import app as _app
 from pairseek.evaluate import evaluate
+from pairseek.experiments.comparison.person import Person
+from pairseek.experiments.comparison.picks import liked_items, pick_measures, top_mean, values_of
 from pairseek.experiments.evaluation.figures import draw
-from pairseek.experiments.evaluation.picks import liked_items, pick_measures, top_mean, values_of
-from pairseek.experiments.evaluation.replay import Person, Popularity, replayed
+from pairseek.experiments.evaluation.replay import Popularity, replayed
 from pairseek.experiments.evaluation.specification import FIRST_MEASURES, MEASURES, PICKS, POPULARITY, Arm
 
 NAN = float("nan")

@@ -15,6 +15,7 @@ from pairseek._version import __version__
 from pairseek.cli import (
     backup,
     check,
+    compare,
     compile,
     db,
     doctor,
@@ -54,6 +55,7 @@ app.command("embed")(embed.command)
 app.command("fit-noise")(fit_noise.command)
 app.command("check")(check.command)
 app.command("evaluate")(evaluate.command)
+app.command("compare")(compare.command)
 app.command("serve")(serve.command)
 app.command("link")(link.command)
 app.command("compile")(compile.command)

@@ -20,9 +20,10 @@ from pairseek.core.text import plural
 from pairseek.core.validation import one_of
 from pairseek.errors import InvalidParameter
 from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
+from pairseek.experiments.comparison.person import WITHHOLD
 from pairseek.experiments.evaluation.evaluation import ANSWERS
 from pairseek.experiments.evaluation.figures import draw
-from pairseek.experiments.evaluation.specification import FIRST_MEASURES, PICKS, POPULARITY, WITHHOLD
+from pairseek.experiments.evaluation.specification import FIRST_MEASURES, PICKS, POPULARITY
 from pairseek.experiments.figure_style import require_drawing
 from pairseek.experiments.runs.part_records import default_label
 from pairseek.pairs.strategies import Random

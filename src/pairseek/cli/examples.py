@@ -20,6 +20,7 @@ EXAMPLES = {
     "fit-noise": ("pairseek fit-noise items.csv triplets.csv",),
     "check": ("pairseek check wines.csv --html check.html",),
     "evaluate": ("pairseek evaluate ratings.csv --answers 5,10,20",),
+    "compare": ("pairseek compare quick", 'pairseek compare first --data "music; food" --people 20'),
     "serve": ("pairseek serve --demo", "pairseek serve --study wine.yaml --host 0.0.0.0"),
     "link": ("pairseek link wine --participants people.csv --address https://study.example.org",),
     "compile": ("pairseek compile wine.yaml --out quiz --answers 8",),

@@ -13,6 +13,10 @@ from typing import Any as _Any
 from pairseek.core.lazy import LazyMembers as _LazyMembers
 
 if _TYPE_CHECKING:
+    from pairseek.experiments.comparison.comparison import compare
+    from pairseek.experiments.comparison.protocol import BaseMethod, Method
+    from pairseek.experiments.comparison.results import ComparisonResults
+    from pairseek.experiments.comparison.specification import Comparison, read_comparison
     from pairseek.experiments.measures import MEASURES
     from pairseek.experiments.paper import SPECIFICATIONS
     from pairseek.experiments.reproduction import REPRODUCTIONS, ReproductionOptions, reproduce
@@ -27,6 +31,12 @@ if _TYPE_CHECKING:
 # Loaded on first use: the service and quizzes need only the runs.
 _MEMBERS = _LazyMembers[_Any](
     {
+        "BaseMethod": "pairseek.experiments.comparison.protocol:BaseMethod",
+        "Comparison": "pairseek.experiments.comparison.specification:Comparison",
+        "ComparisonResults": "pairseek.experiments.comparison.results:ComparisonResults",
+        "Method": "pairseek.experiments.comparison.protocol:Method",
+        "compare": "pairseek.experiments.comparison.comparison:compare",
+        "read_comparison": "pairseek.experiments.comparison.specification:read_comparison",
         "ResponseSpec": "pairseek.experiments.specification:ResponseSpec",
         "Contender": "pairseek.experiments.specification:Contender",
         "MEASURES": "pairseek.experiments.measures:MEASURES",
@@ -56,7 +66,11 @@ __all__ = [
     "MEASURES",
     "REPRODUCTIONS",
     "SPECIFICATIONS",
+    "BaseMethod",
+    "Comparison",
+    "ComparisonResults",
     "Contender",
+    "Method",
     "Outcome",
     "Paired",
     "Progress",
@@ -66,6 +80,8 @@ __all__ = [
     "Setting",
     "Specification",
     "Task",
+    "compare",
+    "read_comparison",
     "read_record",
     "read_specification",
     "reproduce",

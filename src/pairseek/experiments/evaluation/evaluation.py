@@ -14,9 +14,10 @@ from pairseek.core.text import quoted
 from pairseek.core.types import IntArray
 from pairseek.core.validation import one_of, whole
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter
-from pairseek.experiments.evaluation.replay import Person, Popularity, replayed
+from pairseek.experiments.comparison.person import WITHHOLD, Person
+from pairseek.experiments.evaluation.replay import Popularity, replayed
 from pairseek.experiments.evaluation.results import EvaluationResults, agreement_of
-from pairseek.experiments.evaluation.specification import WITHHOLD, Evaluation, HoldOut, Ties, arms
+from pairseek.experiments.evaluation.specification import Evaluation, HoldOut, Ties, arms
 from pairseek.experiments.runs.plan import Outcome, RunStatus, Task
 from pairseek.experiments.runs.runner import run_plan
 from pairseek.model.items import Items

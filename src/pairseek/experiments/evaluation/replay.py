@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,9 +9,13 @@ import numpy as np
 import scipy.optimize
 from scipy.special import expit
 
-from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
-from pairseek.experiments.evaluation.picks import pick_measures, values_of
-from pairseek.experiments.evaluation.specification import PICKS, PREDICTIONS, WITHHOLD, Arm, Ties
+from pairseek.core.types import BoolArray, FloatArray
+from pairseek.experiments.comparison.measures import LEAST, correct, prediction_measures
+from pairseek.experiments.comparison.methods.search import SearchMethod
+from pairseek.experiments.comparison.person import Person
+from pairseek.experiments.comparison.picks import pick_measures
+from pairseek.experiments.comparison.replay import play, unwatched
+from pairseek.experiments.evaluation.specification import PICKS, PREDICTIONS, Arm, Ties
 from pairseek.model.items import Items
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.sources import Candidates, ListedPairs, Rest
@@ -27,94 +29,7 @@ _BINS = 5
 _PLACES = 40
 _MOST_PAIRS = 500
 _MOST_TIED, _WIDEST = 0.95, 60.0
-# Probabilities are clipped here, so that one wrong prediction does not dominate the mean log loss.
-_LEAST = 1e-4
 _NOTHING = (float("nan"),) * (len(PREDICTIONS) + 3 * _BINS + len(PICKS))
-
-
-@dataclass(frozen=True, eq=False)
-class Person:
-    """The distinct pairs of a person with the first answer to each.
-
-    Attributes
-    ----------
-    winner, loser
-        (m,) rows of the items of decided pairs.
-    withheld
-        (m,) mask of the decided pairs that are never asked.
-    tied
-        (t, 2) rows of the items of pairs without a winner that may be asked. By a coin, the first item wins.
-    value
-        (n,) values of the items for the person, such as ratings; NaN where unknown: see `values_of`.
-    """
-
-    winner: IntArray
-    loser: IntArray
-    withheld: BoolArray
-    tied: IntArray
-    value: FloatArray
-
-    @classmethod
-    def of(cls, choices: Choices, row: int, *, withhold: float = WITHHOLD, seed: int = 0) -> Person:
-        """Build from the row of a person, and withhold a share of the decided and of the tied pairs.
-
-        Which pairs are withheld, and how coins fall, depends on the seed, the name of the person and the ids of the
-        items alone. No strategy can influence it, and all strategies have the same.
-        """
-        starts = choices.starts
-        span = slice(starts[row], starts[row + 1])
-        decided = _distinct(np.stack([choices.winner[span], choices.loser[span]], axis=1), len(choices.ids))
-        ends = np.searchsorted(choices.tied[:, 0], [row, row + 1])
-        # A pair with a winner elsewhere counts as decided.
-        both = _distinct(np.concatenate([decided, choices.tied[ends[0] : ends[1], 1:]]), len(choices.ids))
-        tied = both[len(decided) :]
-        key = _Key(seed, choices.people[row], choices.ids)
-        withheld = key.smallest(decided, _share(withhold, len(decided), least=1))
-        tied = tied[~key.smallest(tied, _share(withhold, len(tied)))]
-        up = np.array([key("coin", pair) % 2 == 0 for pair in tied.tolist()], dtype=np.bool_)
-        tied = np.sort(tied, axis=1)
-        tied = np.where(up[:, None], tied, tied[:, ::-1])
-        return cls(decided[:, 0], decided[:, 1], withheld, tied, values_of(choices, row))
-
-    def __len__(self) -> int:
-        return len(self.winner)
-
-    @property
-    def askable(self) -> IntArray:
-        """Return the (a, 2) rows of the pairs that may be asked, decided ones first."""
-        decided = np.stack([self.winner, self.loser], axis=1)
-        return np.concatenate([decided[~self.withheld], self.tied])
-
-
-@dataclass(frozen=True)
-class _Key:
-    """Hashes of a person's pairs, independent of the order of people, pairs and items."""
-
-    seed: int
-    person: str
-    ids: tuple[ItemId, ...]
-
-    def __call__(self, purpose: str, pair: Sequence[int]) -> int:
-        names = sorted((self.ids[row] for row in pair), key=str)
-        return int.from_bytes(hashlib.sha256(repr((self.seed, purpose, self.person, *names)).encode()).digest()[:8])
-
-    def smallest(self, pairs: IntArray, count: int) -> BoolArray:
-        """Return a mask of the pairs with the smallest hashes."""
-        hashes = np.array([self("withhold", pair) for pair in pairs.tolist()], dtype=np.uint64)
-        out = np.zeros(len(pairs), dtype=np.bool_)
-        out[np.argsort(hashes, kind="stable")[:count]] = True
-        return out
-
-
-def _share(share: float, count: int, *, least: int = 0) -> int:
-    """Return the rounded share of a count; of a share above 0 at least `least`, and one less than all."""
-    return max(min(int(share * count + 0.5), count - 1), least if share > 0 else 0)
-
-
-def _distinct(pairs: IntArray, n: int) -> IntArray:
-    """Return the pairs of rows without later repetitions, in their order."""
-    _, first = np.unique(pairs.min(axis=1) * n + pairs.max(axis=1), return_index=True)
-    return pairs[np.sort(first)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,37 +93,27 @@ def replayed(
         rng=seed,
         population=population if arm.population else None,
     )
-    decided = len(askable) - len(person.tied) if ties == "tie" else len(askable)
-    winners = {frozenset(pair): catalogue.ids[pair[0]] for pair in askable[:decided].tolist()}
     width = decided_width(search, tied)
     alone = _chances(search, person, width)
-    remaining = person.withheld if person.withheld.any() else ~person.withheld
+    predicted = person.withheld if person.withheld.any() else ~person.withheld
     rows: list[tuple[float, ...]] = []
     seconds: list[float] = []
-    shown: list[int] = []
-    spent = 0.0
-    for count in range(max(answers) + 1):
-        if count and count <= len(askable):
-            began = time.perf_counter()
-            query = search.ask()
-            pair = frozenset((catalogue.index(query.left), catalogue.index(query.right)))
-            search.tell(query, winner=winners.get(pair), tie=pair not in winners)
-            _ = search.belief
-            spent += time.perf_counter() - began
-            remaining = remaining & ~_is(pair, person)
-            shown += sorted(pair)
-        if count in answers:
-            rows.append(
-                _row(search, person, remaining, (alone, popular), shown, width) if count <= len(askable) else _NOTHING
-            )
-            seconds.append(spent)
-    return rows, seconds, search.answers
+    method = SearchMethod(search)
+    for moment in play(method, person, answers, key=(seed,), ties=ties == "tie", watch=unwatched):
+        remaining = predicted & ~_asked(moment.shown, person)
+        rows.append(_row(search, person, remaining, (alone, popular), moment.shown, width))
+        seconds.append(moment.seconds)
+    missing = len(answers) - len(rows)
+    last = seconds[-1] if seconds else 0.0
+    return [*rows, *[_NOTHING] * missing], [*seconds, *[last] * missing], search.answers
 
 
-def _is(pair: frozenset[int], person: Person) -> BoolArray:
-    low, high = min(pair), max(pair)
-    same = (np.minimum(person.winner, person.loser) == low) & (np.maximum(person.winner, person.loser) == high)
-    return np.asarray(same)
+def _asked(shown: Sequence[int], person: Person) -> BoolArray:
+    """Return a mask of the pairs that were asked."""
+    asked = {frozenset(pair) for pair in zip(shown[::2], shown[1::2], strict=True)}
+    return np.array(
+        [frozenset(pair) in asked for pair in zip(person.winner, person.loser, strict=True)], dtype=np.bool_
+    )
 
 
 def decided_width(search: Search, share: float) -> float:
@@ -281,17 +186,8 @@ def _tau(utility: FloatArray, person: Person, scored: BoolArray) -> float:
 
 
 def _measured(chance: FloatArray, alone: FloatArray, popular: FloatArray, tau: float) -> tuple[float, ...]:
-    loss, before = (-float(np.log(np.maximum(x, _LEAST)).mean()) for x in (chance, alone))
-    sure = np.maximum(chance, 1.0 - chance)
-    bins = np.minimum(((sure - 0.5) * 2 * _BINS).astype(int), _BINS - 1)
-    counts = np.bincount(bins, minlength=_BINS)
-    right = np.bincount(bins, _right(chance), minlength=_BINS)
-    total = np.bincount(bins, sure, minlength=_BINS)
-    calibration = np.stack([counts, right, total], axis=1).ravel().tolist()
+    accuracy, loss, bins = prediction_measures(chance, np.ones(len(chance)), bins=_BINS)
+    before = -float(np.log(np.maximum(alone, LEAST)).mean())
     gain = 1.0 if loss < before else 0.5 if loss == before else 0.0
-    accuracies = [float(_right(x).mean()) for x in (popular, alone)]
-    return (float(_right(chance).mean()), loss, tau, gain, *accuracies, float(len(chance)), *calibration)
-
-
-def _right(chance: FloatArray) -> FloatArray:
-    return np.where(chance == 0.5, 0.5, (chance > 0.5).astype(np.float64))
+    accuracies = [float(correct(x).mean()) for x in (popular, alone)]
+    return (accuracy, loss, tau, gain, *accuracies, float(len(chance)), *bins.ravel().tolist())

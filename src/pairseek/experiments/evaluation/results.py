@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +15,7 @@ from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray
 from pairseek.core.validation import one_of
 from pairseek.experiments.evaluation.specification import CALIBRATION, MEASURES, Evaluation
-from pairseek.experiments.runs.journal import write_result
+from pairseek.experiments.runs.journal import csv_text, write_result
 from pairseek.experiments.runs.plan import Outcome, Task
 from pairseek.people.population import Choices
 
@@ -272,12 +270,3 @@ def _error(values: FloatArray) -> FloatArray:
     count = there.sum(axis=0)
     away = np.where(there, values - _mean(values), 0.0)
     return np.asarray(np.sqrt((away**2).sum(axis=0) / np.maximum(count - 1, 1) / np.maximum(count, 1)))
-
-
-def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from pairseek.core.types import JSON
 from pairseek.core.validation import is_number, one_of, whole
 from pairseek.errors import InvalidParameter
-from pairseek.experiments.evaluation.picks import TOPS
+from pairseek.experiments.comparison.picks import TOPS
 from pairseek.experiments.runs.part_records import default_label, strategy_record
 from pairseek.experiments.runs.plan import RunPlan
 from pairseek.pairs.strategies import UTILITIES, InfoGain, Random
@@ -20,7 +20,6 @@ from pairseek.search.goals import Goal
 
 HoldOut: TypeAlias = Literal["people", "leave-one-out"]
 Ties: TypeAlias = Literal["coin", "tie"]
-WITHHOLD = 0.3
 POPULARITY, PLAIN = "popularity", "plain model"
 _BINS = 5
 
@@ -31,7 +30,7 @@ popularity, and of the same arm before any answer, on the same pairs; number of 
 PICKS = ("regret", *(f"top_{count}" for count in TOPS), "liked")
 """Measures of the items themselves: value of the person's best item less that of the item of highest expected utility;
 mean value of the 3 and the 5 items of highest expected utility; share of the items shown in questions that the person
-likes. See `pairseek.experiments.evaluation.picks`."""
+likes. See `pairseek.experiments.comparison.picks`."""
 MEASURES = (*PREDICTIONS, *PICKS)
 """All measures of one person."""
 FIRST_MEASURES: dict[Goal, tuple[str, ...]] = {

@@ -9,11 +9,13 @@ used. Durations go to a separate file.
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
 import os
 import platform
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -42,6 +44,15 @@ def write_result(path: Path, content: str | bytes) -> None:
         write_atomically(path, content)
     except OSError as error:
         raise InvalidFile(f"cannot write {path}: {error.strerror or error}; {_KEPT}") from error
+
+
+def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a table as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 _KEPT = "finished trials are kept: run the same command again to resume"
@@ -171,6 +182,7 @@ def _writable(path: Path) -> Iterator[BinaryIO]:
 def _line(outcome: Outcome) -> bytes:
     task = outcome.task
     body = [task.group, task.arm, task.unit, outcome.asked, outcome.values, outcome.seconds]
+    body += [outcome.note] if outcome.note else []
     text = json.dumps(body, separators=(",", ":")).encode()
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
@@ -180,8 +192,8 @@ def _outcome(line: bytes) -> Outcome | None:
     checksum, _, text = line.removesuffix(b"\n").partition(b" ")
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
         return None
-    group, arm, unit, asked, values, seconds = json.loads(text)
-    return Outcome(Task(group, arm, unit), tuple(map(tuple, values)), tuple(seconds), asked)
+    group, arm, unit, asked, values, seconds, *note = json.loads(text)
+    return Outcome(Task(group, arm, unit), tuple(map(tuple, values)), tuple(seconds), asked, *note)
 
 
 def read_journal(path: Path) -> dict[Task, Outcome]:

@@ -85,6 +85,8 @@ class Outcome:
     asked
         Number of questions asked; fewer than planned if a procedure ran out of questions. The remaining rows then
         repeat its last estimate.
+    note
+        A remark about the task, such as a fault of a method; empty if there is nothing to remark.
 
     Examples
     --------
@@ -99,6 +101,7 @@ class Outcome:
     values: tuple[tuple[float, ...], ...]
     seconds: tuple[float, ...]
     asked: int
+    note: str = ""
 
 
 Result_co = TypeVar("Result_co", covariant=True)

@@ -1,0 +1,1 @@
+"""Comparison of methods on the same people, the same answers and the same knowledge."""

@@ -1,0 +1,256 @@
+"""Comparison of methods: replays of all people with all methods, in a crash-safe folder."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pairseek.core.types import FloatArray
+from pairseek.experiments.comparison.datasets import Dataset, HeldOut, held_out
+from pairseek.experiments.comparison.entries import Entry
+from pairseek.experiments.comparison.host import Host, Send
+from pairseek.experiments.comparison.measures import (
+    BINS,
+    COLUMNS,
+    SCORES,
+    all_pairs,
+    pick_scores,
+    prediction_measures,
+    shares_won,
+    withheld_pairs,
+)
+from pairseek.experiments.comparison.person import Person
+from pairseek.experiments.comparison.protocol import Method
+from pairseek.experiments.comparison.replay import MethodFault, Watch, begin, play, predicted, recommended
+from pairseek.experiments.comparison.results import ComparisonResults
+from pairseek.experiments.comparison.sources import dataset_of
+from pairseek.experiments.comparison.specification import Comparison
+from pairseek.experiments.runs.pickling import pickled
+from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task
+from pairseek.experiments.runs.runner import run_plan
+from pairseek.people.choices import Choices
+from pairseek.people.population import Population
+
+Row = tuple[tuple[float, ...], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A data set as methods see it: held-out people, other people, and vectors."""
+
+    held: HeldOut
+    vectors: FloatArray
+    counts: tuple[int, ...]
+
+    def shown(self, entry: Entry) -> tuple[Sequence[object], FloatArray | None, Choices | None]:
+        """Return what a method may know."""
+        knows = entry.knows
+        vectors = None if knows == "nothing" else self.vectors.copy()
+        return self.held.others.ids, vectors, self.held.others if knows == "others" else None
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonWork:
+    """Everything that a worker needs to replay a person with a method.
+
+    Attributes
+    ----------
+    entries
+        The methods.
+    groups
+        The data sets.
+    seed
+        Seed of the withheld pairs and the order of pairs.
+    limit
+        Seconds for each call of a method.
+    """
+
+    entries: tuple[Entry, ...]
+    groups: tuple[Group, ...]
+    seed: int
+    limit: float
+
+    def begin(self) -> Callable[[Task], Outcome]:
+        """Return the function that performs a task in a process of its own."""
+        host = Host(pickled(self), self.limit)
+
+        def trial(task: Task) -> Outcome:
+            rows: dict[tuple[int, int], Row] = {}
+            note = ""
+            try:
+                for _, session, place, row in host.perform(task):
+                    rows[session, place] = row
+            except MethodFault as fault:
+                note = json.dumps({"kind": fault.kind, "step": fault.step, "message": str(fault)})
+            return outcome_of(task, rows, len(self.groups[task.group].counts), note)
+
+        return trial
+
+    def describe(self, task: Task) -> str:
+        """Return a description of the replay for error messages."""
+        held = self.groups[task.group].held
+        return f"{self.entries[task.arm].label} for person {held.people[task.unit]!r} of {held.dataset.label!r}"
+
+    def perform(self, task: Task, send: Send) -> None:
+        """Replay one person, and send each row as it is measured."""
+
+        @contextlib.contextmanager
+        def watch(name: str, step: int) -> Iterator[None]:
+            send(("call", name, step))
+            yield
+            send(("rest",))
+
+        group, entry = self.groups[task.group], self.entries[task.arm]
+        name = group.held.people[task.unit]
+        for number, person in enumerate(group.held.dataset.sessions(name, self.seed)):
+            method = entry.make()
+            begin(method, group.shown(entry), watch)
+            key = group.held.key(name, number, self.seed)
+            for place, row in enumerate(replayed(method, person, group.counts, key, watch)):
+                send(("row", number, place, row))
+
+
+def replayed(method: Method, person: Person, counts: Sequence[int], key: Sequence[int], watch: Watch) -> Iterator[Row]:
+    """Yield the columns of an outcome and the processor time a question, at each count the person has pairs for."""
+    pairs, won = withheld_pairs(person)
+    n = len(person.value)
+    valued = bool(np.isfinite(person.value).any())
+    for moment in play(method, person, counts, key=key, watch=watch):
+        began = time.process_time()
+        chance = predicted(method, pairs, moment.answers, watch)
+        found = recommended(method, n, moment.answers, watch) if valued else []
+        took = time.process_time() - began
+        ranking = shares_won(n, predicted(method, all_pairs(n), moment.answers, watch)) if found is None else found
+        accuracy, loss, bins = prediction_measures(chance, won)
+        values = (accuracy, loss, *pick_scores(person.value, ranking), *bins.ravel().tolist())
+        yield values, took + moment.seconds / max(moment.answers, 1)
+
+
+def outcome_of(task: Task, rows: dict[tuple[int, int], Row], counts: int, note: str = "") -> Outcome:
+    """Return the outcome of a person: the mean of the scores over sessions, and the sum of the bins.
+
+    After a fault, a count that the last session did not reach is NaN.
+    """
+    sessions = 1 + max((session for session, _ in rows), default=0)
+    values = np.full((sessions, counts, len(COLUMNS)), np.nan)
+    seconds = np.full((sessions, counts), np.nan)
+    for (session, place), (row, took) in rows.items():
+        values[session, place], seconds[session, place] = row, took
+    reached = np.isfinite(values[:, :, 0])
+    there = reached.all(axis=0) if note else reached.any(axis=0)
+    merged = np.full((counts, len(COLUMNS) + 1), np.nan)
+    for place in np.flatnonzero(there).tolist():
+        own = values[reached[:, place], place]
+        scores, sums = own[:, : len(SCORES)].mean(axis=0), own[:, len(SCORES) :].sum(axis=0)
+        merged[place] = [*scores, *sums, seconds[reached[:, place], place].mean()]
+    rest = tuple(map(tuple, merged[:, :-1].tolist())), tuple(merged[:, -1].tolist())
+    return Outcome(task, *rest, int(there.sum()), note)
+
+
+def compare(
+    comparison: Comparison,
+    folder: str | Path,
+    *,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Callable[[RunStatus], None] | None = None,
+    note: Callable[[str], None] | None = None,
+) -> ComparisonResults:
+    """Replay people with every method of a comparison, and write the tables.
+
+    All methods get the same answers and predict the same withheld pairs, which are fixed before the first question.
+    Each is shown what it may know and nothing else. A method that raises, hangs or returns what is not permitted is
+    named in the results, and the others go on.
+
+    Parameters
+    ----------
+    comparison
+        Methods, data sets and people.
+    folder
+        Folder of results. A folder of the same comparison is continued; any other is refused.
+    jobs
+        Number of worker processes.
+    scheduler
+        Address of a dask scheduler to use instead.
+    progress, note
+        Functions that are called after every replay, and with a message before vectors are learned.
+
+    Examples
+    --------
+    Worker processes import the script that calls `compare`: in a script, put the call below
+    ``if __name__ == "__main__":``.
+
+    >>> import pairseek as ps
+    >>> people = {"name": "simulated", "people": 30, "items": 5}
+    >>> plan = ps.experiments.Comparison(["popularity"], [people], people=3, answers=(0, 2))
+    >>> results = ps.experiments.compare(plan, "comparison")
+    >>> [row["method"] for row in results.summary()]
+    ['popularity', 'popularity']
+    """
+    entries = comparison.entries
+    datasets = [dataset_of(record, comparison.folder) for record in comparison.data]
+    held = [held_out(data, comparison.people, half=comparison.half, seed=comparison.seed) for data in datasets]
+    counts = [comparison.answers or data.counts for data in datasets]
+    plan = _plan(comparison, entries, held, counts)
+
+    def made() -> ComparisonWork:
+        groups = tuple(Group(part, _vectors(part, note), own) for part, own in zip(held, counts, strict=True))
+        return ComparisonWork(entries, groups, comparison.seed, float(comparison.limit))
+
+    # Data sets with fewer people than the others have nothing to replay for the rest of the units.
+    absent = {
+        task: Outcome(
+            task, ((float("nan"),) * len(COLUMNS),) * len(counts[task.group]), (0.0,) * len(counts[task.group]), 0
+        )
+        for task in plan.tasks()
+        if task.unit >= len(held[task.group].people)
+    }
+    path = Path(folder)
+    outcomes, record = run_plan(plan, made, path, jobs=jobs, scheduler=scheduler, progress=progress, known=absent)
+    results = ComparisonResults.of(comparison, held, counts, outcomes, record)
+    results.write(path)
+    return results
+
+
+def _plan(
+    comparison: Comparison, entries: Sequence[Entry], held: Sequence[HeldOut], counts: Sequence[tuple[int, ...]]
+) -> RunPlan:
+    groups = [
+        {
+            "label": part.dataset.label,
+            "hash": part.dataset.hash,
+            "answers": list(own),
+            "people": list(part.people),
+        }
+        for part, own in zip(held, counts, strict=True)
+    ]
+    record = {
+        "half": comparison.half,
+        "seed": comparison.seed,
+        "limit": float(comparison.limit),
+        "bins": BINS,
+        "groups": groups,
+        "methods": [entry.record for entry in entries],
+    }
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), default=str)
+    units = max(len(part.people) for part in held)
+    labels = tuple(part.dataset.label for part in held)
+    arms = tuple(entry.label for entry in entries)
+    return RunPlan(labels, arms, units, record, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _vectors(held: HeldOut, note: Callable[[str], None] | None) -> FloatArray:
+    """Return the given vectors, or coordinates learned from the people who are not replayed."""
+    data: Dataset = held.dataset
+    if data.vectors is not None:
+        return np.asarray(data.vectors)
+    if note is not None:
+        note(f"{data.label}: learning vectors from {len(held.others.people)} people")
+    return np.array(Population.fit(held.others, dimension=data.dimension).items.coordinates)

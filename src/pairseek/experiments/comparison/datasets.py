@@ -1,0 +1,224 @@
+"""People to be replayed: who is held out, what others chose, and the answers that held-out people give."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+import scipy.optimize
+from scipy.special import expit
+
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.errors import InvalidChoices, InvalidParameter
+from pairseek.experiments.comparison.person import Person
+from pairseek.people.choices import Choices
+
+Half: TypeAlias = Literal["choosing", "reporting"]
+ANSWERS = (0, 2, 5, 10, 20, 40)
+_HELD, _ORDER = range(2)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Recorded or simulated people.
+
+    Attributes
+    ----------
+    label
+        Name of the data set in tables.
+    choices
+        What people chose, as others show it to methods that know them.
+    answers
+        What a held-out person answers; the same people and items as `choices`, and the same object without noise.
+    persons
+        Name of the person behind each row of the people, where one person has several rows. None: the people.
+    counts
+        Numbers of answers after which methods are measured.
+    vectors
+        (n, d) vectors of the items. None: coordinates learned from the other people.
+    dimension
+        Number of learned coordinates.
+    folds
+        Number of parts of the pairs, of which each is withheld in turn; a person's measures are averaged over them.
+        None: a share of 30 % of each person's pairs, once.
+    bound
+        Whether answers follow from ratings or rankings, which never contradict themselves: accuracies are then upper
+        bounds.
+    note
+        A sentence about the answers, for the report.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments.comparison.datasets import Dataset
+    >>> ratings = [(f"guest {p}", f"tea {i}", (p * i) % 5) for p in range(30) for i in range(6)]
+    >>> choices = ps.Choices.from_ratings(ratings)
+    >>> teas = Dataset("teas", choices, choices, counts=(0, 4), dimension=1)
+    >>> plan = ps.experiments.Comparison(["popularity"], [teas], people=5)
+    """
+
+    label: str
+    choices: Choices
+    answers: Choices
+    persons: tuple[str, ...] | None = None
+    counts: tuple[int, ...] = ANSWERS
+    vectors: FloatArray | None = None
+    dimension: int = 4
+    folds: int | None = None
+    bound: bool = False
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.answers.people != self.choices.people or self.answers.ids != self.choices.ids:
+            raise InvalidChoices(f"the answers of {self.label!r} are not about the people and items of its choices")
+        if self.vectors is not None and len(self.vectors) != len(self.choices.ids):
+            raise InvalidParameter(
+                f"{self.label!r} has {len(self.choices.ids)} items and {len(self.vectors)} vectors: give one for each",
+                field="vectors",
+            )
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Name of the person behind each row of the people."""
+        return self.choices.people if self.persons is None else self.persons
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 digest of everything that outcomes depend on."""
+        vectors = None if self.vectors is None else np.ascontiguousarray(self.vectors, "<f8").tobytes()
+        facts = (self.choices.hash, self.answers.hash, self.persons, self.counts, vectors, self.dimension, self.folds)
+        return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+    def only(self, rows: Sequence[int] | IntArray) -> Dataset:
+        """Return the data set of these rows of people."""
+        persons = None if self.persons is None else tuple(self.persons[row] for row in rows)
+        return replace(self, choices=self.choices.only(rows), answers=self.answers.only(rows), persons=persons)
+
+    def sessions(self, person: str, seed: int) -> list[Person]:
+        """Return what is replayed of a person: once, or once for each fold of the pairs."""
+        rows = [row for row, owner in enumerate(self.owners) if owner == person]
+        if self.folds is None:
+            return [Person.of(self.answers, rows[0], seed=seed)]
+        # A person with several rows is replayed with a different one for each fold, at equal distances.
+        chosen = [rows[place * len(rows) // self.folds] for place in range(self.folds)]
+        folds = [Person.of(self.answers, row, seed=seed, fold=(fold, self.folds)) for fold, row in enumerate(chosen)]
+        return [session for session in folds if session.withheld.any() and len(session.askable)]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """A data set divided into people who are replayed and people who are learned from.
+
+    Attributes
+    ----------
+    dataset
+        All people.
+    people
+        Names of the held-out people.
+    others
+        Choices of the people that methods may learn from. No held-out person is among them.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> from pairseek.experiments.comparison.datasets import Dataset, held_out
+    >>> ratings = [(f"guest {p}", f"tea {i}", (p * i) % 5) for p in range(30) for i in range(6)]
+    >>> choices = ps.Choices.from_ratings(ratings)
+    >>> held = held_out(Dataset("teas", choices, choices), 5, half="reporting", seed=0)
+    >>> len(held.people), len(held.others.people)
+    (5, 24)
+    """
+
+    dataset: Dataset
+    people: tuple[str, ...]
+    others: Choices
+
+    def key(self, person: str, session: int, seed: int) -> list[int]:
+        """Return the seed of the order in which this person's pairs are shown."""
+        return [seed, _ORDER, session, int.from_bytes(hashlib.sha256(person.encode()).digest()[:8])]
+
+
+def half_of(person: str) -> Half:
+    """Return the half of a person: whoever chooses settings may look at the first half only."""
+    return "choosing" if hashlib.sha256(person.encode()).digest()[0] % 2 == 0 else "reporting"
+
+
+def held_out(dataset: Dataset, count: int, *, half: Half, seed: int) -> HeldOut:
+    """Hold out people of a half, as many as there are up to `count`.
+
+    With the choosing half, the people of the reporting half are not learned from, and at most half of the choosing half
+    is held out. With the reporting half, everybody else is learned from.
+    """
+    if half == "choosing":
+        dataset = dataset.only([row for row, owner in enumerate(dataset.owners) if half_of(owner) == half])
+    usable = np.flatnonzero(np.diff(dataset.answers.starts) > 1)
+    able = [name for name in dict.fromkeys(dataset.owners[row] for row in usable) if half_of(name) == half]
+    most = min(count, len(able) // 2) if half == "choosing" else count
+    names = np.random.default_rng([seed, _HELD]).permutation(sorted(able)).tolist()[:most]
+    others = [row for row, owner in enumerate(dataset.owners) if owner not in set(names)]
+    if not names or len(others) < 2:
+        raise InvalidChoices(
+            f"{dataset.label!r} has {len(able)} people with two decided pairs in the {half} half, and {len(others)} "
+            f"others: give more people, or hold out fewer"
+        )
+    return HeldOut(dataset, tuple(names), dataset.choices.only(others).usable())
+
+
+def with_noise(choices: Choices, agreement: float, *, seed: int = 0) -> Choices:
+    """Draw answers with logistic noise on the difference of two ratings; equal ratings are answered by a coin.
+
+    Parameters
+    ----------
+    choices
+        Ratings.
+    agreement
+        Share of pairs of unequal ratings that people answer equally when asked again, over all such pairs.
+    seed
+        Seed of the noise.
+    """
+    if choices.ratings is None:
+        raise InvalidParameter("agreement needs ratings: leave it out for recorded pairs", field="agreement")
+    if not 0.5 < agreement < 1.0:
+        raise InvalidParameter(f"agreement is {agreement!r}: give a share above 0.5 and below 1", field="agreement")
+    pairs = np.concatenate(
+        [np.stack([choices.person, choices.winner, choices.loser], axis=1), choices.tied], dtype=np.int64
+    )
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    first, second = np.min(pairs[:, 1:], axis=1), np.max(pairs[:, 1:], axis=1)
+    values = np.full((len(choices.people), len(choices.ids)), np.nan)
+    values[choices.ratings.person, choices.ratings.item] = choices.ratings.value
+    apart = values[pairs[:, 0], first] - values[pairs[:, 0], second]
+    chance = expit(noise_scale(apart, agreement) * apart)
+    draw = np.empty(len(pairs))
+    order = np.lexsort((second, first, pairs[:, 0]))
+    edges = np.searchsorted(pairs[order, 0], np.arange(len(choices.people) + 1))
+    for row, name in enumerate(choices.people):
+        # By name, so that a person's answers do not depend on who else is there.
+        rng = np.random.default_rng([seed, int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])])
+        own = order[edges[row] : edges[row + 1]]
+        draw[own] = rng.random(len(own))
+    won = draw < chance
+    return replace(
+        choices,
+        person=pairs[:, 0],
+        winner=np.where(won, first, second),
+        loser=np.where(won, second, first),
+        weight=np.ones(len(pairs)),
+        tied=np.empty((0, 3), dtype=np.int64),
+    )
+
+
+def noise_scale(apart: FloatArray, agreement: float) -> float:
+    """Return the logits a unit of rating under which unequal pairs are answered equally twice with this probability."""
+    unequal = apart[apart != 0.0]
+    if not len(unequal):
+        raise InvalidChoices("nobody rated two items differently: agreement cannot be set")
+
+    def excess(scale: float) -> float:
+        chance = expit(scale * unequal)
+        return float(np.mean(chance**2 + (1.0 - chance) ** 2)) - agreement
+
+    return float(scipy.optimize.brentq(excess, 0.0, 1e3 / np.min(np.abs(unequal))))

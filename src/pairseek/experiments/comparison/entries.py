@@ -1,0 +1,164 @@
+"""Methods of a comparison: a label, a class and its settings."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from pairseek.core.types import JSON
+from pairseek.core.validation import one_of
+from pairseek.errors import InvalidParameter
+from pairseek.experiments.comparison.protocol import KNOWLEDGE, Knowledge, Method
+
+_ROOM = "pairseek.experiments.comparison.methods"
+_CLASSES = {
+    "pairseek": f"{_ROOM}.search:PairseekSearch",
+    "gaussian": f"{_ROOM}.gaussian:GaussianItems",
+    "factor analysis": f"{_ROOM}.factors:FactorAnalysis",
+    "components": f"{_ROOM}.factors:ComponentLogistic",
+    "logistic": f"{_ROOM}.logistic:VectorLogistic",
+    "liked average": f"{_ROOM}.popularity:LikedAverage",
+    "choix": f"{_ROOM}.bradley_terry:Choix",
+    "item neighbours": f"{_ROOM}.neighbours:ItemNeighbours",
+    "ease": f"{_ROOM}.neighbours:Ease",
+    "question tree": f"{_ROOM}.neighbours:QuestionTree",
+    "qdrant": f"{_ROOM}.qdrant:Qdrant",
+    "botorch": f"{_ROOM}.gaussian_process:PairwiseProcess",
+    "als": f"{_ROOM}.least_squares:AlternatingLeastSquares",
+}
+"""Classes by name, as a specification names them; others are named ``module:Class``."""
+_GOALS = ("taste", "best", "list")
+FIRST: dict[str, dict[str, Any]] = {
+    **{
+        f"pairseek {goal}, {knows}": {"method": "pairseek", "goal": goal, "knows": knows}
+        for knows in KNOWLEDGE
+        for goal in _GOALS
+    },
+    "pairseek random, others": {"method": "pairseek", "strategy": "random"},
+    "Gaussian, information": {"method": "gaussian"},
+    "Gaussian, EUBO": {"method": "gaussian", "questions": "eubo"},
+    "factor analysis": {"method": "factor analysis"},
+    "components, BALD": {"method": "components"},
+    "popularity": {"method": "liked average", "scale": 0.0, "popularity": 1.0},
+    "popularity and liked": {"method": "liked average", "popularity": 1.0},
+    "logistic, random": {"method": "logistic"},
+    "logistic, BALD": {"method": "logistic", "questions": "information"},
+    "average of liked": {"method": "liked average"},
+    "choix I-LSR": {"method": "choix", "inference": "ilsr", "strength": 0.03},
+    "choix EP": {"method": "choix"},
+}
+"""The first rivals by label, with their settings. Those were chosen on the choosing half by log loss and accuracy."""
+EXTRA: dict[str, dict[str, Any]] = {
+    "item neighbours": {"method": "item neighbours"},
+    "EASE": {"method": "ease"},
+    "question tree": {"method": "question tree"},
+    "ALS": {"method": "als"},
+    "Qdrant average": {"method": "qdrant"},
+    "Qdrant best score": {"method": "qdrant", "query": "best"},
+    "Qdrant context": {"method": "qdrant", "query": "context"},
+    "BoTorch": {"method": "botorch"},
+    "BoTorch, EUBO": {"method": "botorch", "questions": "eubo"},
+    "BoTorch, BALD": {"method": "botorch", "questions": "information"},
+    "BoTorch, logit": {"method": "botorch", "likelihood": "logit"},
+    "BoTorch, linear and RBF": {"method": "botorch", "kernel": "linear and rbf"},
+    "BoTorch, others": {"method": "botorch", "kernel": "others"},
+}
+"""Further methods by label; some need the extra ``rivals``."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method in a comparison.
+
+    Parameters
+    ----------
+    label
+        Name in tables.
+    method
+        Class of the method, which workers must be able to import.
+    settings
+        Keyword arguments of the class.
+
+    Examples
+    --------
+    >>> import pairseek as ps
+    >>> plan = ps.experiments.Comparison(["popularity"], ["simulated points"])
+    >>> entry = plan.entries[0]
+    >>> entry.knows, entry.settings
+    ('others', {'scale': 0.0, 'popularity': 1.0})
+    """
+
+    label: str
+    method: type[Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        missing = [name for name in ("begin", "ask", "tell", "predict", "recommend") if not hasattr(self.method, name)]
+        if missing:
+            raise InvalidParameter(
+                f"the method {self.label!r} has no {missing[0]}: define it, or derive from "
+                f"pairseek.experiments.BaseMethod",
+                field="methods",
+            )
+        one_of(self.knows, f"knows of the method {self.label!r}", KNOWLEDGE)
+
+    def make(self) -> Method:
+        """Return a new instance."""
+        try:
+            method: Method = self.method(**self.settings)
+        except TypeError as error:
+            raise InvalidParameter(f"the method {self.label!r}: {error}", field="methods") from None
+        return method
+
+    @property
+    def knows(self) -> Knowledge:
+        """What the method may know."""
+        return self.make().knows
+
+    @property
+    def record(self) -> JSON:
+        """Return the entry as plain data."""
+        name = f"{self.method.__module__}:{self.method.__qualname__}"
+        return {"label": self.label, "method": name, "knows": self.knows, "settings": dict(self.settings)}
+
+
+MethodRecord: TypeAlias = str | Mapping[str, Any] | type[Any] | Entry
+"""The label of a method of the first rivals, a record with ``method`` and settings, a class, or an `Entry`."""
+
+
+def entry_of(record: MethodRecord) -> Entry:
+    """Build an entry from a label of `FIRST`, a record, or a class."""
+    if isinstance(record, Entry):
+        return record
+    if isinstance(record, type):
+        return Entry(record.__name__, record)
+    if isinstance(record, str):
+        known = FIRST | EXTRA
+        return entry_of({**known[one_of(record, "methods", known)], "label": record})
+    if not isinstance(record, Mapping) or "method" not in record:
+        raise InvalidParameter(
+            f"methods has {record!r}: give the label of a method, or a table such as "
+            f'{{ label = "mine", method = "module:Class" }}',
+            field="methods",
+        )
+    settings = {key: value for key, value in record.items() if key not in ("label", "method")}
+    return Entry(str(record.get("label", record["method"])), _imported(str(record["method"])), settings)
+
+
+def _imported(name: str) -> type[Any]:
+    path = _CLASSES.get(name, name)
+    module, _, attribute = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        names = ", ".join(_CLASSES)
+        raise InvalidParameter(
+            f"the method {name!r} cannot be imported ({error}): use one of {names}, or module:Class of a module that "
+            f"is installed or in the folder of the specification",
+            field="methods",
+        ) from None
+    if not isinstance(found, type):
+        raise InvalidParameter(f"the method {name!r} is not a class", field="methods")
+    return found

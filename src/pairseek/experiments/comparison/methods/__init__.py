@@ -1,0 +1,1 @@
+"""Methods to compare pairseek with, each as its own users would set it up."""

@@ -1,0 +1,96 @@
+"""Factor models of other people's utilities: factor analysis with fold-in, and logistic regression on components."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from pairseek.core.types import FloatArray, ItemId
+from pairseek.experiments.comparison.methods.linear_taste import LinearTaste, Questions
+from pairseek.experiments.comparison.methods.others import completed_table, utility_table
+from pairseek.experiments.comparison.protocol import Knowledge
+from pairseek.people.choices import Choices
+
+_ROUNDS = 60
+
+
+@dataclass
+class FactorAnalysis(LinearTaste):
+    """Factor analysis by EM on other people's utilities; a new person's factors are folded in from their answers.
+
+    Parameters
+    ----------
+    questions
+        How questions are chosen.
+    factors_kept
+        Number of factors.
+    scale
+        Logits for each standard deviation of other people's utilities.
+    """
+
+    questions: Questions = "random"
+    factors_kept: int = 8
+    scale: float = 2.0
+    knows: Knowledge = "others"
+
+    def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
+        """Begin with the mean and the loadings."""
+        assert others is not None
+        mean, loadings, _ = factor_analysis(others, self.factors_kept)
+        self.set_prior(self.scale * mean, self.scale * loadings)
+
+
+@dataclass
+class ComponentLogistic(LinearTaste):
+    """Logistic regression on principal components of other people's utilities, with Laplace and BALD.
+
+    Parameters
+    ----------
+    questions
+        How questions are chosen.
+    components
+        Number of components.
+    scale
+        Logits for each standard deviation of other people's utilities.
+    """
+
+    questions: Questions = "information"
+    components: int = 8
+    scale: float = 2.0
+    knows: Knowledge = "others"
+
+    def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
+        """Begin with the mean and the components, each as wide as other people are."""
+        assert others is not None
+        table = completed_table(others)
+        mean = table.mean(axis=0)
+        _, sizes, axes = np.linalg.svd(table - mean, full_matrices=False)
+        kept = (sizes[:, None] * axes)[: self.components] / np.sqrt(len(table))
+        self.set_prior(self.scale * mean, self.scale * kept.T)
+
+
+@cache
+def factor_analysis(others: Choices, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return (n,) means, (n, count) loadings and (n,) own variances by EM, with missing utilities left out."""
+    table = utility_table(others)
+    known = np.isfinite(table)
+    mean = np.where(known, table, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    away = np.where(known, table - mean, 0.0)
+    count = min(count, table.shape[1] - 1)
+    _, sizes, axes = np.linalg.svd(away, full_matrices=False)
+    loadings = (sizes[:, None] * axes)[:count].T / np.sqrt(len(table))
+    own = np.full(table.shape[1], 0.5)
+    for _ in range(_ROUNDS):
+        weighted = known / own
+        precision = np.eye(count) + np.einsum("pn,nr,ns->prs", weighted, loadings, loadings, optimize=True)
+        spread = np.linalg.inv(precision)
+        scores = np.einsum("prs,ps->pr", spread, (away * weighted) @ loadings)
+        second = spread + scores[:, :, None] * scores[:, None, :]
+        total = np.einsum("pn,prs->nrs", known.astype(float), second, optimize=True) + 1e-6 * np.eye(count)
+        loadings = np.linalg.solve(total, (away.T @ scores)[:, :, None])[:, :, 0]
+        left = (away**2).sum(axis=0) - np.einsum("nr,nr->n", loadings, away.T @ scores)
+        own = np.maximum(left / np.maximum(known.sum(axis=0), 1), 1e-3)
+    return mean, loadings, own

@@ -1,0 +1,41 @@
+"""A Gaussian over the utilities of all items, with the mean and the shrunk covariance of other people's utilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairseek.core.types import FloatArray, ItemId
+from pairseek.experiments.comparison.methods.linear_taste import LinearTaste, Questions
+from pairseek.experiments.comparison.methods.others import moments, root_of
+from pairseek.experiments.comparison.protocol import Knowledge
+from pairseek.people.choices import Choices
+
+
+@dataclass
+class GaussianItems(LinearTaste):
+    """Utilities of a new person as a Gaussian vector over the items.
+
+    Parameters
+    ----------
+    questions
+        How questions are chosen.
+    scale
+        Logits for each standard deviation of other people's utilities.
+    shrinkage
+        Share of the covariance that is replaced by its diagonal.
+    """
+
+    questions: Questions = "information"
+    scale: float = 3.0
+    shrinkage: float = 0.2
+    knows: Knowledge = "others"
+
+    def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
+        """Begin with the moments of other people's utilities."""
+        assert others is not None
+        mean, covariance = moments(others)
+        shrunk = (1.0 - self.shrinkage) * covariance + self.shrinkage * np.diag(np.diag(covariance))
+        self.set_prior(self.scale * mean, self.scale * root_of(shrunk))

@@ -1,0 +1,165 @@
+"""Pairwise Gaussian processes of BoTorch; they need the extra ``rivals``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from scipy.special import ndtr
+
+from pairseek.core.types import FloatArray, IntArray, ItemId
+from pairseek.core.validation import one_of
+from pairseek.errors import MissingExtra
+from pairseek.experiments.comparison.methods.linear_taste import Questions, expected
+from pairseek.experiments.comparison.methods.others import moments
+from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
+from pairseek.people.choices import Choices
+
+ProcessKernel: TypeAlias = Literal["rbf", "linear and rbf", "others"]
+"""The kernel as shipped; a linear kernel added to it; the covariance of other people's utilities, with their mean."""
+Likelihood: TypeAlias = Literal["probit", "logit"]
+
+
+@dataclass
+class PairwiseProcess(BaseMethod):
+    """`PairwiseGP` with inputs scaled to [0, 1], fitted by its marginal likelihood.
+
+    With random questions it is fitted when predictions are asked for, and with others before each question but the
+    first, which is random as in its tutorials.
+
+    Parameters
+    ----------
+    questions
+        Random, or by the acquisition functions of BoTorch: BALD for information, analytic EUBO.
+    kernel
+        See `ProcessKernel`.
+    likelihood
+        Of an answer; probit is as shipped.
+    scale
+        With the kernel of others, the scale of a standard deviation of their utilities.
+    """
+
+    questions: Questions = "random"
+    kernel: ProcessKernel = "rbf"
+    likelihood: Likelihood = "probit"
+    scale: float = 2.0
+    mean: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        one_of(self.questions, "questions", get_args(Questions))
+        one_of(self.kernel, "kernel", get_args(ProcessKernel))
+        one_of(self.likelihood, "likelihood", get_args(Likelihood))
+
+    @property
+    def knows(self) -> Knowledge:  # type: ignore[override]
+        """Other people, if their covariance is the kernel."""
+        return "others" if self.kernel == "others" else "vectors"
+
+    def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:
+        """Begin with the prior."""
+        self._torch = _torch()
+        self._torch.set_num_threads(1)
+        self._torch.manual_seed(0)
+        self._answers: list[tuple[int, int]] = []
+        self._current = True
+        assert vectors is not None
+        low = vectors.min(axis=0)
+        self._points = (vectors - low) / np.maximum(np.ptp(vectors, axis=0), 1e-12)
+        self._offset, self._prior = np.zeros(len(items)), np.eye(len(items))
+        if self.kernel == "others":
+            assert others is not None
+            mean, covariance = moments(others)
+            # The process has no prior mean for pairs: an item of its own would be needed; the mean is added.
+            self._offset, self._prior = self.scale * mean, self.scale**2 * covariance + 1e-4 * np.eye(len(mean))
+            self._points = np.arange(len(items), dtype=np.float64)[:, None]
+        self.mean, self._covariance = self._offset, self._prior
+
+    def ask(self, allowed: IntArray) -> Sequence[int]:
+        """Return the best allowed pair."""
+        if self.questions == "random" or not self._answers:
+            return super().ask(allowed)
+        from botorch.acquisition import preference
+
+        if not self._current:
+            self._fit()
+        make = {
+            "eubo": preference.AnalyticExpectedUtilityOfBestOption,
+            "information": preference.PairwiseBayesianActiveLearningByDisagreement,
+        }[self.questions]
+        points = self._torch.tensor(self._points[allowed], dtype=self._torch.float64)
+        with self._torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            best = int(make(pref_model=self._model)(points).argmax())
+        found: list[int] = allowed[best].tolist()
+        return found
+
+    def tell(self, pair: tuple[int, int], outcome: int | None) -> None:
+        """Keep the answer."""
+        if outcome is not None:
+            self._answers.append((outcome, sum(pair) - outcome))
+            self._current = False
+
+    def predict(self, pairs: IntArray) -> FloatArray:
+        """Return the (m,) probabilities that the first item wins."""
+        if not self._current:
+            self._fit()
+        first, second = pairs.T
+        own = np.diag(self._covariance)
+        margin = self.mean[first] - self.mean[second]
+        variance = np.maximum(own[first] + own[second] - 2.0 * self._covariance[first, second], 0.0)
+        if self.likelihood == "logit":
+            return expected(margin, variance)
+        # The likelihood is Φ((u_p - u_q)/√2).
+        return np.asarray(ndtr(margin / np.sqrt(2.0 + variance)))
+
+    def _fit(self) -> None:
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import pairwise_gp
+        from botorch.models.likelihoods.pairwise import PairwiseLogitLikelihood, PairwiseProbitLikelihood
+
+        likelihood = {"probit": PairwiseProbitLikelihood, "logit": PairwiseLogitLikelihood}[self.likelihood]()
+        shown = sorted({item for answer in self._answers for item in answer})
+        place = {item: row for row, item in enumerate(shown)}
+        pairs = self._torch.tensor([[place[a], place[b]] for a, b in self._answers], dtype=self._torch.long)
+        points = self._torch.tensor(self._points, dtype=self._torch.float64)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kernel = {} if self.kernel == "rbf" else {"covar_module": self._kernel()}
+            model = pairwise_gp.PairwiseGP(points[shown], pairs, likelihood=likelihood, **kernel)
+            if self.kernel != "others":
+                fit_gpytorch_mll(pairwise_gp.PairwiseLaplaceMarginalLogLikelihood(model.likelihood, model))
+            model.eval()
+            self._model = model
+            with self._torch.no_grad():
+                found = model.posterior(points)
+                self.mean = self._offset + found.mean.squeeze(-1).numpy()
+                self._covariance = found.covariance_matrix.numpy()
+        self._current = True
+
+    def _kernel(self) -> Any:
+        from gpytorch.kernels import Kernel, LinearKernel, RBFKernel, ScaleKernel
+
+        if self.kernel == "linear and rbf":
+            return ScaleKernel(LinearKernel() + ScaleKernel(RBFKernel(ard_num_dims=self._points.shape[1])))
+        table = self._torch.tensor(self._prior, dtype=self._torch.float64)
+
+        class OfOthers(Kernel):  # type: ignore[misc, unused-ignore]
+            def forward(self, x1: Any, x2: Any, diag: bool = False, **_: Any) -> Any:  # noqa: FBT001, FBT002
+                rows, columns = x1.squeeze(-1).long(), x2.squeeze(-1).long()
+                return table[rows, columns] if diag else table[rows.unsqueeze(-1), columns.unsqueeze(-2)]
+
+        kernel = ScaleKernel(OfOthers())
+        kernel.outputscale = 1.0
+        return kernel
+
+
+def _torch() -> Any:
+    try:
+        import botorch  # noqa: F401
+        import torch
+    except ModuleNotFoundError:
+        raise MissingExtra("BoTorch", "rivals") from None
+    return torch

@@ -1,0 +1,68 @@
+"""Alternating least squares of `implicit` with fold-in; it needs the extra ``rivals``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from scipy.special import expit
+
+from pairseek.core.types import FloatArray, IntArray, ItemId
+from pairseek.errors import MissingExtra
+from pairseek.experiments.comparison.methods.others import utility_table
+from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
+from pairseek.people.choices import Choices
+
+
+@dataclass
+class AlternatingLeastSquares(BaseMethod):
+    """Implicit feedback: what others like more than their average is liked, and so is each winner; random questions.
+
+    Parameters
+    ----------
+    factors
+        Number of factors.
+    scale
+        Logits for each standard deviation of the scores over the items.
+    """
+
+    factors: int = 8
+    scale: float = 1.0
+    knows: Knowledge = "others"
+    utility: FloatArray = field(init=False, repr=False)
+
+    def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
+        """Begin with equal items."""
+        assert others is not None
+        self._model = _fitted(others, self.factors)
+        self._liked = np.zeros(len(items), dtype=np.float32)
+        self.utility = np.zeros(len(items))
+
+    def tell(self, pair: tuple[int, int], outcome: int | None) -> None:  # noqa: ARG002
+        """Fold in one more liked item."""
+        if outcome is not None:
+            self._liked[outcome] += 1.0
+            factors = self._model.recalculate_user(0, scipy.sparse.csr_matrix(self._liked))
+            score = np.asarray(self._model.item_factors @ factors.ravel(), dtype=np.float64)
+            self.utility = self.scale * score / max(float(np.std(score)), 1e-12)
+
+    def predict(self, pairs: IntArray) -> FloatArray:
+        """Return the (m,) probabilities that the first item wins."""
+        return np.asarray(expit(self.utility[pairs[:, 0]] - self.utility[pairs[:, 1]]))
+
+
+@cache
+def _fitted(others: Choices, factors: int) -> Any:
+    try:
+        from implicit.cpu.als import AlternatingLeastSquares as Model
+    except ModuleNotFoundError:
+        raise MissingExtra("implicit", "rivals") from None
+    table = utility_table(others)
+    liked = scipy.sparse.csr_matrix(np.where(np.isfinite(table) & (table > 0), table, 0.0).astype(np.float32))
+    model = Model(factors=factors, random_state=0, num_threads=1)
+    model.fit(liked, show_progress=False)
+    return model

@@ -1,0 +1,125 @@
+"""Bayesian linear taste: utilities offset + factors w with a standard normal w, a logistic answer, and Laplace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from scipy.special import entr, expit, ndtr
+
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.core.validation import one_of
+from pairseek.experiments.comparison.protocol import BaseMethod
+
+Questions: TypeAlias = Literal["random", "information", "eubo"]
+"""How questions are chosen: at random; by the mutual information of answer and taste, which is Bayesian active learning
+by disagreement; by the expected utility of the better of the two."""
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_STEPS = 50
+
+
+@dataclass
+class LinearTaste(BaseMethod):
+    """Base of methods whose utilities are linear in a taste with a Gaussian prior.
+
+    `begin` of a subclass sets `offset`, the (n,) utilities before any answer, and `factors`, the (n, r) change of the
+    utilities with each of the r coordinates of a standard normal taste, both in logits.
+
+    Parameters
+    ----------
+    questions
+        See `Questions`.
+    plug_in
+        Whether predictions use the most likely taste only, as a logistic regression does.
+    """
+
+    questions: Questions = "random"
+    plug_in: bool = False
+    offset: FloatArray = field(init=False, repr=False)
+    factors: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        one_of(self.questions, "questions", get_args(Questions))
+
+    def set_prior(self, offset: FloatArray, factors: FloatArray) -> None:
+        """Set the prior and forget all answers."""
+        self.offset, self.factors = offset, factors
+        self._answers: list[tuple[int, int]] = []
+        self._mean = np.zeros(factors.shape[1])
+        self._covariance = np.eye(factors.shape[1])
+
+    def tell(self, pair: tuple[int, int], outcome: int | None) -> None:
+        """Fit again with one more answer."""
+        if outcome is not None:
+            self._answers.append((outcome, sum(pair) - outcome))
+            winner, loser = np.array(self._answers).T
+            self._mean, self._covariance = laplace(
+                self.factors[winner] - self.factors[loser], self.offset[winner] - self.offset[loser]
+            )
+
+    def margins(self, pairs: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the (m,) means and variances of the differences of utility."""
+        first, second = pairs.T
+        delta = self.factors[first] - self.factors[second]
+        mean = self.offset[first] - self.offset[second] + delta @ self._mean
+        return mean, np.einsum("mr,rs,ms->m", delta, self._covariance, delta)
+
+    def ask(self, allowed: IntArray) -> Sequence[int]:
+        """Return the best allowed pair."""
+        if self.questions == "random":
+            return super().ask(allowed)
+        mean, variance = self.margins(allowed)
+        if self.questions == "information":
+            score = information(mean, variance)
+        else:
+            first = self.utilities()[allowed[:, 1]]
+            deviation = np.sqrt(np.maximum(variance, 1e-12))
+            ratio = mean / deviation
+            # E max(u, v) = E v + E max(u - v, 0).
+            score = first + mean * ndtr(ratio) + deviation * np.exp(-0.5 * ratio**2) / np.sqrt(2.0 * np.pi)
+        best: list[int] = allowed[int(np.argmax(score))].tolist()
+        return best
+
+    def predict(self, pairs: IntArray) -> FloatArray:
+        """Return the (m,) probabilities that the first item wins."""
+        mean, variance = self.margins(pairs)
+        return np.asarray(expit(mean)) if self.plug_in else expected(mean, variance)
+
+    def utilities(self) -> FloatArray:
+        """Return the (n,) expected utilities."""
+        return np.asarray(self.offset + self.factors @ self._mean)
+
+
+def laplace(slopes: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mode and inverse Hessian of a standard normal vector, given that offsets + slopes w won each time."""
+    size = slopes.shape[1]
+    mode = np.zeros(size)
+    for _ in range(_STEPS):
+        chance = expit(offsets + slopes @ mode)
+        gradient = slopes.T @ (1.0 - chance) - mode
+        precision = np.eye(size) + (slopes * (chance * (1.0 - chance))[:, None]).T @ slopes
+        step = np.linalg.solve(precision, gradient)
+        # The Newton step of a logistic likelihood overshoots where it is nearly flat.
+        step *= min(1.0, 3.0 / max(float(np.max(np.abs(slopes @ step), initial=0.0)), 1e-12))
+        mode = mode + step
+        if np.max(np.abs(step)) < 1e-8:
+            break
+    chance = expit(offsets + slopes @ mode)
+    precision = np.eye(size) + (slopes * (chance * (1.0 - chance))[:, None]).T @ slopes
+    return mode, np.linalg.inv(precision)
+
+
+def expected(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return E f(z) for Gaussian z and the logistic f."""
+    z = mean[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * _NODES
+    return np.asarray(np.clip(expit(z) @ _WEIGHTS, 0.0, 1.0))
+
+
+def information(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the mutual information of answer and taste in nats, for Gaussian z."""
+    chance = expit(mean[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * _NODES)
+    average = chance @ _WEIGHTS
+    return np.asarray(entr(average) + entr(1.0 - average) - (entr(chance) + entr(1.0 - chance)) @ _WEIGHTS)

@@ -1,0 +1,100 @@
+"""Queries of the vector database Qdrant as a method; they need the extra ``rivals``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from scipy.special import expit
+
+from pairseek.core.types import FloatArray, IntArray, ItemId
+from pairseek.core.validation import one_of
+from pairseek.errors import MissingExtra
+from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
+from pairseek.people.choices import Choices
+
+QdrantQuery: TypeAlias = Literal["average", "best", "context"]
+"""Recommend by the average vector, recommend by the best score, or context of pairs."""
+Answers: TypeAlias = list[tuple[int, int]]
+
+
+@dataclass
+class Qdrant(BaseMethod):
+    """Scores of a query with winners as positive and losers as negative examples, and random questions.
+
+    Parameters
+    ----------
+    query
+        See `QdrantQuery`.
+    scale
+        Logits for each standard deviation of the scores.
+    """
+
+    query: QdrantQuery = "average"
+    scale: float = 1.0
+    knows: Knowledge = "vectors"
+    utility: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        one_of(self.query, "query", get_args(QdrantQuery))
+
+    def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
+        """Begin with equal items."""
+        assert vectors is not None
+        self._scores = qdrant_scores(vectors, self.query)
+        self._answers: Answers = []
+        self.utility = np.zeros(len(items))
+
+    def tell(self, pair: tuple[int, int], outcome: int | None) -> None:
+        """Query again with one more answer."""
+        if outcome is not None:
+            self._answers.append((outcome, sum(pair) - outcome))
+            scores = self._scores(self._answers)
+            self.utility = self.scale * scores / max(float(np.std(scores)), 1e-12)
+
+    def predict(self, pairs: IntArray) -> FloatArray:
+        """Return the (m,) probabilities that the first item wins."""
+        return np.asarray(expit(self.utility[pairs[:, 0]] - self.utility[pairs[:, 1]]))
+
+
+def qdrant_scores(vectors: FloatArray, query: QdrantQuery) -> Callable[[Answers], FloatArray]:
+    """Return a function from answers, winner first, to the (n,) scores of a client in memory with cosine distance."""
+    models, client = _client(vectors)
+    # Queries by vector, because points that are examples by id are left out of the results.
+    rows = vectors.tolist()
+
+    def score(answers: Answers) -> FloatArray:
+        out = np.zeros(len(rows))
+        if answers:
+            found = client.query_points("items", query=_query(models, rows, query, answers), limit=len(rows))
+            for point in found.points:
+                out[point.id] = point.score
+        return out
+
+    return score
+
+
+def _query(models: Any, rows: list[list[float]], query: QdrantQuery, answers: Answers) -> Any:
+    if query == "context":
+        pairs = [models.ContextPair(positive=rows[a], negative=rows[b]) for a, b in answers]
+        return models.ContextQuery(context=pairs)
+    examples = models.RecommendInput(
+        positive=[rows[a] for a, _ in answers],
+        negative=[rows[b] for _, b in answers],
+        strategy=models.RecommendStrategy({"average": "average_vector", "best": "best_score"}[query]),
+    )
+    return models.RecommendQuery(recommend=examples)
+
+
+def _client(vectors: FloatArray) -> tuple[Any, Any]:
+    try:
+        from qdrant_client import QdrantClient, models
+    except ModuleNotFoundError:
+        raise MissingExtra("Qdrant", "rivals") from None
+    client = QdrantClient(":memory:")
+    size = models.VectorParams(size=vectors.shape[1], distance=models.Distance.COSINE)
+    client.create_collection("items", vectors_config=size)
+    client.upsert("items", [models.PointStruct(id=row, vector=vector) for row, vector in enumerate(vectors.tolist())])
+    return models, client

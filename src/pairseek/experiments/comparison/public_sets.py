@@ -1,0 +1,131 @@
+"""Public data sets that are not shipped: parsers of their files, and a download that is verified by a checksum."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import logging
+import re
+from pathlib import Path
+
+import numpy as np
+
+from pairseek.core.types import FloatArray
+from pairseek.errors import InvalidChoices, InvalidParameter, MissingExtra
+from pairseek.people.choices import Choices
+
+JESTER_MISSING = 99.0
+_CHECKSUM = re.compile(r"[0-9a-f]{64}")
+_SECONDS = 60
+
+
+def fetched(source: str, sha256: str | None) -> Path:
+    """Return a file whose content has this checksum: a path, or an address from which it is downloaded once.
+
+    Parameters
+    ----------
+    source
+        Path, or address beginning with ``https://`` or ``http://``.
+    sha256
+        The checksum, in hexadecimal. It is required: results are about this content and no other.
+    """
+    if sha256 is None or not _CHECKSUM.fullmatch(sha256.lower()):
+        raise InvalidParameter(
+            f"the checksum of {source} is {sha256!r}: give the 64 hexadecimal digits that `sha256sum FILE` prints",
+            field="sha256",
+        )
+    if not source.startswith(("https://", "http://")):
+        return _verified(Path(source), sha256.lower())
+    try:
+        import pooch
+    except ModuleNotFoundError:
+        raise MissingExtra(f"fetching {source}", "data", "; or give the path of a copy") from None
+    pooch.get_logger().setLevel(logging.ERROR)
+    folder = Path(pooch.os_cache("pairseek")) / "compare"
+    download = pooch.HTTPDownloader(timeout=_SECONDS)
+    try:
+        return Path(pooch.retrieve(source, known_hash=f"sha256:{sha256.lower()}", path=folder, downloader=download))
+    except ValueError as error:
+        raise InvalidChoices(f"{source} is not the expected file: {error}") from None
+    except Exception as error:  # noqa: BLE001 - pooch passes on any exception of its transport
+        raise InvalidChoices(
+            f"{source} could not be fetched ({type(error).__name__}): give the path of a copy"
+        ) from None
+
+
+def _verified(path: Path, sha256: str) -> Path:
+    try:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InvalidParameter(f"{path} cannot be read: {error.strerror or error}", field="source") from None
+    if found != sha256:
+        raise InvalidChoices(f"{path} has the checksum {found}, expected was {sha256}: it is another file")
+    return path
+
+
+def read_jester(path: Path, *, most_people: int | None = None) -> Choices:
+    """Read ratings of jokes: one row for each person, the number of ratings first, then one rating for each joke.
+
+    A rating lies in [-10, 10]; 99 means that the joke was not rated. The spreadsheets of the set are read after export
+    to CSV, without a header.
+
+    Parameters
+    ----------
+    path
+        CSV file.
+    most_people
+        Number of rows to read. None: all.
+    """
+    rows = []
+    with path.open(newline="", encoding="utf-8") as file:
+        for line, cells in enumerate(csv.reader(file), 1):
+            if most_people is not None and line > most_people:
+                break
+            try:
+                count, *values = (float(cell) for cell in cells)
+            except ValueError:
+                raise InvalidChoices(f"{path}, line {line}: a rating is not a number") from None
+            rated = [(joke, value) for joke, value in enumerate(values, 1) if value != JESTER_MISSING]
+            if len(rated) != count:
+                raise InvalidChoices(
+                    f"{path}, line {line}: {count:g} ratings are announced, there are {len(rated)}: the first column "
+                    f"is the number of ratings, and 99 a joke without one"
+                )
+            if any(not -10.0 <= value <= 10.0 for _, value in rated):
+                raise InvalidChoices(f"{path}, line {line}: a rating is outside of -10 to 10")
+            rows += [(f"p{line}", f"joke {joke:03d}", value) for joke, value in rated]
+    return Choices.from_ratings(rows)
+
+
+def read_colours(pairs: Path, colours: Path) -> tuple[Choices, FloatArray]:
+    """Read choices between colours, and the coordinates of the colours.
+
+    Parameters
+    ----------
+    pairs
+        CSV file with the columns person, left, right and winner.
+    colours
+        CSV file with the columns id and three coordinates, such as L, a and b.
+    """
+    table = _columns(colours, 4)
+    ids = [row[0] for row in table]
+    try:
+        vectors = np.array([[float(cell) for cell in row[1:4]] for row in table])
+    except ValueError:
+        raise InvalidChoices(f"{colours}: a coordinate is not a number") from None
+    rows = []
+    for line, (person, left, right, winner) in enumerate(_columns(pairs, 4), 2):
+        if winner not in (left, right):
+            raise InvalidChoices(f"{pairs}, line {line}: the winner {winner!r} is neither {left!r} nor {right!r}")
+        rows.append((person, winner, right if winner == left else left))
+    return Choices.from_pairs(rows, ids=ids), vectors
+
+
+def _columns(path: Path, count: int) -> list[list[str]]:
+    """Return the rows below the header of a CSV file, each with this number of cells."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.reader(file) if row][1:]
+    for line, row in enumerate(rows, 2):
+        if len(row) != count:
+            raise InvalidChoices(f"{path}, line {line} has {len(row)} cells, expected were {count}")
+    return rows

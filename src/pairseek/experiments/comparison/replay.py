@@ -1,0 +1,183 @@
+"""Replay of one person with one method: the loop of questions and answers, and the checks of what a method returns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from pairseek.core.types import FloatArray, IntArray
+from pairseek.errors import PairseekError
+from pairseek.experiments.comparison.person import Person
+from pairseek.experiments.comparison.protocol import Method
+
+Watch: TypeAlias = "Callable[[str, int], AbstractContextManager[object]]"
+"""What surrounds each call of a method, given the name of the call and the number of answers so far."""
+
+
+class MethodFault(PairseekError):
+    """A method raised, took too long, or returned what the protocol does not permit.
+
+    Attributes
+    ----------
+    kind
+        ``"raises"``, ``"hangs"``, ``"dies"``, ``"not a number"``, ``"no probability"`` or ``"not allowed"``.
+    step
+        Number of answers that the method had been told.
+    """
+
+    def __init__(self, kind: str, step: int, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.step = step
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The state of a replay after a number of answers.
+
+    Attributes
+    ----------
+    answers
+        Number of answers.
+    shown
+        Rows of the items of all questions, repeated items repeatedly.
+    seconds
+        Processor time of the questions so far.
+    """
+
+    answers: int
+    shown: tuple[int, ...]
+    seconds: float
+
+
+def unwatched(name: str, step: int) -> AbstractContextManager[object]:  # noqa: ARG001
+    """Watch nothing."""
+    return nullcontext()
+
+
+def play(
+    method: Method, person: Person, counts: Sequence[int], *, key: Sequence[int], ties: bool = False, watch: Watch
+) -> Iterator[Moment]:
+    """Ask and tell until the largest count that the person has pairs for; yield at each of the counts.
+
+    Parameters
+    ----------
+    method
+        A method that has begun with the person's items.
+    person
+        The recorded pairs.
+    counts
+        Numbers of answers, in increasing order.
+    key
+        Seed of the order in which allowed pairs are shown.
+    ties
+        Whether pairs without a winner are answered by a tie, and not by a coin.
+    watch
+        See `Watch`.
+    """
+    askable = person.askable
+    decided = len(askable) - len(person.tied) if ties else len(askable)
+    # The method must not see which item of a pair won: rows are sorted.
+    winners = {_sides(pair): pair[0] for pair in askable[:decided].tolist()}
+    winners |= dict.fromkeys((_sides(pair) for pair in askable[decided:].tolist()), None)
+    allowed = list(winners)
+    allowed = [allowed[row] for row in np.random.default_rng(list(key)).permutation(len(allowed))]
+    shown: list[int] = []
+    spent, began = 0.0, time.process_time()
+    for answers in range(max(counts) + 1):
+        if answers > len(askable):
+            return
+        if answers:
+            step = answers - 1
+            with _named(watch, "ask", step):
+                asked = method.ask(np.array(allowed, dtype=np.int64))
+            pair = allowed_pair(asked, allowed, step)
+            with _named(watch, "tell", step):
+                method.tell(pair, winners[_sides(pair)])
+            allowed.remove(_sides(pair))
+            shown += _sides(pair)
+        if answers in counts:
+            spent += time.process_time() - began
+            yield Moment(answers, tuple(shown), spent)
+            # What happens between two moments is asking and telling; the caller's time does not count.
+            began = time.process_time()
+
+
+@contextmanager
+def _named(watch: Watch, name: str, step: int) -> Iterator[None]:
+    """Turn any exception of a call into a `MethodFault` that says which call it was."""
+    with watch(name, step):
+        try:
+            yield
+        except MethodFault:
+            raise
+        except Exception as error:  # a method may raise anything
+            raise MethodFault("raises", step, f"{name} raised {type(error).__name__}: {error}") from error
+
+
+def begin(method: Method, given: tuple[Sequence[object], FloatArray | None, object], watch: Watch) -> None:
+    """Begin with a new person."""
+    with _named(watch, "begin", 0):
+        method.begin(*given)  # type: ignore[arg-type]
+
+
+def predicted(method: Method, pairs: IntArray, step: int, watch: Watch) -> FloatArray:
+    """Return the checked (m,) probabilities of a method."""
+    with _named(watch, "predict", step):
+        chances = np.asarray(method.predict(pairs.copy()), dtype=np.float64)
+    if chances.shape != (len(pairs),):
+        raise MethodFault(
+            "not a number", step, f"predict returned the shape {chances.shape} for {len(pairs)} pairs: return (m,)"
+        )
+    if np.isnan(chances).any():
+        row = int(np.flatnonzero(np.isnan(chances))[0])
+        raise MethodFault("not a number", step, f"predict returned NaN for the pair {pairs[row].tolist()}")
+    outside = (chances < 0.0) | (chances > 1.0)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise MethodFault(
+            "no probability", step, f"predict returned {chances[row]:.6g} for the pair {pairs[row].tolist()}"
+        )
+    return chances
+
+
+def recommended(method: Method, n: int, step: int, watch: Watch) -> list[int] | None:
+    """Return the checked rows that a method recommends, the best first; None if it leaves that to its predictions."""
+    with _named(watch, "recommend", step):
+        found = method.recommend(n)
+    if found is None:
+        return None
+    rows = [_whole(row) for row in found]
+    if None in rows or len(set(rows)) < len(rows) or not all(0 <= row < n for row in rows if row is not None):
+        raise MethodFault("not allowed", step, f"recommend returned {list(found)!r}: return different rows below {n}")
+    return [row for row in rows if row is not None]
+
+
+def allowed_pair(asked: object, allowed: Sequence[tuple[int, int]], step: int) -> tuple[int, int]:
+    """Return the pair that a method asked, as it was given; raise `MethodFault` if it may not be asked."""
+    try:
+        rows = [_whole(row) for row in asked]  # type: ignore[attr-defined]
+    except TypeError:
+        rows = []
+    if len(rows) == 2 and rows[0] is not None and rows[1] is not None:
+        pair = (rows[0], rows[1])
+        if _sides(pair) in allowed:
+            return pair
+    raise MethodFault("not allowed", step, f"ask returned {asked!r}, which is not one of the {len(allowed)} pairs")
+
+
+def _whole(value: object) -> int | None:
+    """Return a whole number as an int, and None for anything else."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        return None
+    return int(value)
+
+
+def _sides(pair: Sequence[int]) -> tuple[int, int]:
+    first, second = pair
+    return (first, second) if first < second else (second, first)

@@ -1,0 +1,94 @@
+"""Simulated people of stated kinds, whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from scipy.special import expit
+
+from pairseek.core.types import FloatArray
+from pairseek.core.validation import one_of, whole
+from pairseek.errors import InvalidParameter
+from pairseek.experiments.comparison.datasets import Dataset
+from pairseek.people.choices import Choices
+
+PeopleKind: TypeAlias = Literal["point", "linear", "groups", "own"]
+KINDS: tuple[PeopleKind, ...] = get_args(PeopleKind)
+"""What a person's utility of an item is, beside an appeal that is common to all: the squared distance to a point; a
+linear function of the item's coordinates; the same with one of two opposite directions for everybody; a value of
+their own for each item, which coordinates do not explain."""
+
+
+@dataclass(frozen=True)
+class SimulatedPeople:
+    """A simulation of people who answer all pairs of items.
+
+    Parameters
+    ----------
+    kind
+        One of `KINDS`.
+    people, items, dimension
+        Their numbers.
+    spread
+        Standard deviation of a person's utilities over the items, in logits.
+    appeal
+        Standard deviation of the appeal that is common to all people, in logits.
+    own
+        Standard deviation of a value of each person for each item, in logits.
+    seed
+        Seed of items, people and answers.
+    """
+
+    kind: PeopleKind = "point"
+    people: int = 300
+    items: int = 20
+    dimension: int = 3
+    spread: float = 2.0
+    appeal: float = 0.5
+    own: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        one_of(self.kind, "kind", KINDS)
+        for name, least in (("people", 4), ("items", 4), ("dimension", 1), ("seed", 0)):
+            whole(getattr(self, name), name, least, field=name)
+        for name in ("spread", "appeal", "own"):
+            if not getattr(self, name) >= 0.0:
+                raise InvalidParameter(f"{name} is {getattr(self, name)!r}: give 0 or more logits", field=name)
+
+    def utilities(self) -> tuple[FloatArray, FloatArray]:
+        """Return (n, d) coordinates and (people, n) utilities in logits."""
+        rng = np.random.default_rng([self.seed, KINDS.index(self.kind)])
+        points = rng.standard_normal((self.items, self.dimension))
+        appeal, own = self.appeal * rng.standard_normal(self.items), rng.standard_normal((self.people, self.items))
+        if self.kind == "point":
+            who = rng.standard_normal((self.people, self.dimension))
+            taste = -np.sum((who[:, None] - points) ** 2, axis=2)
+        elif self.kind == "own":
+            taste = rng.standard_normal((self.people, self.items))
+        else:
+            who = rng.standard_normal((self.people, self.dimension))
+            if self.kind == "groups":
+                who = rng.choice([-1.0, 1.0], (self.people, 1)) * who[0]
+            taste = who @ points.T
+        taste = taste - taste.mean(axis=1, keepdims=True)
+        taste *= self.spread / np.sqrt(np.mean(taste**2))
+        return points, taste + appeal + self.own * own
+
+    def dataset(self, label: str) -> Dataset:
+        """Return the people as a data set: each answers every pair once, with logistic noise."""
+        points, utility = self.utilities()
+        rng = np.random.default_rng([self.seed, len(KINDS)])
+        first, second = np.triu_indices(self.items, 1)
+        won = rng.random((self.people, len(first))) < expit(utility[:, first] - utility[:, second])
+        ids = [f"i{row}" for row in range(self.items)]
+        rows = [
+            (f"p{person}", ids[a if up else b], ids[b if up else a])
+            for person, wins in enumerate(won.tolist())
+            for a, b, up in zip(first.tolist(), second.tolist(), wins, strict=True)
+        ]
+        choices = Choices.from_pairs(rows, ids=ids)
+        note = f"Simulated people, kind {self.kind!r}, whose utilities are known and whose answers have logistic noise."
+        return Dataset(label, choices, choices, vectors=points, note=note)

@@ -1,0 +1,188 @@
+"""Data sets by name or by record: recorded people of a folder, files of one's own, simulated people, public sets."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pairseek.core.validation import known_fields, one_of, whole
+from pairseek.datasets.food10k import ENVIRONMENT
+from pairseek.errors import InvalidParameter
+from pairseek.experiments.comparison.datasets import Dataset, with_noise
+from pairseek.experiments.comparison.public_sets import fetched, read_colours, read_jester
+from pairseek.experiments.comparison.simulated import SimulatedPeople
+from pairseek.model.items import Items
+from pairseek.people.choices import Choices
+
+DataRecord: TypeAlias = str | Mapping[str, Any] | Dataset
+"""A name such as ``"music"`` or ``"music at .75"``, a record with such a name and settings, or a data set itself."""
+
+RATINGS = {"music": "data/people/gss_music/ratings.csv", "food": "data/people/food_world_cup/ratings.csv"}
+PAIRS = {"first names": "firstnames", "parties": "germanparties2009", "sound": "soundquality"}
+PAIR_COUNTS, PAIR_FOLDS, PAIR_DIMENSION = (0, 4, 8, 12), 5, 2
+SIMULATED = {
+    "simulated points": SimulatedPeople("point"),
+    "simulated groups": SimulatedPeople("groups"),
+    "simulated own": SimulatedPeople("own"),
+}
+NAMES = (*RATINGS, *(f"{name} at {agreement}" for name in RATINGS for agreement in (".75", ".85")), *PAIRS, *SIMULATED)
+"""Names of data sets that need no further setting."""
+_BOUND = "Answers are implied by ratings, which never contradict themselves: accuracies are upper bounds."
+_CALIBRATED = (
+    "Answers have logistic noise on the difference of two ratings, under which people answer {share:g} of repeated "
+    "pairs of unequal ratings equally; equal ratings are a coin."
+)
+
+
+def dataset_of(record: DataRecord, folder: Path) -> Dataset:
+    """Load a data set.
+
+    Parameters
+    ----------
+    record
+        See `DataRecord`.
+    folder
+        Folder to which the paths of files are relative.
+    """
+    if isinstance(record, Dataset):
+        return record
+    given: dict[str, Any] = {"name": record} if isinstance(record, str) else dict(record)
+    name = given.pop("name", None)
+    label = given.pop("label", name)
+    counts = given.pop("answers", None)
+    readers: dict[str, Callable[..., Dataset]] = {
+        **dict.fromkeys(RATINGS, _ratings),
+        **{f"{name} at {agreement}": _ratings for name in RATINGS for agreement in (".75", ".85")},
+        **dict.fromkeys(PAIRS, _pairs),
+        **dict.fromkeys(SIMULATED, _simulated),
+        "simulated": _simulated,
+        "file": _file,
+        "colours": _colours,
+        "jester": _jester,
+    }
+    reader = readers[one_of(name, "data", readers)]
+    known_fields(given, f"the data set {label!r}", _SETTINGS[reader.__name__])
+    try:
+        found = replace(reader(str(name), folder, **given), label=str(label))
+    except InvalidParameter as error:
+        raise InvalidParameter(f"data set {label!r}: {error}", field=error.field) from None
+    return found if counts is None else replace(found, counts=answer_counts(counts))
+
+
+def answer_counts(counts: Any) -> tuple[int, ...]:
+    """Return increasing numbers of answers."""
+    found = tuple(whole(count, "answers", 0, field="answers") for count in counts)
+    if not found or list(found) != sorted(set(found)):
+        raise InvalidParameter(
+            f"answers is {counts!r}: give increasing numbers of answers, such as 0, 5, 10, 20", field="answers"
+        )
+    return found
+
+
+def data_folder() -> Path:
+    """Return the folder that the environment names."""
+    folder = os.environ.get(ENVIRONMENT)
+    if not folder:
+        raise InvalidParameter(
+            f"recorded people are read from the folder that {ENVIRONMENT} names: set it to the parent of data/people "
+            f"and data/pairs, or use simulated people, such as 'simulated points'",
+            field="data",
+        )
+    return Path(folder)
+
+
+def _read(path: Path) -> Choices:
+    if not path.is_file():
+        raise InvalidParameter(f"there is no file {path}: check {ENVIRONMENT}, or the path", field="data")
+    return Choices.read(path)
+
+
+def _ratings(name: str, _: Path, *, agreement: float | None = None, dimension: int = 4, seed: int = 0) -> Dataset:
+    base, share = [*name.split(" at "), ""][:2]
+    choices = _read(data_folder() / RATINGS[base])
+    return _rated(choices, float(share) if share else agreement, dimension, seed)
+
+
+def _rated(choices: Choices, agreement: float | None, dimension: int, seed: int) -> Dataset:
+    if agreement is None:
+        return Dataset("", choices, choices, dimension=dimension, bound=choices.derived, note=_BOUND * choices.derived)
+    noisy = with_noise(choices, agreement, seed=seed)
+    return Dataset("", choices, noisy, dimension=dimension, note=_CALIBRATED.format(share=agreement))
+
+
+def _file(
+    _: str,
+    folder: Path,
+    *,
+    path: str,
+    items: str | None = None,
+    agreement: float | None = None,
+    dimension: int = 4,
+    seed: int = 0,
+    folds: int | None = None,
+) -> Dataset:
+    choices, vectors = _read(folder / path), None
+    if items is not None:
+        given = Items.from_file(folder / items)
+        choices, vectors = choices.of_items(given.ids), given.coordinates
+    return replace(_rated(choices, agreement, dimension, seed), vectors=vectors, folds=folds)
+
+
+def _pairs(name: str, _: Path, *, folds: int = PAIR_FOLDS, dimension: int = PAIR_DIMENSION) -> Dataset:
+    path = data_folder() / "data" / "pairs" / f"{PAIRS[name]}.csv"
+    if not path.is_file():
+        raise InvalidParameter(f"there is no file {path}: check {ENVIRONMENT}", field="data")
+    rows, owners = [], {}
+    with path.open(newline="", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            # A sitting of a listener is a complete comparison; its answers are not mixed with those of another.
+            sitting = [line[column] for column in ("material", "time", "repetition") if column in line]
+            who = "/".join([line["person"], *sitting])
+            owners[who] = line["person"]
+            loser = line["right"] if line["winner"] == line["left"] else line["left"]
+            rows.append((who, line["winner"], loser))
+    choices = Choices.from_pairs(rows)
+    persons = tuple(owners[who] for who in choices.people)
+    note = f"Recorded choices. Each {folds}th of the pairs is withheld in turn, and a person's measures are averaged."
+    return Dataset("", choices, choices, persons, PAIR_COUNTS, dimension=dimension, folds=folds, note=note)
+
+
+def _simulated(name: str, _: Path, **settings: Any) -> Dataset:
+    base = SIMULATED.get(name, SimulatedPeople())
+    return replace(base, **settings).dataset("")
+
+
+def _colours(_: str, folder: Path, *, pairs: Mapping[str, str], colours: Mapping[str, str]) -> Dataset:
+    choices, vectors = read_colours(_fetched(folder, "pairs", pairs), _fetched(folder, "colours", colours))
+    return Dataset("", choices, choices, vectors=vectors, note="Recorded choices between colours.")
+
+
+def _jester(
+    _: str, folder: Path, *, source: str, sha256: str | None = None, most_people: int | None = None, **rated: Any
+) -> Dataset:
+    choices = read_jester(_fetched(folder, "jester", {"source": source, "sha256": sha256}), most_people=most_people)
+    return _rated(choices, rated.get("agreement"), rated.get("dimension", 4), rated.get("seed", 0))
+
+
+def _fetched(folder: Path, what: str, given: Mapping[str, str | None]) -> Path:
+    known_fields(given, what, ("source", "sha256"))
+    source = given.get("source")
+    if not isinstance(source, str):
+        raise InvalidParameter(f"{what} has no source: give a path or an address, and its sha256", field=what)
+    remote = source.startswith(("https://", "http://"))
+    return fetched(source if remote else str(folder / source), given.get("sha256"))
+
+
+_NOISE = ("agreement", "dimension", "seed")
+_SETTINGS: dict[str, tuple[str, ...]] = {
+    "_ratings": _NOISE,
+    "_file": ("path", "items", "folds", *_NOISE),
+    "_pairs": ("folds", "dimension"),
+    "_simulated": tuple(field.name for field in fields(SimulatedPeople)),
+    "_colours": ("pairs", "colours"),
+    "_jester": ("source", "sha256", "most_people", *_NOISE),
+}
