@@ -105,7 +105,7 @@ class GaussianMixture(BaseSampleSource):
     @property
     def parameters(self) -> Parameters:
         """The posterior of the parameters."""
-        columns = np.array([(node.kind, node.log_factor, node.lapse, node.point.log_evidence) for node in self.nodes])
+        columns = np.array([(node.kind, node.log_factor, node.lapse, node.point.log_mass) for node in self.nodes])
         return Parameters(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2], self.weights, columns[:, 3])
 
     def moments(self) -> tuple[FloatArray, FloatArray]:

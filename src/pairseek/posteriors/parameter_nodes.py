@@ -104,7 +104,7 @@ class Node:
     @property
     def log_weight(self) -> float:
         """Log of the unnormalized posterior weight."""
-        return self.log_prior + self.point.log_evidence
+        return self.log_prior + self.point.log_mass
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,7 @@ def _random_node(index: int, kind: NoiseHypothesis, prior: Prior, inference: Nod
     logs = -answers * math.log(3.0 if kind.response.tie_width > 0.0 else 2.0) if possible else -math.inf
     share = 0.0 if kind.response.lapse_prior is None else kind.response.lapse_prior.random
     log_prior = kind.log_prior + (math.log(share) if share > 0.0 else -math.inf)
-    return Node(index, 0.0, 1.0, log_prior, replace(point, log_evidence=point.log_evidence + logs), factors)
+    return Node(index, 0.0, 1.0, log_prior, replace(point, log_mass=point.log_mass + logs), factors)
 
 
 def _row(
