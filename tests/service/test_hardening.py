@@ -150,7 +150,7 @@ def test_nobody_is_believed_who_says_for_whom_they_ask(tmp_path):
 
 
 def test_a_full_disk_and_a_database_that_takes_no_writes_are_not_ready(tmp_path, monkeypatch):
-    monkeypatch.setattr(readiness, "_WRITE_INTERVAL", 0.0)
+    monkeypatch.setattr(readiness, "_MIN_SECONDS_BETWEEN_WRITES", 0.0)
     usage = namedtuple("usage", "total used free")
     with served(tmp_path / "r.db", studies=[STUDY]) as visitors:
         browser = visitors.browser()

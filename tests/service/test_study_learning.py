@@ -384,7 +384,7 @@ class TestNewItems:
         (after,) = answered(database, 1, count=2, seed=8)
         live = sessions.snapshot(sessions.by_id(after))
         assert live.parts.items.n == 12
-        assert live.parts.unmet == (10, 11)
+        assert live.parts.unseen_rows == (10, 11)
         assert sessions.snapshot(sessions.by_id(before)).parts.items.n == 10
         assert worker(database).snapshot(sessions.by_id(before)).parts.items.n == 10
 

@@ -21,7 +21,7 @@ def row_after(made, parts, seed, outcomes):
     done, asked = [], []
     for outcome in [*outcomes, None]:
         state = SessionState(made, parts, seed, tuple(done))
-        query = state.completed(state.following[0])
+        query = state.completed(state.next_pair[0])
         asked.append(query)
         if outcome is None:
             break

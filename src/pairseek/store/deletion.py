@@ -60,12 +60,17 @@ def sessions_of_person(connection: sa.Connection, study_id: int, person: str) ->
     return list(connection.execute(chosen.order_by(sessions.c.id)).scalars())
 
 
-def ended_before(connection: sa.Connection, study_id: int, time: str) -> list[str]:
-    """Return the ids of participants' sessions whose end, or else last event, or else start, was before a time."""
+def ended_before(connection: sa.Connection, study_id: int, time: str | None) -> list[str]:
+    """Return the ids of participants' sessions whose end, or else last event, or else start, was before a time.
+
+    With ``time`` None, all sessions of participants are returned.
+    """
     last = sa.select(sa.func.max(events.c.at)).where(events.c.session_id == sessions.c.id).scalar_subquery()
     ended = sa.func.coalesce(sessions.c.finished_at, last, sessions.c.created_at)
-    mine = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
-    return list(connection.execute(sa.select(sessions.c.id).where(mine & (ended < time))).scalars())
+    chosen = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
+    if time is not None:
+        chosen &= ended < time
+    return list(connection.execute(sa.select(sessions.c.id).where(chosen)).scalars())
 
 
 def lock(connection: sa.Connection, session_ids: Sequence[str]) -> list[str]:

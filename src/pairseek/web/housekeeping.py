@@ -135,4 +135,4 @@ def _delete_outdated(connection: sa.Connection) -> None:
     meta.put(connection, _DONE_AT_KEY, stamp(now))
     rates.forget(connection, _DAY)
     sessions.forget_preview(connection, stamp(now - timedelta(hours=_PREVIEW_HOURS)))
-    people.tidy(connection, attempts_before=stamp(now - timedelta(minutes=auth.MINUTES)))
+    people.tidy(connection, attempts_before=stamp(now - timedelta(minutes=auth.ATTEMPT_MINUTES)))

@@ -97,7 +97,7 @@ def prepare(settings: Settings, *, demo: bool = False) -> dict[int, Study]:
     database = Database(settings.database)
     try:
         migrate.ready(database)
-        password = _demo_password(database, settings) if demo else auth.first_user(database, settings.password)
+        password = _demo_password(database, settings) if demo else auth.create_first_user(database, settings.password)
         if demo and password is None:
             _say(f"Sign in as {auth.FIRST_USER} with the password that was set; pairseek user add changes it")
         if password is not None:
@@ -110,7 +110,7 @@ def prepare(settings: Settings, *, demo: bool = False) -> dict[int, Study]:
 
 def _demo_password(database: Database, settings: Settings) -> str | None:
     """Set and return a new password of the first user; return None and change nothing if a person has set one."""
-    generated = auth.first_user(database, settings.password)
+    generated = auth.create_first_user(database, settings.password)
 
     def stored(connection: sa.Connection) -> tuple[str | None, str | None]:
         user = people.user(connection, auth.FIRST_USER)

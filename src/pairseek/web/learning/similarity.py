@@ -210,7 +210,7 @@ def _answers_learned_from(database: Database, study: Study, version: int) -> int
 
 
 def _count_answers(database: Database, study: Study) -> int:
-    return database.read(lambda connection: counts(connection, study.row.id, "9999")).answers
+    return database.read(lambda connection: counts(connection, study.row.id)).answers
 
 
 def search_among(database: Database, study: Study, who: str, *, slug: str | None = None) -> str:

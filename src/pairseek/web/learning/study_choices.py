@@ -43,6 +43,6 @@ def appeal_before(database: Database, study: Study, session: SessionHistory) -> 
     rows = database.read(lambda connection: sessions.finished_before(connection, study.row.id, at, _MAX_PEOPLE))
     choices = choices_of(study, (other for other in read_histories(database, study, rows) if not other.is_void))
     try:
-        return None if choices is None else learn_appeal(choices, session.parts.given)
+        return None if choices is None else learn_appeal(choices, session.parts.study_items)
     except InvalidChoices:
         return None

@@ -275,11 +275,11 @@ def _check_parts(parts: SessionParts) -> None:
     if parts.record.get("kind") == "similarity":
         if not 1 <= int(parts.record["candidates"]) <= MOST_CANDIDATES:
             raise InvalidParameter(f"the number of candidates is {parts.record['candidates']}")
-        check_count(parts.given.n)
+        check_count(parts.study_items.n)
         return
-    decoded = parts.decoded
-    size = Size(parts.given.n, parts.given.d, unknown=decoded["response"].unknown)
-    for kind, part in decoded.items():
+    by_kind = parts.parts_by_kind
+    size = Size(parts.study_items.n, parts.study_items.d, unknown=by_kind["response"].unknown)
+    for kind, part in by_kind.items():
         for element in part if isinstance(part, list) else [part]:
             if element is not None:
                 check_limits(element, kind, size)
@@ -354,7 +354,7 @@ def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
             parts, different = bundle.parts_of(session), 0
             for count, answered in enumerate(done):
                 state = _state(bundle, session, parts, done[:count])
-                pair, asked = state.following[0], answered.query
+                pair, asked = state.next_pair[0], answered.query
                 chosen = None if pair is None else (pair.details.get("anchor"), pair.left, pair.right)
                 different += chosen != (asked.details.get("anchor"), asked.left, asked.right)
             estimate = ReplayedEstimate(session["id"], len(done), [], 0.0, different == 0, different / len(done))
@@ -363,7 +363,7 @@ def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
 
 def _same_nearest(state: SessionState, session: JSON) -> bool:
     """Return whether the recommended items equal the stored ones; true if there are coordinates to compare instead."""
-    if state.parts.given.d or session.get("final") is None or any(pair.void for pair in state.done):
+    if state.parts.study_items.d or session.get("final") is None or any(pair.void for pair in state.done):
         return True
     return bool(state.final()["nearest"] == session["final"]["nearest"])
 
@@ -388,7 +388,7 @@ def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
     candidates = bundle.configuration.candidates
     for number, session in enumerate(bundle.current, 1):
         with _session_errors(bundle, number):
-            parts = bundle.parts_of(session).changed(strategy=strategy, candidates=candidates)
+            parts = bundle.parts_of(session).with_records(strategy=strategy, candidates=candidates)
             rows = list(_answers_with(bundle, session, parts))
         yield from rows
 
@@ -396,7 +396,7 @@ def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
 def _answers_with(bundle: Bundle, session: JSON, parts: SessionParts) -> Iterator[JSON]:
     done, state = done_of(session), _state(bundle, session, parts, ())
     for count, answered in enumerate(done, 1):
-        preferred, _ = state.following
+        preferred, _ = state.next_pair
         asked = state.search.expect(answered.query.left, answered.query.right)
         expected = None if preferred is None else state.search.expect(preferred.left, preferred.right)
         state = _state(bundle, session, parts, done[:count])

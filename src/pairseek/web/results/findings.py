@@ -15,7 +15,7 @@ from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.people.population import Choices
 from pairseek.people.ranking import Ranking, Segmentation
-from pairseek.people.ranking.ranking import ranked
+from pairseek.people.ranking.ranking import ranking_from_posterior
 from pairseek.people.ranking.segments import segmented
 from pairseek.people.ranking.utilities import UtilityPosterior, mean_utilities
 from pairseek.store import sessions
@@ -162,7 +162,7 @@ def _participation(study: Study, session: SessionHistory) -> Participation:
     manner = manner_of(estimates_along(study, session))
     quality = quality_indicators(study.configuration, done, session.checks, manner)
     count = sum(answered.counts for answered in done)
-    return Participation(row.id, row.participant or row.prolific_pid, count, quality, session.is_void)
+    return Participation(row.id, row.participant_name, count, quality, session.is_void)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ class FindingsCache:
         findings = self.recall(choices, items)
         if findings is None:
             model = mean_utilities(choices, items)
-            findings = GroupFindings(model, ranked(model, items), segmented(model))
+            findings = GroupFindings(model, ranking_from_posterior(model, items), segmented(model))
             with self._lock:
                 self._cache[choices.hash, items.hash] = findings
         return findings

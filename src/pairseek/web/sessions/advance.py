@@ -146,7 +146,7 @@ def _following(before: Snapshot, after: Snapshot, outcome: str = "") -> Step:
     state, is_known = after.state, outcome in before.prefetched
     pair = before.prefetched[outcome] if is_known else after.next_pair(state)
     is_stored = pair is not None and any(other.name == pair.name for other in after.asked)
-    end = None if pair is not None else (str(state.following[1]), state.final())
+    end = None if pair is not None else (str(state.next_pair[1]), state.final())
     new = () if pair is None or is_stored else (pair,)
     return Step(before, after.showing(pair), new, end=end, prefetched=is_known)
 

@@ -106,7 +106,9 @@ def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> di
     versions = {(row.study_id, row.population) for row in rows if row.population is not None}
     records, learned = records_of(database, rows), populations_of(database, versions)
     return {
-        key: SessionParts.stored(study.at(key[3]).items, records[key[2]], learned.get((key[0], key[1])))
+        key: SessionParts.stored(
+            study.at(key.catalogue).items, records[key.parts], learned.get((key.study, key.population))
+        )
         for key in set(map(parts_key, rows))
     }
 

@@ -38,7 +38,7 @@ def scheduled_pair(
     seed: int,
     done: Sequence[AnsweredPair],
     design: tuple[int, int] | None = None,
-    unmet: Sequence[int] = (),
+    unseen_rows: Sequence[int] = (),
     *,
     learned: bool = False,
 ) -> AskedPair | None:
@@ -50,7 +50,7 @@ def scheduled_pair(
         Settings and items of the study, and seed and answers of the session.
     design
         Seed and first position of a section of the balanced design, which the first people of a study are asked.
-    unmet
+    unseen_rows
         Rows of items that nobody has seen yet. On average, every other random pair includes one of them.
     learned
         Whether the session began with something that the study learned from its own people: it then asks at least
@@ -68,24 +68,24 @@ def scheduled_pair(
     if design is not None:
         return _balanced(items, seed, done, *design)
     if draw < configuration.repeated + share:
-        return _random(configuration, items, seed, position, unmet)
+        return _random(configuration, items, seed, position, unseen_rows)
     return None
 
 
 def _random(
-    configuration: StudyConfiguration, items: Items, seed: int, position: int, unmet: Sequence[int]
+    configuration: StudyConfiguration, items: Items, seed: int, position: int, unseen_rows: Sequence[int]
 ) -> AskedPair:
     """Return a random pair or triplet; half of the pairs include an item that nobody has seen, if there is one."""
     size, rng = 3 if configuration.is_similarity else 2, _rng(seed, position, _PAIR_STREAM)
     askable = askable_rows(items, configuration.askable)
     rows = rng.choice(items.n if askable is None else askable, size=size, replace=False).tolist()
-    if unmet and rng.integers(2):
-        new = unmet[int(rng.integers(len(unmet)))]
+    if unseen_rows and rng.integers(2):
+        new = unseen_rows[int(rng.integers(len(unseen_rows)))]
         other = rows[1] if rows[0] == new else rows[0]
         rows = [new, other] if rng.integers(2) else [other, new]
     left, right, *anchor = (str(items.ids[row]) for row in rows)
     # Nothing can be predicted about an item that nobody has seen.
-    is_new = True if set(rows) & set(unmet) else None
+    is_new = True if set(rows) & set(unseen_rows) else None
     return pair_at(position, "random", left, right, anchor=anchor[0] if anchor else None, unmet=is_new)
 
 

@@ -332,7 +332,7 @@ class Sessions:
             return (
                 row if is_current else sessions.by_id(connection, row.id),
                 answers,
-                events.queries_from(connection, row.id, len(answers.done) - 1),
+                events.queries_since(connection, row.id, len(answers.done) - 1),
                 [] if is_current else sessions.marks_of(connection, [row.id]),
             )
 

@@ -80,7 +80,7 @@ def _empty(row: SessionRow) -> Entry:
     """Return a participant who has not answered yet."""
     return {
         "session": row.id,
-        "name": row.participant or row.prolific_pid,
+        "name": row.participant_name,
         "status": "asking" if row.finished_at is None else "finished",
         "answers": 0,
         "started": row.created_at,
@@ -102,7 +102,7 @@ def person(study: Study, session: history.SessionHistory, along: Sequence[JSON])
     median = quality["median_ms"]
     return {
         "session": row.id,
-        "name": row.participant or row.prolific_pid,
+        "name": row.participant_name,
         "status": "asking" if row.finished_at is None else "finished",
         "answers": sum(answered.outcome != "skip" for answered in done),
         "started": row.created_at,
@@ -119,7 +119,7 @@ def _point(study: Study, session: history.SessionHistory, along: Sequence[JSON])
         return None
     return {
         "session": session.row.id,
-        "name": session.row.participant or session.row.prolific_pid,
+        "name": session.row.participant_name,
         "point": flat(study.items, np.array(estimate["mean"]))[0],
         "radius": estimate["radius"],
         "simulated": session.row.kind == "simulated",

@@ -34,10 +34,10 @@ _MAX_NAMED = 8
 
 
 def similarity_page(
-    service: Service, user: Account, study: Study, link: str, *, filling: int, page: int, learning: bool = False
+    service: Service, user: Account, study: Study, link: str, *, simulating: int, page: int, learning: bool = False
 ) -> SimilarityPage:
     """Return the context of the dashboard of a similarity study."""
-    base = study_page(service, user, study, link, filling=filling, page=page, learning=learning)
+    base = study_page(service, user, study, link, simulating=simulating, page=page, learning=learning)
     versions = all_versions(service.database, study)
     return {**base, "similarity": _facts(study, versions)}
 
