@@ -215,7 +215,7 @@ def test_a_quiz_uses_the_population(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(StudyConfiguration.model_fields.keys() - {"offer"}))
 def test_every_setting_of_a_study_is_kept_left_out_or_refused(name):
-    known = settings.KEPT | settings.LEFT_OUT.keys() | settings.REFUSED.keys()
+    known = settings.FOLLOWED | settings.LEFT_OUT.keys() | settings.REFUSED.keys()
     assert name in known, "decide what a quiz does with this setting, in pairseek.quiz.settings"
 
 

@@ -13,7 +13,7 @@ from pairseek.core.csv import TEXT_ENDINGS
 from pairseek.core.validation import known_fields, suggestion, table, whole
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.runs import toml
-from pairseek.experiments.runs.part_records import part_from, strategy_from
+from pairseek.experiments.runs.part_records import part_from_record, strategy_from_record
 from pairseek.experiments.specification import NAMED_DATA, Contender, ResponseSpec, Setting, Specification
 from pairseek.model.responses import Response
 
@@ -84,7 +84,7 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     settings = tuple(_setting({**common, **setting}, f"settings[{i}]", folder) for i, setting in enumerate(given))
     own = {name: record[name] for name in _OWN if name in record and name not in ("settings", "strategies")}
     if "posterior" in own:
-        own["posterior"] = part_from("posterior", table(own["posterior"], "posterior"))
+        own["posterior"] = part_from_record("posterior", table(own["posterior"], "posterior"))
     if "metrics" in own:
         own["metrics"] = tuple(_texts("metrics", own["metrics"]))
     if "strategies" not in record:
@@ -125,7 +125,7 @@ def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Sett
         if values.get("prior") == "items":
             values["prior"] = None
         elif "prior" in values:
-            values["prior"] = part_from("prior", table(values["prior"], "prior"))
+            values["prior"] = part_from_record("prior", table(values["prior"], "prior"))
         return Setting(**values)
     except InvalidParameter as error:
         raise InvalidParameter(f"{where}: {error}") from None
@@ -152,7 +152,7 @@ def _response_spec(field: str, value: object) -> ResponseSpec | Response:
     record = table(value, field)
     own = set(record) - {f.name for f in fields(ResponseSpec)}
     if ":" in str(record.get("name")) or own & _RESPONSE_FIELDS or isinstance(record.get("k"), Mapping):
-        return part_from("response", {"name": "logistic", **record})  # type: ignore[no-any-return]
+        return part_from_record("response", {"name": "logistic", **record})  # type: ignore[no-any-return]
     known_fields(record, field, [f.name for f in fields(ResponseSpec)])
     try:
         return ResponseSpec(**record)
@@ -165,8 +165,8 @@ def _contender(record: Mapping[str, Any], where: str, queries: int) -> Contender
     rest = {name: value for name, value in record.items() if name not in own}
     try:
         if "posterior" in own:
-            own["posterior"] = part_from("posterior", table(own["posterior"], "posterior"))
-        return Contender(strategy_from(rest, queries), **own)
+            own["posterior"] = part_from_record("posterior", table(own["posterior"], "posterior"))
+        return Contender(strategy_from_record(rest, queries), **own)
     except (InvalidParameter, TypeError) as error:
         raise InvalidParameter(f"{where}: {error}") from None
 

@@ -13,7 +13,7 @@ import scipy
 from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.results import Results, TableFormat
-from pairseek.experiments.runs.part_records import strategy_from
+from pairseek.experiments.runs.part_records import strategy_from_record
 from pairseek.experiments.runs.plan import RunStatus
 from pairseek.experiments.simulation import run
 from pairseek.experiments.specification import Contender, ResponseSpec, Setting, Specification
@@ -158,7 +158,9 @@ class PlanningInputs:
             name="plan",
             title="How many questions",
             settings=(setting,),
-            strategies=tuple(Contender(strategy_from({"name": name}, self.questions)) for name in self.strategies),
+            strategies=tuple(
+                Contender(strategy_from_record({"name": name}, self.questions)) for name in self.strategies
+            ),
             rate=None,
             queries=self.questions,
             trials=self.users,
