@@ -21,7 +21,7 @@ from pairseek.experiments.figures.study_plan import draw_plan
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.study_plan import STRATEGIES, PlanningInputs, RequiredAnswers, StudyPlan, plan
 from pairseek.model.noise import NOISES
-from pairseek.pairs.strategies import strategies as all_strategies
+from pairseek.pairs.strategies import all_strategies
 
 # Bounds above this are shown with an exponent, and called uninformative.
 _UNINFORMATIVE_BOUND = 1e4

@@ -11,7 +11,7 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, pair_constant
 from pairseek.numerics.tables import S_MAX, interpolate
-from pairseek.pairs.sources.branch_and_bound.bounds import TABLE, Model, value
+from pairseek.pairs.sources.branch_and_bound.bounds import TABLE, Model, utility_value
 from pairseek.pairs.sources.branch_and_bound.finalists import keep, listed
 
 ScanModel: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray, float, float]
@@ -142,7 +142,7 @@ def sketch_items(  # noqa: C901
 def write_value_at(s: float, gain: float, model: Model, out: FloatArray) -> None:
     """Write the bound on the utility at mean 0 and standard deviation s."""
     shape, _, _, penalty, _, table = model
-    out[0] = value(shape, penalty, table, 0.0, s, 0.0, gain)
+    out[0] = utility_value(shape, penalty, table, 0.0, s, 0.0, gain)
 
 
 @inner
@@ -273,7 +273,7 @@ def scan_pairs(
                 if s < lowest or not square > 0.0:
                     continue
                 gain = reach / variance if variance > 0.0 else 0.0
-                u = value(shape, penalty, table, constant * margin, s, margin / length, gain)
+                u = utility_value(shape, penalty, table, constant * margin, s, margin / length, gain)
                 p, q = rows[i], others[begin + j]
                 key = min(p, q) * total + max(p, q)
                 if u > best[KEPT_PAIRS - 1] and p != q and not (listed(key, resting) or (not once and q in rows[:i])):
