@@ -16,7 +16,7 @@ import pairseek
 from helpers.serving import answer, begin, configuration, csrf_of, served
 from pairseek.errors import StoreUnavailable
 from pairseek.model.items import Items
-from pairseek.people.learning import FIRST
+from pairseek.people.learning import MIN_SESSIONS
 from pairseek.store import learning as stored_learning
 from pairseek.store import migrate, studies
 from pairseek.store import populations as stored
@@ -103,7 +103,7 @@ def owner(visitors):
 def test_a_list_of_things_learns_by_itself_on_both_databases(database_url, tmp_path):
     with served(database_url, studies=[(configuration(answers=ANSWERS), THINGS)]) as visitors:
         database = visitors.service.database
-        for person in range(FIRST):
+        for person in range(MIN_SESSIONS):
             visited(visitors, "which", liking(person))
         awaited(database, "which", 1)
         browser, _ = visited(visitors, "which", liking(99))
@@ -113,7 +113,7 @@ def test_a_list_of_things_learns_by_itself_on_both_databases(database_url, tmp_p
         assert "strategy" in {pair.kind for pair in sessions.snapshot(sessions.by_id(mine)).done}
         page = owner(visitors).get("/studies/which")
         assert "Version 1 predicts" in page.text
-        assert replays(database, "which", tmp_path / "which.zip") == (FIRST + 1, True)
+        assert replays(database, "which", tmp_path / "which.zip") == (MIN_SESSIONS + 1, True)
         # The process has learned what this one learns, to the last bit.
         here = populations.learned(database, study(database, "which"))
         apart = learn_apart(database, study(database, "which"))

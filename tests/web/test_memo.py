@@ -80,7 +80,7 @@ def test_the_pairs_of_those_who_answer_alike_are_found_once(monkeypatch):
         row_after(made, parts, seed, [1, 1, 0])
     assert chosen == [0, 1, 2, 3]
     assert inferred == [0, 1, 2, 3], "a pair that is known needs no belief"
-    monkeypatch.setattr(memo, "DEEPEST", 1)
+    monkeypatch.setattr(memo, "MAX_EVENTS", 1)
     for seed in range(2):
         row_after(made, parts, seed, [1, 1, 0])
     assert chosen[4:] == [2, 3, 2, 3]

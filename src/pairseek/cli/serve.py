@@ -90,7 +90,7 @@ def _create_study(settings: Settings, path: Path) -> str:
     from pairseek.web.studies.creation import create_study, from_file
 
     configuration, items, is_open, files = from_file(path)
-    slug = configuration.named()
+    slug = configuration.slug_or_default()
     with open_database(settings.database, noted=False) as database:
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
             create_study(database, configuration, items, is_open=is_open, who=current_user(), files=files)
@@ -115,7 +115,7 @@ def _create_demo(settings: Settings) -> str:
 
     with open_database(settings.database, noted=False) as database:
         configuration = colour_study()
-        slug = configuration.named()
+        slug = configuration.slug_or_default()
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
             create_study(database, configuration, colour_items(), is_open=True, who=current_user())
     return slug

@@ -19,7 +19,7 @@ from pairseek.quiz.encoding import MapFrame, encode_tree
 from pairseek.quiz.tree import QuizTree
 from pairseek.search.state import SearchState
 from pairseek.store.media import StoredPicture
-from pairseek.web.pages.map import MOST_DOTS, map_frame, placed_names
+from pairseek.web.pages.map import MAX_DOTS, map_frame, placed_names
 from pairseek.web.studies.cards import safe_html
 from pairseek.web.studies.configuration import StudyConfiguration
 from pairseek.web.studies.names import name_of
@@ -152,7 +152,7 @@ def _map(items: Items, tree: QuizTree) -> tuple[MapFrame, JSON | None]:
     # The vertical axis of a drawing points downwards.
     flip = np.array([[placed.scale], [-placed.scale]])
     frame = MapFrame(np.array(placed.place(0.0, 0.0)) - (flip * shown.axes.T) @ shown.centre, flip * shown.axes.T)
-    drawn = [(*placed.place_rounded(x, y), colour or "") for x, y, colour, _ in thinned(everything, MOST_DOTS)]
+    drawn = [(*placed.place_rounded(x, y), colour or "") for x, y, colour, _ in thinned(everything, MAX_DOTS)]
     # Names must not hide the middle, where most estimates are.
     names = placed_names(everything, placed, (width // 2, height // 2), (width, height))
     drawing: JSON = {

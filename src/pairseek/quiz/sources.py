@@ -62,7 +62,7 @@ def from_database(database: Database, study: Study) -> QuizSource:
 def _check_kind(configuration: StudyConfiguration) -> None:
     if configuration.is_similarity:
         raise InvalidParameter(
-            f"the study {configuration.named()!r} asks for similarity judgements, which a quiz cannot: make a "
+            f"the study {configuration.slug_or_default()!r} asks for similarity judgements, which a quiz cannot: make a "
             f"preference study of its map with pairseek study create --from, and compile that"
         )
 

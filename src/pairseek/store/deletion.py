@@ -29,9 +29,12 @@ from pairseek.store.schema import (
 )
 from pairseek.store.studies import retire
 
-_LAST_DELETION_KEY, _SCRUB_KEY = "last_deletion", "scrub"
+# Key in `meta` of a random value that changes with each deletion.
+_LAST_DELETION_KEY = "last_deletion"
+# Key in `meta` of the time of a deletion whose traces have not been scrubbed yet.
+_SCRUB_KEY = "scrub"
 # Ids per statement; databases limit the number of parameters.
-_BATCH = 500
+_BATCH_SIZE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,4 +212,4 @@ def _delete_unused_parts(connection: sa.Connection) -> None:
 
 
 def _batches(values: Sequence[str]) -> Iterable[Sequence[str]]:
-    return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
+    return (values[start : start + _BATCH_SIZE] for start in range(0, len(values), _BATCH_SIZE))

@@ -28,7 +28,7 @@ from pairseek.web.errors import Problem
 from pairseek.web.metrics import CLOSED
 from pairseek.web.settings import Settings
 
-MAX_HEAD = 65_536
+MAX_HEAD_BYTES = 65_536
 """Maximum bytes of a request line with its headers.
 
 In a chunked body, chunk sizes and trailers may take as many further bytes as the body itself.
@@ -177,7 +177,7 @@ class BoundedProtocol(HttpToolsProtocol):
             chunk = data[start : start + _CHUNK_BYTES]
             super().data_received(chunk)
             self._received += len(chunk)
-            if self._received - self._body > MAX_HEAD + self._body:
+            if self._received - self._body > MAX_HEAD_BYTES + self._body:
                 self._refuse(_TOO_LARGE)
             elif self._body > _MAX_IGNORED_BYTES and self.cycle.response_complete:
                 self.abort("ignored")
@@ -269,7 +269,7 @@ class BoundedProtocol(HttpToolsProtocol):
 _TOO_LARGE = Problem(
     431,
     "header_too_large",
-    f"the headers of the request are larger than {MAX_HEAD:,} bytes",
+    f"the headers of the request are larger than {MAX_HEAD_BYTES:,} bytes",
     hint="Send fewer and shorter headers; delete the cookies of this site.",
 )
 _TOO_SLOW = Problem(408, "too_slow", "the request took too long to arrive", hint="Send it again.")

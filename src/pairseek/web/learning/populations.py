@@ -26,7 +26,7 @@ Learn: TypeAlias = Callable[[Database, Study], LearnedVersion]
 LEARNER = "pairseek"
 """Author of the versions that were learned automatically."""
 # Attempts to fit, because a participant may be forgotten in the meantime.
-_TRIES = 3
+_MAX_ATTEMPTS = 3
 
 logger = logging.getLogger("pairseek.web")
 
@@ -36,7 +36,7 @@ def fit(database: Database, study: Study, who: str, run: Learn | None = None) ->
 
     Sessions that begin later use the new version. ``run`` does the work: `learned`, in this process or another one.
     """
-    for _ in range(_TRIES - 1):
+    for _ in range(_MAX_ATTEMPTS - 1):
         try:
             return _fit(database, study, who, run or learned)
         except sa.exc.IntegrityError:

@@ -29,7 +29,7 @@ from pairseek.web.studies.items import pack_items
 logger = logging.getLogger("pairseek.web")
 
 # Attempts to learn, because a participant may be forgotten in the meantime.
-_TRIES = 3
+_MAX_ATTEMPTS = 3
 # Number of names to try for a preference study.
 _MAX_NAMES = 100
 
@@ -157,7 +157,7 @@ def learn(database: Database, study: Study, who: str, run: Learn | None = None, 
                 received=study.row.slug,
                 hint="Wait a moment, then look again.",
             )
-        for _ in range(_TRIES - 1):
+        for _ in range(_MAX_ATTEMPTS - 1):
             try:
                 return _learn(database, study, who, run or learned, noted=noted)
             except sa.exc.IntegrityError:

@@ -39,7 +39,7 @@ from pairseek.web.studies.configuration import StudyConfiguration, configured
 FORMAT = "pairseek bundle"
 FORMAT_VERSION, WITH_CATALOGUES = 2, 3
 """Versions of the format: in general, and for a study whose items were replaced."""
-MOST_CANDIDATES = 100_000
+MAX_CANDIDATES = 100_000
 """Maximum number of triplets that a session of a similarity study may choose from."""
 POPULATIONS = "populations.json"
 CATALOGUES = "catalogues.json"
@@ -148,14 +148,14 @@ def _processor() -> str:
 
 
 def _session_record(study: Study, session: history.SessionHistory) -> JSON:
-    along = history.estimates_along(study, session)
+    estimates = history.estimates_along(study, session)
     return {
         **{key: value for key, value in asdict(session.row).items() if key not in _NOT_EXPORTED},
         "queries": [_without_session(asdict(query)) for query in session.queries],
         "events": [_event(event) for event in session.events],
         "marks": [_without_session(mark) for mark in session.marks],
         "blurs": [_without_session(blur) for blur in session.blurs],
-        "estimate": along[-1] if along else None,
+        "estimate": estimates[-1] if estimates else None,
     }
 
 
@@ -273,7 +273,7 @@ def _check_parts(parts: SessionParts) -> None:
     if not parts.is_current:
         return
     if parts.record.get("kind") == "similarity":
-        if not 1 <= int(parts.record["candidates"]) <= MOST_CANDIDATES:
+        if not 1 <= int(parts.record["candidates"]) <= MAX_CANDIDATES:
             raise InvalidParameter(f"the number of candidates is {parts.record['candidates']}")
         check_count(parts.study_items.n)
         return

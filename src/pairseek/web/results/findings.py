@@ -260,7 +260,7 @@ class FindingsKeeper:
         stored, running = self._requested(study)
         return stored, running is None
 
-    def awaited(self, study: Study) -> StudyFindings:
+    def wait_for_current(self, study: Study) -> StudyFindings:
         """Return current findings as soon as they are computed; raise a `Problem` after half a minute."""
         stored, running = self._requested(study)
         if running is None:
@@ -282,7 +282,7 @@ class FindingsKeeper:
         """Wait for the current group ranking and return it; raise `InvalidChoices` if there is nothing to rank."""
         if study.configuration.is_similarity:
             raise no_ranking(study)
-        findings = self.awaited(study).careful
+        findings = self.wait_for_current(study).careful
         if isinstance(findings, InvalidChoices):
             raise InvalidChoices(str(findings), reason=findings.reason, count=findings.count)
         return findings.ranking

@@ -32,7 +32,7 @@ from pairseek.web.routes.api_access import (
 from pairseek.web.routes.downloads import bundle_reply, table_reply
 from pairseek.web.service import Service
 from pairseek.web.sessions import forgetting
-from pairseek.web.sessions.access import closed, gone
+from pairseek.web.sessions.access import session_deleted, study_closed
 from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.links import signed_link
 from pairseek.web.sessions.state import SessionState
@@ -248,12 +248,12 @@ def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who:
     """Begin a session; the response contains the session's own token."""
     study = _study(service, slug, who, "answer")
     if not study.row.is_open:
-        raise closed(slug)
+        raise study_closed(slug)
     identity = {name: getattr(body, name) for name in sessions.IDENTITIES}
     session_id, token = service.sessions.open(study, identity, seed=body.seed, opened_by=who.token_hash)
     row = service.sessions.by_id(session_id)
     if row is None:
-        raise gone()
+        raise session_deleted()
     with service.gate.working():
         return {"session": session_id, "token": token, "state": service.sessions.state(row)}
 

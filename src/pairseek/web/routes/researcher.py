@@ -36,7 +36,7 @@ from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation, forms
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import StudyConfiguration
-from pairseek.web.studies.media import MOST_PICTURES, Files
+from pairseek.web.studies.media import MAX_PICTURES, Files
 from pairseek.web.views import researcher as views
 from pairseek.web.views.findings import report_page
 from pairseek.web.views.links import public_address
@@ -44,8 +44,10 @@ from pairseek.web.views.similarity import similarity_page
 
 router = APIRouter(include_in_schema=False)
 
-# Maximum numbers of files and fields in a form.
-_MAX_FILES, _MAX_FIELDS = 10_050, 200
+# Largest number of files in a form.
+_MAX_FILES = 10_050
+# Largest number of fields in a form.
+_MAX_FIELDS = 200
 
 
 @router.get("/")
@@ -79,7 +81,7 @@ async def make_study(request: Request, service: TheService, who: Researcher) -> 
         raise invalid(
             "the form cannot be read, or has too many parts",
             str(error.detail)[:100],
-            f"Send at most {MOST_PICTURES:,} images.",
+            f"Send at most {MAX_PICTURES:,} images.",
             "invalid_form",
         ) from None
 
@@ -195,7 +197,7 @@ def download_report(
         )
     findings, _ = service.findings.look(study)
     if findings is None:
-        findings = service.findings.awaited(study)
+        findings = service.findings.wait_for_current(study)
     data = report_page(service.database, study, findings, everyone=bool(everyone), language=language)
     headers = {"content-disposition": f'attachment; filename="{slug}-report-{language}.html"'}
     return HTMLResponse(render_report(data, language=language), headers=headers)

@@ -22,7 +22,8 @@ KINDS: tuple[Kind, ...] = ("strategy", "repeated", "random", "attention")
 # Minimum number of pairs between a pair and its repetition, so that the answer is not remembered.
 MIN_DISTANCE = 4
 # Separates the random streams of the schedule from those of the search, which uses the same seed.
-_DOMAIN = 0x5E55
+_SCHEDULE_STREAM = 0x5E55
+# Purposes of random draws, each with a stream of its own.
 _KIND_STREAM, _PAIR_STREAM, _SIDES_STREAM, _PLACE_STREAM, _ORDER_STREAM = range(5)
 
 
@@ -142,4 +143,4 @@ def _items_of(pair: AnsweredPair) -> tuple[str | None, frozenset[str]]:
 
 
 def _rng(seed: int, number: int, purpose: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence([seed, number, purpose, 0, _DOMAIN]))
+    return np.random.default_rng(np.random.SeedSequence([seed, number, purpose, 0, _SCHEDULE_STREAM]))

@@ -32,14 +32,14 @@ from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
 from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.sessions.access import (
     Visitor,
-    busy,
     check_return,
-    closed,
-    confirmed,
-    expired,
-    full,
-    gone,
-    overfull,
+    is_expired,
+    result_confirmed,
+    session_busy,
+    session_deleted,
+    study_closed,
+    study_full,
+    too_many_events,
 )
 from pairseek.web.sessions.advance import Answer, Step, advance, resume, undo
 from pairseek.web.sessions.history import populations_of
@@ -53,8 +53,9 @@ from pairseek.web.studies.catalogue import Catalogue, Study
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-_TRIES = 8
-MOST_BLURS = 200
+# Attempts at a change, because another request may change the session at the same time.
+_MAX_ATTEMPTS = 8
+MAX_BLURS = 200
 """Maximum number of losses of focus stored per session."""
 # Upper bound on the starts that are under way at the same time.
 _MAX_CONCURRENT_STARTS = 200
@@ -69,7 +70,7 @@ def _previous_session(connection: sa.Connection, study: Study, visitor: Visitor,
     previous = sessions.of_person(connection, study.row.id, visitor.identity)
     if previous is None:
         return None
-    if expired(previous, study):
+    if is_expired(previous, study):
         sessions.release(connection, study.row.id, claim, previous.created_at)
         return None
     check_return(previous, study, visitor)
@@ -143,14 +144,14 @@ class Sessions:
         self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, further: JSON
     ) -> tuple[str, str]:
         """Find the session that holds the claim, or begin one with ``further`` columns; return its id and token."""
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             entered = self._try_enter(study, visitor, claim, seed, further)
             if entered is not None:
                 return entered
             # Someone else began with the claim at the same time, or a population was dropped. If the study was deleted,
             # this call raises an error.
             self.catalogue.row(study.row.slug)
-        raise busy()
+        raise session_busy()
 
     def _try_enter(
         self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, further: JSON
@@ -215,7 +216,7 @@ class Sessions:
             return
         earliest = datetime.now(UTC) - timedelta(hours=study.configuration.resume.hours)
         if not sessions.forget_empty(connection, study.row.id, stamp(earliest)):
-            raise full()
+            raise study_full()
 
     def by_token(self, token: str) -> SessionRow | None:
         """Return the session with this token."""
@@ -244,7 +245,7 @@ class Sessions:
     def _advance(self, row: SessionRow, step_of: Callable[[Snapshot], Step | None]) -> Snapshot:
         """Store the step from the newest snapshot of a session, and return the resulting snapshot."""
         began = time.perf_counter()
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             snapshot = self.snapshot(row)
             step = step_of(snapshot)
             if step is None:
@@ -261,7 +262,7 @@ class Sessions:
                 ANSWERS.labels(step.event.outcome).inc()
                 NEXT_PAIRS.labels("yes" if step.prefetched else "no").inc()
             return self._keep(step.after)
-        raise busy()
+        raise session_busy()
 
     def confirm(self, row: SessionRow) -> bool:
         """Confirm the end of a session, after which nothing can be undone; return False unless it has ended."""
@@ -272,19 +273,19 @@ class Sessions:
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
         """Store a loss of focus during a query."""
         if not row.is_open and row.kind == "person":
-            raise closed(self.catalogue.numbered(row.study_id).row.slug)
+            raise study_closed(self.catalogue.numbered(row.study_id).row.slug)
 
         def add(connection: sa.Connection) -> None:
             if not events.was_asked(connection, row.id, query):
                 raise UnknownQuery(f"query {query!r} was not asked in this session: name one that was")
-            if sessions.count_blurs(connection, row.id) >= MOST_BLURS:
-                raise overfull()
+            if sessions.count_blurs(connection, row.id) >= MAX_BLURS:
+                raise too_many_events()
             sessions.blur(connection, row.id, query, lost_at, ms)
 
         try:
             self.database.write(add)
         except sa.exc.IntegrityError:
-            raise gone() from None
+            raise session_deleted() from None
 
     # Sessions in memory
 
@@ -338,7 +339,7 @@ class Sessions:
 
         current, answers, asked, marks = self.database.read(stored)
         if current is None:
-            raise gone()
+            raise session_deleted()
         study = self._study(current)
         parts = self._parts_of(study, current)
         if parts.count > study.items.n:
@@ -360,7 +361,7 @@ class Sessions:
         if shared is None:
             record = records_of(self.database, [row]).get(row.parts)
             if record is None:
-                raise gone()
+                raise session_deleted()
             parts = SessionParts.stored(study.items, record, self._population(study, row.population))
             if parts.count > study.items.n:
                 # Another worker has added items that this one has not read yet.
@@ -391,7 +392,7 @@ class Sessions:
     def _fresh(self, row: SessionRow) -> SessionRow:
         stored = self.by_id(row.id)
         if stored is None:
-            raise gone()
+            raise session_deleted()
         return stored
 
     def clear_cache(self) -> None:
@@ -407,7 +408,7 @@ def _store(connection: sa.Connection, step: Step) -> None:
     if step.event is not None:
         events.add_event(connection, step.event, version=row.version)
         if step.event.kind == "undo" and not sessions.reopen(connection, row.id):
-            raise confirmed()
+            raise result_confirmed()
     for pair in step.new:
         events.add_pair(connection, pair)
     if step.end is not None:

@@ -30,10 +30,10 @@ from pairseek.search.stopping import StopRule
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 # Host and port of a completion URL, without a user, placeholders or backslashes.
 _HOST = re.compile(r"[\w.-]+(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
-MOST_ITEMS = 200_000
+MAX_ITEMS = 200_000
 # The time per question grows with the cube of the number of dimensions.
-MOST_DIMENSIONS = 100
-MOST_TEXT = 20_000
+MAX_DIMENSIONS = 100
+MAX_TEXT_LENGTH = 20_000
 # Settings of the search, which similarity studies do not have.
 _PREFERENCE_SETTINGS = (
     "strategy",
@@ -56,7 +56,7 @@ def _named(value: object) -> object:
 
 Part = Annotated[dict[str, Any], BeforeValidator(_named)]
 Share = Annotated[float, Field(ge=0, le=0.5)]
-Text = Annotated[str, Field(max_length=MOST_TEXT)]
+Text = Annotated[str, Field(max_length=MAX_TEXT_LENGTH)]
 Code = Annotated[str, Field(max_length=100, pattern=r"^[\w.-]*$")]
 
 
@@ -192,11 +192,11 @@ class StudyConfiguration(_Strict):
     )
     coordinates: list[str] | None = Field(
         default=None,
-        max_length=MOST_DIMENSIONS,
+        max_length=MAX_DIMENSIONS,
         description="columns of the items that are coordinates, all others being data; null: all columns of numbers, "
         "an empty list: none",
     )
-    askable: Annotated[int, Field(ge=2)] | Annotated[list[str], Field(min_length=2, max_length=MOST_ITEMS)] | None = (
+    askable: Annotated[int, Field(ge=2)] | Annotated[list[str], Field(min_length=2, max_length=MAX_ITEMS)] | None = (
         Field(default=None, description="items to ask about: their ids, or how many, chosen for spread; null: all")
     )
     answers: int | None = Field(
@@ -280,7 +280,7 @@ class StudyConfiguration(_Strict):
         """Return whether a study with these items learns from its own people unless its owner switches that off."""
         return not self.is_similarity and (self.learn == "auto" or (self.learn is None and not items.d))
 
-    def named(self) -> str:
+    def slug_or_default(self) -> str:
         """Return the slug, derived from the title unless given."""
         return self.slug or slug_of(self.title)
 
