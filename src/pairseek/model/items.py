@@ -167,7 +167,7 @@ class Items:
         # True == 1, but a bool is never meant as an id.
         if not isinstance(plain, bool):
             try:
-                return self._positions[plain]  # type: ignore[index]
+                return self._positions[plain]
             except (KeyError, TypeError):
                 pass
         similar = self._id_of_other_type(plain)
