@@ -142,7 +142,7 @@ def test_nothing_of_a_forgotten_participant_is_left(database_url, log):
         assert client.forget("which", PERSON)["sessions"] == len(mine)
         kept = visitors.service.sessions.peek
         for _ in range(200):
-            if database.read(deletion.unscrubbed) is None and not any(map(kept, mine)):
+            if database.read(deletion.unscrubbed_since) is None and not any(map(kept, mine)):
                 break
             time.sleep(0.05)
         assert found_in(everything(database), *needles) == []
@@ -239,7 +239,7 @@ def test_what_was_learned_from_a_forgotten_person_is_dropped_and_sessions_say_so
     assert finished not in replayed
     assert replayed[open_now].same
     assert replayed[after].same
-    assert [session["id"] for session in read.dropped] == [finished]
+    assert [session["id"] for session in read.dropped_sessions] == [finished]
     assert people_[0] not in path.read_bytes().decode("latin-1")
 
 

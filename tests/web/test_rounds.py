@@ -52,7 +52,7 @@ def counted(visitors, name):
 
 
 def unscrubbed(visitors):
-    return visitors.service.database.read(deletion.unscrubbed)
+    return visitors.service.database.read(deletion.unscrubbed_since)
 
 
 @pytest.fixture

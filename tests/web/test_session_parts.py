@@ -166,7 +166,7 @@ def test_a_session_with_a_population_keeps_appeal_prior_and_response(tmp_path, m
     # Sessions that began alike share what they began with.
     mine, theirs = (sessions.snapshot(sessions.by_id(name)).parts for name in (session, twin))
     assert mine is theirs
-    assert bundled(database, tmp_path).models == [MODEL_VERSION]
+    assert bundled(database, tmp_path).model_versions == [MODEL_VERSION]
     assert all(one.same for one in bundle.replayed(bundled(database, tmp_path)))
     database.close()
 

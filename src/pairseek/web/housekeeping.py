@@ -108,7 +108,7 @@ class Housekeeper:
         """Scrub the database after a deletion; wait longer after each failure, because it rewrites the whole file."""
         if monotonic() < self._scrub_at:
             return
-        time = self._database.read(deletion.unscrubbed)
+        time = self._database.read(deletion.unscrubbed_since)
         if time is None or not (
             self._deleted_here or time < stamp(datetime.now(UTC) - timedelta(seconds=_SCRUB_DELAY_SECONDS))
         ):

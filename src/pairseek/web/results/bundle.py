@@ -199,17 +199,17 @@ class Bundle:
         return self.parts[_parts_key(session)]
 
     @property
-    def current(self) -> tuple[JSON, ...]:
+    def current_sessions(self) -> tuple[JSON, ...]:
         """Sessions that began with this pairseek's model version."""
         return tuple(session for session in self.sessions if self.parts_of(session).is_current)
 
     @property
-    def dropped(self) -> tuple[JSON, ...]:
+    def dropped_sessions(self) -> tuple[JSON, ...]:
         """Sessions whose parts were derived from a population learned from someone who was later forgotten."""
         return tuple(session for session in self.sessions if self.parts_of(session).dropped is not None)
 
     @property
-    def models(self) -> list[Any]:
+    def model_versions(self) -> list[Any]:
         """Model versions that the sessions began with."""
         return sorted({parts.model for parts in self.parts.values()}, key=str)
 
@@ -253,10 +253,10 @@ def read(path: Path) -> Bundle:
         if isinstance(error, InvalidFile) and str(path) in str(error):
             raise
         raise InvalidFile(f"{path} cannot be read as a bundle: {_short_message(error)}; export it again") from None
-    if len(bundle.sessions) > len(bundle.dropped) and not bundle.current:
+    if len(bundle.sessions) > len(bundle.dropped_sessions) and not bundle.current_sessions:
         raise InvalidFile(
-            f"{path} was computed with model version {' and '.join(map(str, bundle.models))}, but this pairseek has "
-            f"version {MODEL_VERSION}: replay it with the pairseek that wrote it, {record['versions'].get('pairseek')}"
+            f"{path} was computed with model version {' and '.join(map(str, bundle.model_versions))}, but this pairseek "
+            f"has version {MODEL_VERSION}: replay it with the pairseek that wrote it, {record['versions'].get('pairseek')}"
         )
     return bundle
 
@@ -306,7 +306,7 @@ def _check_format(path: Path, record: object) -> None:
         )
 
 
-def done_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
+def answers_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
     """Return the effective answers of a session record."""
     queries = [AskedPair(session_id=session["id"], **query) for query in session["queries"]]
     events = [EventRow(session_id=session["id"], **event) for event in session["events"]]
@@ -326,13 +326,13 @@ class ReplayedEstimate:
 
 
 def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
-    """Recompute every estimate from the parts of its session and compare it with the exported one."""
+    """Recompute every estimate from the parts of its session, and compare it with the exported estimate."""
     if bundle.configuration.is_similarity:
         yield from _replayed_triplets(bundle)
         return
-    for number, session in enumerate(bundle.current, 1):
+    for number, session in enumerate(bundle.current_sessions, 1):
         with _session_errors(bundle, number):
-            done = done_of(session)
+            done = answers_of(session)
             if not done or session["estimate"] is None:
                 continue
             state = _state(bundle, session, bundle.parts_of(session), done)
@@ -346,9 +346,9 @@ def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
 
 def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
     """Choose every triplet of a similarity study again; ``difference`` is the share that came out differently."""
-    for number, session in enumerate(bundle.current, 1):
+    for number, session in enumerate(bundle.current_sessions, 1):
         with _session_errors(bundle, number):
-            done = done_of(session)
+            done = answers_of(session)
             if not done:
                 continue
             parts, different = bundle.parts_of(session), 0
@@ -386,7 +386,7 @@ def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
     It uses the candidates of the study's configuration, or else the strategy's default.
     """
     candidates = bundle.configuration.candidates
-    for number, session in enumerate(bundle.current, 1):
+    for number, session in enumerate(bundle.current_sessions, 1):
         with _session_errors(bundle, number):
             parts = bundle.parts_of(session).with_records(strategy=strategy, candidates=candidates)
             rows = list(_answers_with(bundle, session, parts))
@@ -394,7 +394,7 @@ def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
 
 
 def _answers_with(bundle: Bundle, session: JSON, parts: SessionParts) -> Iterator[JSON]:
-    done, state = done_of(session), _state(bundle, session, parts, ())
+    done, state = answers_of(session), _state(bundle, session, parts, ())
     for count, answered in enumerate(done, 1):
         preferred, _ = state.next_pair
         asked = state.search.expect(answered.query.left, answered.query.right)

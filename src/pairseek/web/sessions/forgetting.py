@@ -125,7 +125,7 @@ def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: st
     # Lock first: a population that is being learned from these sessions is then either already stored, and found below,
     # or cannot be stored.
     ids = deletion.lock(connection, ids)
-    versions = [version for _, version in deletion.learned(connection, ids)]
+    versions = [version for _, version in deletion.populations_learned_from(connection, ids)]
     if populations.latest(connection, study.row.id) in versions:
         learning.restart(connection, study.row.id)
     for version in versions:
@@ -143,7 +143,7 @@ def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: st
 
 def _replace_parts(connection: sa.Connection, study: Study, versions: Sequence[int], who: str) -> None:
     """Replace the parts of sessions that began with dropped populations, and mark these sessions."""
-    affected = deletion.began_with(connection, study.row.id, versions)
+    affected = deletion.sessions_begun_with(connection, study.row.id, versions)
     for version in versions:
         finished = [session.id for session in affected if session.finished and session.population == version]
         deletion.replace_parts(connection, finished, dropped_record(version))
@@ -161,12 +161,12 @@ def _replace_parts(connection: sa.Connection, study: Study, versions: Sequence[i
 
 def scrub(database: Database) -> bool:
     """Remove the traces of deleted rows from the database files; return False if that must be retried later."""
-    time = database.read(deletion.unscrubbed)
+    time = database.read(deletion.unscrubbed_since)
     if time is None:
         return True
     if not database.scrub():
         return False
-    database.write(lambda connection: deletion.scrubbed(connection, time))
+    database.write(lambda connection: deletion.note_scrub(connection, time))
     # The write above may itself leave an old copy of a page in the file, so scrub once more.
     return database.scrub(rewrite=False)
 
