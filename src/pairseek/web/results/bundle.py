@@ -254,9 +254,10 @@ def read(path: Path) -> Bundle:
             raise
         raise InvalidFile(f"{path} cannot be read as a bundle: {_short_message(error)}; export it again") from None
     if len(bundle.sessions) > len(bundle.dropped_sessions) and not bundle.current_sessions:
+        models = " and ".join(map(str, bundle.model_versions))
         raise InvalidFile(
-            f"{path} was computed with model version {' and '.join(map(str, bundle.model_versions))}, but this pairseek "
-            f"has version {MODEL_VERSION}: replay it with the pairseek that wrote it, {record['versions'].get('pairseek')}"
+            f"{path} was computed with model version {models}, but this pairseek has version {MODEL_VERSION}: replay "
+            f"it with the pairseek that wrote it, {record['versions'].get('pairseek')}"
         )
     return bundle
 

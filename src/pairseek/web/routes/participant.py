@@ -26,7 +26,14 @@ from pairseek.web.routes.schemas import UndoBody
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import Visitor, already_took_part, is_expired, session_expired, study_closed
 from pairseek.web.sessions.advance import TIMESTAMP, Answer
-from pairseek.web.sessions.links import MAX_ID_LENGTH, SIGNATURE, invitation_needed, link_expired, valid_until, verified
+from pairseek.web.sessions.links import (
+    MAX_ID_LENGTH,
+    SIGNATURE,
+    invitation_needed,
+    link_expired,
+    valid_until,
+    verify_link,
+)
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views import participant as views
 
@@ -310,7 +317,7 @@ class _LinkIdentity:
         until = None
         if SIGNATURE in request.query_params:
             # Ids that the signature does not cover are ignored.
-            participant, until = verified(service.link_key, study.row, request.query_params)
+            participant, until = verify_link(service.link_key, study.row, request.query_params)
             ids = {"participant": participant}
         else:
             ids = _identity(request.query_params)

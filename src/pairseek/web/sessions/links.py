@@ -47,8 +47,11 @@ def signed_link(key: str, address: str, study: StudyRow, participant: str, days:
     return f"{address.rstrip('/')}/s/{study.slug}?{urlencode(values, quote_via=quote)}"
 
 
-def verified(key: str, study: StudyRow, parameters: Mapping[str, str]) -> tuple[str, int]:
-    """Return a signed link's participant and expiry time (Unix seconds); raise a `Problem` if the link is not valid."""
+def verify_link(key: str, study: StudyRow, parameters: Mapping[str, str]) -> tuple[str, int]:
+    """Verify a signed link and return its participant and expiry time (Unix seconds).
+
+    Raises a `Problem` if the link is not valid.
+    """
     participant, until = parameters.get("participant", ""), parameters.get("until", "")
     is_plausible = len(participant) <= MAX_ID_LENGTH and re.fullmatch(r"[1-9]\d{0,11}", until, re.ASCII)
     expected = _signature(key, study, participant, int(until)) if is_plausible else ""
