@@ -40,7 +40,7 @@ GRACE_SECONDS = 10
 _EXIT_SECONDS = 5.0
 # An exit counts as early within this time of the worker's start.
 _EARLY_EXIT_SECONDS = 1.0
-# Early exits in a row after which workers are no longer restarted.
+# Early exits in a row after which a worker is no longer restarted.
 _MAX_EARLY_EXITS = 10
 
 # Key of the hash of the password that the demo generated.

@@ -34,7 +34,8 @@ logger = logging.getLogger("pairseek.web")
 def fit(database: Database, study: Study, who: str, run: Learn | None = None) -> tuple[int, Population]:
     """Learn a population from the finished sessions, store it, and return it with its version.
 
-    Sessions that begin later use the new version. ``run`` does the work: `learned`, in this process or another one.
+    Sessions that begin later use the new version. ``run`` does the work, in this process or another one; by default,
+    `learned` does it here.
     """
     for _ in range(_MAX_ATTEMPTS - 1):
         try:

@@ -12,7 +12,7 @@ from pairseek.store.database import Database
 from pairseek.web.sessions.history import SessionHistory, read_histories
 from pairseek.web.studies.catalogue import Study
 
-# Largest number of earlier people, the newest ones, that the appeal is computed from.
+# Largest number of earlier people that the appeal is computed from; the newest are used.
 _MAX_PEOPLE = 50
 
 

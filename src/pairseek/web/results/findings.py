@@ -28,9 +28,9 @@ from pairseek.web.rounds import note_failure
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
 from pairseek.web.studies.catalogue import Study
 
-# Size of the cache of rankings with their segments, and of the cache of studies' findings.
+# Entries of each of the two caches: group rankings with segments, and findings of studies.
 _CACHE_SIZE = 32
-# Largest number of people on the map of a group, the newest ones.
+# Largest number of people on the map of a group; the newest are shown.
 _MAX_POINTS = 400
 # Seconds that a download waits for findings.
 _WAIT_SECONDS = 30.0

@@ -165,7 +165,10 @@ def _unknown(study: Study) -> JSON:
 
 
 def _stored_estimates(session: SessionHistory, done: Sequence[EffectiveAnswer]) -> list[JSON] | None:
-    """Return the estimates stored with the queries; None if some are missing. A query holds that of the last answer."""
+    """Return the estimates stored with the queries; None if some are missing.
+
+    Each query is stored with the estimate after the answer before it.
+    """
     stored = {(query.position, query.details.get("after")): query.details for query in session.queries}
     shown = [answered.shown() for answered in done]
     out: list[JSON] = []

@@ -53,11 +53,11 @@ from pairseek.web.studies.catalogue import Catalogue, Study
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-# Attempts at a change, because another request may change the session at the same time.
+# Attempts at a change, because another request may change the same session meanwhile.
 _MAX_ATTEMPTS = 8
 MAX_BLURS = 200
 """Maximum number of losses of focus stored per session."""
-# Upper bound on the starts that are under way at the same time.
+# Largest number of sessions that may be starting at once.
 _MAX_CONCURRENT_STARTS = 200
 # Length of a section of the balanced design in a study that has only stop rules.
 _SECTION_LENGTH = 20
@@ -91,23 +91,23 @@ class Sessions:
     ----------
     database, catalogue
         Database and its studies.
-    kept
-        Maximum number of sessions in memory.
-    most
-        Maximum number of people's sessions in a study.
+    max_cached
+        Largest number of sessions in memory.
+    max_sessions
+        Largest number of people's sessions in a study.
     """
 
     def __init__(
         self,
         database: Database,
         catalogue: Catalogue,
-        kept: int = Settings.kept_sessions,
-        most: int = Settings.most_sessions,
+        max_cached: int = Settings.kept_sessions,
+        max_sessions: int = Settings.most_sessions,
     ) -> None:
         self.database, self.catalogue = database, catalogue
-        self._most = most
+        self._max_sessions = max_sessions
         self._lock = threading.Lock()
-        self._snapshots: LRUCache[str, Snapshot] = LRUCache(max(1, kept))
+        self._snapshots: LRUCache[str, Snapshot] = LRUCache(max(1, max_cached))
         self._parts: LRUCache[PartsKey, SessionParts] = LRUCache(_SHARED_CACHE_SIZE)
         self._populations: LRUCache[tuple[int, int], Learned] = LRUCache(_SHARED_CACHE_SIZE)
 
@@ -193,9 +193,9 @@ class Sessions:
             return (session_id, token) if self.by_token(token) is not None else None
 
     def _design(self, study: Study, version: int | None) -> JSON | None:
-        """Return the section of the balanced design for one of the first people; None if the strategy asks.
+        """Return the section of the balanced design for one of the first people; None if the strategy chooses.
 
-        If the items have coordinates, the strategy asks from the first person on.
+        If the items have coordinates, the strategy chooses from the first person on.
         """
         if version is not None or study.items.d or not study.configuration.learns(study.items):
             return None
@@ -208,11 +208,11 @@ class Sessions:
 
     def _make_room(self, connection: sa.Connection, study: Study) -> None:
         """Raise a `Problem` if the study is full even after expired sessions without an answer were deleted."""
-        if sessions.count(connection, study.row.id, ["person"]) < self._most - _MAX_CONCURRENT_STARTS:
+        if sessions.count(connection, study.row.id, ["person"]) < self._max_sessions - _MAX_CONCURRENT_STARTS:
             return
         # Near the limit, starts are counted one at a time across all servers.
         locks.wait_in_transaction(connection, f"start-{study.row.id}")
-        if sessions.count(connection, study.row.id, ["person"]) < self._most:
+        if sessions.count(connection, study.row.id, ["person"]) < self._max_sessions:
             return
         earliest = datetime.now(UTC) - timedelta(hours=study.configuration.resume.hours)
         if not sessions.forget_empty(connection, study.row.id, stamp(earliest)):
