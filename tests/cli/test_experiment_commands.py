@@ -282,12 +282,12 @@ class TestMissingData:
 
     @pytest.fixture(autouse=True)
     def nowhere(self, monkeypatch, tmp_path):
-        from pairseek.experiments.data import _named
+        from pairseek.experiments.data import _load_named_data
 
         monkeypatch.setenv("PAIRSEEK_DATA", str(tmp_path))
         monkeypatch.setenv("PAIRSEEK_FOOD10K_URL", "http://127.0.0.1:9")
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        _named.cache_clear()
+        _load_named_data.cache_clear()
 
         def too_late(*_, **__):
             raise AssertionError("the data should have been required before")
@@ -296,7 +296,7 @@ class TestMissingData:
             monkeypatch.setattr(f"pairseek.{place}", too_late)
         monkeypatch.setattr("pairseek.experiments.simulation.run_plan", too_late)
         yield
-        _named.cache_clear()
+        _load_named_data.cache_clear()
 
     @pytest.mark.parametrize(
         "given",

@@ -22,7 +22,7 @@ from pairseek.cli.serve import _create_study
 from pairseek.embed import CKL, PCA, check, read_provenance, save_items
 from pairseek.experiments.data import SimulationWork
 from pairseek.experiments.evaluation.replay import plain_items
-from pairseek.experiments.trial import _subsampled
+from pairseek.experiments.trial import _subsample
 from pairseek.model.scales import scale_contrast, scale_note
 from pairseek.people.population import Choices
 from pairseek.store import studies
@@ -248,7 +248,7 @@ class TestInside:
     def test_a_simulation(self):
         items = uneven()
         assert SimulationWork(None, (items,), (0,)).items() == (items,)
-        assert _subsampled(items, 30, (1, 2)).n == 30
+        assert _subsample(items, 30, (1, 2)).n == 30
 
 
 class TestStudies:

@@ -52,6 +52,7 @@ def command(
                     f"the study {study!r} has no participant {participant!r}: give the id as in the export"
                 )
             confirm(participant, f"{plural(count, 'session')} of {participant} will be deleted.", yes=yes)
-            typer.echo(forgetting.deletion_summary(forgetting.forget(opened, participants_study, participant, current_user())))
+            deleted = forgetting.forget(opened, participants_study, participant, current_user())
+            typer.echo(forgetting.deletion_summary(deleted))
         if not forgetting.scrub(opened):
             typer.echo("The database is in use: the service or the next deletion will clean up its files.", err=True)

@@ -20,8 +20,8 @@ from pairseek.cli.options import DatabaseOption
 if TYPE_CHECKING:
     from pairseek.web.settings import Settings
 
-_DEMO = "pairseek-demo.db"
-_PORT = 8421
+_DEMO_DATABASE = "pairseek-demo.db"
+_DEFAULT_PORT = 8421
 
 
 def command(
@@ -30,14 +30,14 @@ def command(
     host: Annotated[
         str, typer.Option(metavar="HOST", help="Address to listen on; 0.0.0.0 for all networks.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on; 0 for any free port.")] = _PORT,
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on; 0 for any free port.")] = _DEFAULT_PORT,
     workers: Annotated[int, typer.Option(metavar="N", help="Number of server processes.")] = 1,
     study: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Study configuration as YAML; the study is created first, unless it exists."),
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", metavar="", help=f"Create and open a study of colours in {_DEMO}.")
+        bool, typer.Option("--demo", metavar="", help=f"Create and open a study of colours in {_DEMO_DATABASE}.")
     ] = False,
 ) -> None:
     """Run the web service: studies in the browser and over HTTP.
@@ -70,7 +70,7 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
     # The demo has a file of its own, unless a database is named.
     own = demo and database is None and settings.database == Settings.database
     if own:
-        settings = replace(settings, database=_DEMO)
+        settings = replace(settings, database=_DEMO_DATABASE)
     links = [] if study is None else [_create_study(settings, study)]
     if demo:
         links.append(_create_demo(settings))

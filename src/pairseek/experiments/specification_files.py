@@ -17,9 +17,9 @@ from pairseek.experiments.runs.part_records import part_from_record, strategy_fr
 from pairseek.experiments.specification import NAMED_DATA, Contender, ResponseSpec, Setting, Specification
 from pairseek.model.responses import Response
 
-_SETTING = tuple(f.name for f in fields(Setting))
-_OWN = tuple(f.name for f in fields(Specification))
-_FILES = (*TEXT_ENDINGS, ".parquet", ".npy", ".npz", ".mat")
+_SETTING_FIELDS = tuple(f.name for f in fields(Setting))
+_SPECIFICATION_FIELDS = tuple(f.name for f in fields(Specification))
+_ITEM_FILE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".npy", ".npz", ".mat")
 
 
 def read_specification(path: str | Path) -> Specification:
@@ -78,11 +78,15 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     >>> specification.labels, specification.trials
     (('InfoGain', 'ActRank-3'), 50)
     """
-    known_fields(record, "the specification", (*_OWN, *_SETTING))
-    common = {name: record[name] for name in _SETTING if name in record}
+    known_fields(record, "the specification", (*_SPECIFICATION_FIELDS, *_SETTING_FIELDS))
+    common = {name: record[name] for name in _SETTING_FIELDS if name in record}
     given = _tables("settings", record["settings"]) if "settings" in record else [{}]
     settings = tuple(_setting({**common, **setting}, f"settings[{i}]", folder) for i, setting in enumerate(given))
-    own = {name: record[name] for name in _OWN if name in record and name not in ("settings", "strategies")}
+    own = {
+        name: record[name]
+        for name in _SPECIFICATION_FIELDS
+        if name in record and name not in ("settings", "strategies")
+    }
     if "posterior" in own:
         own["posterior"] = part_from_record("posterior", table(own["posterior"], "posterior"))
     if "metrics" in own:
@@ -113,7 +117,7 @@ def _texts(field: str, value: object) -> list[str]:
 
 
 def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Setting:
-    known_fields(record, where, _SETTING)
+    known_fields(record, where, _SETTING_FIELDS)
     values = dict(record)
     try:
         if "data" in values:
@@ -136,9 +140,9 @@ def _data(value: object, folder: Path | None) -> str:
         raise InvalidParameter(f"data is {value!r}: give {', '.join(NAMED_DATA)}, or a file")
     if value in NAMED_DATA or value.partition(":")[0] in ("items", "space"):
         return value
-    if Path(value).suffix.lower() not in _FILES:
+    if Path(value).suffix.lower() not in _ITEM_FILE_ENDINGS:
         raise InvalidParameter(
-            f"data is {value!r}: use {', '.join(NAMED_DATA)}, or a file ending in {', '.join(_FILES)}"
+            f"data is {value!r}: use {', '.join(NAMED_DATA)}, or a file ending in {', '.join(_ITEM_FILE_ENDINGS)}"
             f"{suggestion(value, NAMED_DATA)}"
         )
     return value if folder is None or Path(value).is_absolute() else str(folder / value)

@@ -11,7 +11,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.people.population import Population
 from pairseek.quiz.content import QuizSource
-from pairseek.quiz.plan import ANSWERS
+from pairseek.quiz.plan import DEFAULT_ANSWERS
 from pairseek.store import media, populations
 from pairseek.store.database import Database
 from pairseek.store.media import StoredPicture
@@ -34,7 +34,7 @@ def from_items_file(path: Path, population: Path | None = None, coordinates: Seq
     """Read an items file; the quiz is named after it."""
     title = spoken_name(path.resolve().stem)[:200]
     chosen = None if coordinates is None else list(coordinates)
-    configuration = configured({"title": title, "answers": ANSWERS, "coordinates": chosen})
+    configuration = configured({"title": title, "answers": DEFAULT_ANSWERS, "coordinates": chosen})
     items, files = items_in(path, configuration)
     loaded = None if population is None else Population.load(population)
     return _with_files(configuration, items, files, loaded)
@@ -62,8 +62,8 @@ def from_database(database: Database, study: Study) -> QuizSource:
 def _check_kind(configuration: StudyConfiguration) -> None:
     if configuration.is_similarity:
         raise InvalidParameter(
-            f"the study {configuration.slug_or_default()!r} asks for similarity judgements, which a quiz cannot: make a "
-            f"preference study of its map with pairseek study create --from, and compile that"
+            f"the study {configuration.slug_or_default()!r} asks for similarity judgements, which a quiz cannot: make "
+            f"a preference study of its map with pairseek study create --from, and compile that"
         )
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self, TypeAlias
 from pairseek._version import MODEL_VERSION
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, Event
-from pairseek.embed.active import CANDIDATES
+from pairseek.embed.active import CANDIDATE_TRIPLETS
 from pairseek.embed.similarity_map import SimilarityMap
 from pairseek.model.items import Items
 from pairseek.pairs.selection import ChosenPair
@@ -85,7 +85,9 @@ class SessionParts:
         people.
         """
         if configuration.is_similarity:
-            return cls(items, {"model": MODEL_VERSION, "kind": "similarity", "candidates": CANDIDATES}, population)
+            return cls(
+                items, {"model": MODEL_VERSION, "kind": "similarity", "candidates": CANDIDATE_TRIPLETS}, population
+            )
         assert not isinstance(population, SimilarityMap)
         record = configuration.resolved(items, population).record()
         # Items can be added later if they have no coordinates.

@@ -9,7 +9,7 @@ import numpy as np
 
 from pairseek.core.maps import Frame
 from pairseek.embed.active import JUDGEMENTS_PER_ITEM
-from pairseek.embed.placement import UNDECIDED
+from pairseek.embed.placement import MAX_UNDECIDED_SHARE
 from pairseek.web.access.auth import Account
 from pairseek.web.learning.similarity import MapVersion, all_versions
 from pairseek.web.pages.contexts.maps import PlacedItem, SimilarityDrawing
@@ -51,7 +51,7 @@ def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None
     newest = versions[-1]
     learned = newest.learned
     choice = learned.choice
-    vague = [int(row) for row in np.argsort(-learned.undecided) if learned.undecided[row] > UNDECIDED]
+    vague = [int(row) for row in np.argsort(-learned.undecided) if learned.undecided[row] > MAX_UNDECIDED_SHARE]
     tried: list[DimensionContext] = [
         {"dimensions": d, "error": float(mean), "standard_error": float(error)}
         for d, mean, error in zip(choice.dimensions, choice.mean, choice.standard_error, strict=True)
@@ -64,7 +64,7 @@ def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None
         "error": learned.error,
         "standard_error": learned.standard_error,
         "undecided": float(np.mean(learned.undecided)),
-        "goal": UNDECIDED,
+        "goal": MAX_UNDECIDED_SHARE,
         "forecast": learned.forecast,
         "usual": JUDGEMENTS_PER_ITEM * study.items.n,
         "dimensions": learned.final.d,
