@@ -271,7 +271,7 @@ class Search(StoredSearch):
 
     @atomic
     def estimate(self) -> Estimate:
-        """Return the estimate of the user point: the posterior mean, or that of the procedure."""
+        """Return the estimate of the user point: the posterior mean, or the estimate of the procedure."""
         return self._state.estimate()
 
     @atomic

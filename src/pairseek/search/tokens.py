@@ -42,8 +42,10 @@ _CATALOGUE = struct.Struct(f"<{_HASH_BYTES}sI")
 _OUTCOMES = ("l", "r", "t", "s")
 # Kinds of event: an observation, an answer to the query asked directly before it, and an answer to any other query.
 _OBSERVED, _NEXT, _OTHER = range(3)
-# Bases for the number of events before a query, and for its index.
-_EVENTS_BASE, _INDEX_BASE = 1 << 17, 1 << 12
+# Base for the number of events before a query.
+_EVENTS_BASE = 1 << 17
+# Base for the index of a query among those asked after the same events.
+_INDEX_BASE = 1 << 12
 
 
 @dataclass(frozen=True)
