@@ -240,7 +240,7 @@ class TestLearning:
         assert [bool(content) for content in contents] == [False, False, True]
         for table in (schema.learned_from, schema.populations):
             database.write(lambda c, table=table: c.execute(table.delete()))
-        assert populations.learned(database, study(database)).learned == json.loads(zlib.decompress(contents[2]))
+        assert populations.learn_version(database, study(database)).learned == json.loads(zlib.decompress(contents[2]))
 
     def test_a_study_that_does_not_learn_by_itself_is_left_alone_after_a_person_was_forgotten(self, database):
         first = answered(database, MIN_SESSIONS)
@@ -270,7 +270,7 @@ class TestLearning:
         def slow(*given):
             entered.set()
             assert go.wait(20)
-            return populations.learned(*given)
+            return populations.learn_version(*given)
 
         one = threading.Thread(target=lambda: found.append(populations.learn_if_due(database, study(database), slow)))
         one.start()
