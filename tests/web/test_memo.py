@@ -11,7 +11,7 @@ from pairseek.store.events import AnsweredPair
 from pairseek.web.sessions import memo
 from pairseek.web.sessions.memo import Memo
 from pairseek.web.sessions.parts import SessionParts
-from pairseek.web.sessions.state import SessionState, learned
+from pairseek.web.sessions.state import SessionState, search_events
 
 ITEMS = some_items(400, 3)
 
@@ -106,7 +106,7 @@ def test_the_order_of_answers_and_ties_tells_paths_apart():
         return AnsweredPair("p", "strategy", left, right, outcome)
 
     def key(*pairs):
-        return memo.path_of(learned(pairs))
+        return memo.path_of(search_events(pairs))
 
     assert key(pair("a", "b", "left")) == key(pair("b", "a", "right"))
     one = [

@@ -35,15 +35,15 @@ def fit(database: Database, study: Study, who: str, run: Learn | None = None) ->
     """Learn a population from the finished sessions, store it, and return it with its version.
 
     Sessions that begin later use the new version. ``run`` does the work, in this process or another one; by default,
-    `learned` does it here.
+    `learn_version` does it here.
     """
     for _ in range(_MAX_ATTEMPTS - 1):
         try:
-            return _fit(database, study, who, run or learned)
+            return _fit(database, study, who, run or learn_version)
         except sa.exc.IntegrityError:
             # Someone was forgotten during the fit, or another fit was stored at the same time.
             continue
-    return _fit(database, study, who, run or learned)
+    return _fit(database, study, who, run or learn_version)
 
 
 def _fit(database: Database, study: Study, who: str, run: Learn) -> tuple[int, Population]:
@@ -58,7 +58,7 @@ def _fit(database: Database, study: Study, who: str, run: Learn) -> tuple[int, P
     return database.write(store), Population.from_record(result.learned)
 
 
-def learned(database: Database, study: Study) -> LearnedVersion:
+def learn_version(database: Database, study: Study) -> LearnedVersion:
     """Learn a population from the finished sessions of a study without storing it."""
     choices, people = _choices(database, study)
     previous, used = _previous(database, study)

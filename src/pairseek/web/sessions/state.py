@@ -137,11 +137,11 @@ class SessionState:
     @cached_property
     def search(self) -> SearchState:
         """Search after these answers."""
-        return self.parts.search(self.seed, self._learned)
+        return self.parts.search(self.seed, self._events)
 
     @cached_property
-    def _learned(self) -> list[Event]:
-        return learned(self.done)
+    def _events(self) -> list[Event]:
+        return search_events(self.done)
 
     @property
     def items(self) -> Items:
@@ -196,7 +196,7 @@ class SessionState:
 
     def estimate_record(self) -> JSON:
         """Return estimate and radius, and the reliability if it is inferred."""
-        return self.parts.recalled_estimate(self._learned, self._estimate_record)
+        return self.parts.recalled_estimate(self._events, self._estimate_record)
 
     def _estimate_record(self) -> JSON:
         estimate, d = self.search.estimate(), self.parts.study_items.d
@@ -234,7 +234,7 @@ class SessionState:
         return min((number for number in (fixed, forecast) if number is not None), default=None)
 
 
-def learned(done: Iterable[AnsweredPair]) -> list[Event]:
+def search_events(done: Iterable[AnsweredPair]) -> list[Event]:
     """Return the events for the search, without repeated and attention pairs, which only measure quality."""
     return [_event(pair) for pair in done if pair.kind in ("strategy", "random")]
 
