@@ -167,7 +167,7 @@ class StoredSearch:
     def moved_to(self, items: Items, *, population: Population | None = None, askable: Selected = None) -> Self:
         """Return a search with the same answers and settings among other items, such as tomorrow's catalogue.
 
-        Answers about removed items still count, with the coordinates that the items had. Queries about them
+        Answers about removed items still count, with the coordinates that the items had. Queries about removed items
         are dropped.
 
         Parameters
