@@ -13,7 +13,7 @@ from pairseek.pairs.sources.branch_and_bound.bounds import DISTANCE, Model, Scal
 
 # Indices into a prefilter: bounds of Σ weights Δ², minimum of s², maxima of |m| and of |cost_q - cost_p|.
 FROM, TO, DEVIATION, LOGIT, MARGIN = range(5)
-SIZE = 5
+PREFILTER_SIZE = 5
 
 # Relative tolerance for rounding errors.
 _TOLERANCE = 1e-9
