@@ -68,20 +68,20 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
 
     settings = Settings.of(database=database)
     # The demo has a file of its own, unless a database is named.
-    own = demo and database is None and settings.database == Settings.database
-    if own:
+    has_own_file = demo and database is None and settings.database == Settings.database
+    if has_own_file:
         settings = replace(settings, database=_DEMO_DATABASE)
     links = [] if study is None else [_create_study(settings, study)]
     if demo:
         links.append(_create_demo(settings))
 
-    def ready(address: str) -> None:
+    def announce(address: str) -> None:
         for slug in links:
             typer.echo(f"Answer at {address}/s/{slug}")
         if demo and sys.stdout.isatty():
             webbrowser.open(f"{address}/s/{links[-1]}")
 
-    serve(settings, host=host, port=port, workers=workers, announced=ready, demo=own)
+    serve(settings, host=host, port=port, workers=workers, announced=announce, demo=has_own_file)
 
 
 def _create_study(settings: Settings, path: Path) -> str:

@@ -113,7 +113,7 @@ Part = tuple[Finding, JSON]
 
 
 def first_names(names: Iterable[str], limit: int = 5) -> str:
-    """Join the first names, with an ellipsis for the others; no words, so no language."""
+    """Join the first names, with an ellipsis for the others, which needs no translation."""
     every = list(names)
     return ", ".join(every[:limit]) + (", …" if len(every) > limit else "")
 
@@ -379,7 +379,7 @@ def judgement_findings(items: Items, rows: IntArray, noise: NoiseFit | None, cal
     values = {"percent": _short(100 * (1.0 - error)), "predicted": _short(100 * predicted)}
     finding = finding_from_messages("agreement with the triplets", level, "items.agreement", advice, values=values)
     if noise is not None and noise.note:
-        # The fit says what is wrong with it.
+        # The note of the fit is the advice.
         note = f"{noise.note[0].upper()}{noise.note[1:]}."
         finding = replace(finding, level="act", advice=note, advice_key="")
     yield (

@@ -211,7 +211,7 @@ def _levels(first: float, last: float | None) -> list[float]:
     if last is None:
         return [first * 0.5**halving for halving in range(1, MAX_HALVINGS + 1)]
     levels = [first * 0.5**halving for halving in range(1, MAX_HALVINGS + 1) if first * 0.5**halving > last]
-    # A fit without shrinkage follows a few with some.
+    # Without shrinkage, six fits with decreasing shrinkage provide the start.
     return [*(levels[:6] if last == 0 else levels), last]
 
 

@@ -104,12 +104,12 @@ def plan_quiz(
     items_of(search)
     probe = CostProbe(search, answers)
 
-    def expected(depth: int) -> tuple[int, float]:
+    def expected_cost(depth: int) -> tuple[int, float]:
         return tree_size(source.items, depth), probe.cost(depth).elapsed(jobs)
 
-    size, seconds = expected(answers)
+    size, seconds = expected_cost(answers)
     if not limits.fit(size, seconds):
-        fitting = next((depth for depth in range(answers - 1, 0, -1) if limits.fit(*expected(depth))), None)
+        fitting = next((depth for depth in range(answers - 1, 0, -1) if limits.fit(*expected_cost(depth))), None)
         advice = "no number of answers fits" if fitting is None else f"at most {fitting} answers fit"
         raise InvalidParameter(
             f"{answers} answers have {2**answers - 1:,} pairs and {2**answers:,} results: about {size / 1e6:,.1f} MB "

@@ -47,7 +47,7 @@ def from_database(database: Database, study: Study) -> QuizSource:
     version = database.read(lambda connection: populations.latest(connection, number))
     by_version = populations_of(database, [(number, version)])
 
-    def stored(name: str) -> Sequence[StoredPicture]:
+    def stored_pictures(name: str) -> Sequence[StoredPicture]:
         def read(connection: sa.Connection) -> list[StoredPicture]:
             sizes = study.pictures.get(name, [])
             stored_copies = [media.picture(connection, number, name, width) for width, _ in sizes]
@@ -56,7 +56,9 @@ def from_database(database: Database, study: Study) -> QuizSource:
         return database.read(read)
 
     learned = by_version.get((number, version))
-    return QuizSource(study.configuration, study.items, stored, learned if isinstance(learned, Population) else None)
+    return QuizSource(
+        study.configuration, study.items, stored_pictures, learned if isinstance(learned, Population) else None
+    )
 
 
 def _check_kind(configuration: StudyConfiguration) -> None:
