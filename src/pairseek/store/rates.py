@@ -29,7 +29,10 @@ class Bucket:
     seconds: float
 
     def refilled(self, tokens: float, elapsed: float) -> float:
-        """Return the tokens after ``elapsed`` seconds; a reset clock makes these negative, and the bucket full."""
+        """Return the tokens after ``elapsed`` seconds.
+
+        A negative time means that the clock was reset; the bucket is then full.
+        """
         if elapsed < -_CLOCK_TOLERANCE_SECONDS:
             return float(self.count)
         return min(float(self.count), tokens + max(0.0, elapsed) * self.count / self.seconds)

@@ -50,7 +50,8 @@ def scheduled_pair(
     configuration, items, seed, done
         Settings and items of the study, and seed and answers of the session.
     design
-        Seed and first position of a section of the balanced design, which the first people of a study are asked.
+        Seed and first position of this participant's section of the balanced design; None unless they are among the
+        first people of the study.
     unseen_rows
         Rows of items that nobody has seen yet. On average, every other random pair includes one of them.
     learned
@@ -122,6 +123,7 @@ def _attention(configuration: StudyConfiguration, seed: int, position: int) -> A
 
 
 def _repeated(seed: int, position: int, done: Sequence[AnsweredPair]) -> AskedPair | None:
+    """Return an earlier pair to ask again, in random order; None if every eligible pair was repeated already."""
     earlier = done[: max(0, position - MIN_DISTANCE)]
     repeated = {_items_of(pair) for pair in done if pair.kind == "repeated"}
     eligible = [
