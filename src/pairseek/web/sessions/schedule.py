@@ -123,7 +123,7 @@ def _attention(configuration: StudyConfiguration, seed: int, position: int) -> A
 
 
 def _repeated(seed: int, position: int, done: Sequence[AnsweredPair]) -> AskedPair | None:
-    """Return an earlier pair to ask again, in random order; None if every eligible pair was repeated already."""
+    """Return a random earlier pair to ask again, on random sides; None if no pair is eligible."""
     earlier = done[: max(0, position - MIN_DISTANCE)]
     repeated = {_items_of(pair) for pair in done if pair.kind == "repeated"}
     eligible = [
