@@ -24,7 +24,7 @@ from pairseek.numerics.jit import kernel
 from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.numerics.parallel import for_ranges, thread_count
 from pairseek.pairs.context import SelectionContext
-from pairseek.pairs.sources.branch_and_bound.bounds import value
+from pairseek.pairs.sources.branch_and_bound.bounds import utility_value
 from pairseek.pairs.sources.branch_and_bound.tree import Tree
 from pairseek.pairs.sources.branch_and_bound.view import CatalogueView
 
@@ -54,7 +54,9 @@ def brute_force(start, stop, points, shadows, squares, values, model, out):
                 constant = pair_constant(length, k, noise)
                 m = abs(constant * (squares[j] - squares[i]))
                 gain = reach / variance if variance > 0.0 else 0.0
-                u = value(shape, penalty, table, m, constant * math.sqrt(variance), m / (constant * length), gain)
+                u = utility_value(
+                    shape, penalty, table, m, constant * math.sqrt(variance), m / (constant * length), gain
+                )
                 if u > best:
                     best, at = u, j
         out[0, i] = best

@@ -24,7 +24,7 @@ from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.numerics.parallel import for_ranges, thread_count
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.sources import ProposedPairs
-from pairseek.pairs.sources.branch_and_bound.bounds import value
+from pairseek.pairs.sources.branch_and_bound.bounds import utility_value
 from pairseek.pairs.sources.branch_and_bound.view import utility_model
 
 _CHUNK = 100_000
@@ -54,7 +54,7 @@ def _random_pairs(start, stop, points, shadows, costs, model, out):
             length = 2.0 * math.sqrt(square)
             constant = pair_constant(length, k, noise)
             m = abs(constant * (costs[j] - costs[i]))
-            best = max(best, value(shape, penalty, table, m, 2.0 * constant * math.sqrt(variance), m, 0.0))
+            best = max(best, utility_value(shape, penalty, table, m, 2.0 * constant * math.sqrt(variance), m, 0.0))
     out[start // _CHUNK] = best
 
 

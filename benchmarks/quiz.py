@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import pairseek as ps
-from pairseek.quiz.compilation import RECOMMENDED
+from pairseek.quiz.compilation import RECOMMENDATION_COUNT
 from pairseek.quiz.compiler import compile_quiz
 from pairseek.quiz.content import QuizSource
 from pairseek.quiz.plan import plan_quiz
@@ -40,7 +40,7 @@ def bare_engine(items: ps.Items, answers: int, paths: int) -> tuple[float, float
             search.tell(query, winner=query.right if side else query.left)
         middle = time.process_time()
         search.estimate().credible_radius()
-        search.recommend(RECOMMENDED)
+        search.recommend(RECOMMENDATION_COUNT)
         asking, ending = asking + middle - began, ending + time.process_time() - middle
     return asking / (paths * answers), ending / paths
 

@@ -148,7 +148,7 @@ def speed(results: Results) -> str:
     rows = []
     for setting in results.specification.settings:
         for label in results.specification.labels:
-            seconds = results.seconds[results._place(setting.label, label)][:, -1]
+            seconds = results.seconds[results._indices_of(setting.label, label)][:, -1]
             mse = value_at(results, setting.label, label, "squared_error", 60)
             total = f"{seconds.mean():.2f} ({standard_error(seconds):.2f}) s"
             rows.append([setting.label, label, total, f"{1e3 * seconds.mean() / 60:.1f} ms", mse])

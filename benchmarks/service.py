@@ -347,7 +347,7 @@ def check(database: str, measured: Measured) -> str:
             if rebuilt < 20:
                 # Rebuilt from stored answers only, the open pair must be the one stored as asked.
                 open_now = [query for query in asked if query.name not in found]
-                pair, _ = one.state(study, one.done).following
+                pair, _ = one.state(study, one.done).next_pair
                 assert not open_now or (open_now[0].left, open_now[0].right) == (pair.left, pair.right), session
                 rebuilt += 1
     finally:

@@ -22,7 +22,7 @@ from scipy.optimize import isotonic_regression
 
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.embed import ActiveTriplets, Placement, Triplets
-from pairseek.embed.active import CANDIDATES, JUDGEMENTS_PER_ITEM, most_informative
+from pairseek.embed.active import CANDIDATE_TRIPLETS, JUDGEMENTS_PER_ITEM, most_informative
 from pairseek.embed.placement import random_triplets
 
 # Items, dimensions, k. In two dimensions, true positions violate about 9 % of judgements with k = 2, 22 % with k = 0.5.
@@ -127,7 +127,7 @@ def recorded(path: Path, seeds: int, dimensions: int = 5) -> None:
                 break
             recent: list[int] = []
             for _ in range(n):
-                places = rng.choice(np.flatnonzero(free), size=min(CANDIDATES, int(free.sum())), replace=False)
+                places = rng.choice(np.flatnonzero(free), size=min(CANDIDATE_TRIPLETS, int(free.sum())), replace=False)
                 asked = pool.rows[np.array(recent, dtype=np.int64)]
                 best = int(places[placement.information(pool.rows[places], asked).argmax()])
                 free[best] = False

@@ -333,7 +333,7 @@ class _Connection:
                 with error:
                     failure = _service_error(error.code, error.read())
                     retry_after = error.headers.get("Retry-After", "")
-                if retry_after.isdigit():
+                if retry_after.isdecimal():
                     pause = max(pause, min(float(retry_after), _MAX_PAUSE))
                 if error.code not in retried or is_last:
                     raise failure from None

@@ -64,7 +64,7 @@ def visitors(tmp_path_factory):
         create_study(service.database, made, cheeses(), is_open=True, who="test", files=files)
         for person in range(16):
             take_part(service, person, fast=person == 15)
-        service.findings.awaited(service.catalogue.named("cheese"))
+        service.findings.wait_for_current(service.catalogue.named("cheese"))
         auth.set_password(service.database, "ann", PASSWORD)
         yield running
 

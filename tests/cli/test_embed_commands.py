@@ -82,7 +82,28 @@ def test_embed_vectors(command, tmp_path):
     assert ps.Items.from_file(tmp_path / "v.csv").d == 3
     assert command("embed", "vectors.npy", "--method", "pca")[0] == 0
     code, _, err = command("embed", "vectors.npy", "--method", "pca", "-d", "many")
-    assert (code, "give a whole number, or a share" in err) == (2, True)
+    assert (code, "give a whole number, at least 1, or a share" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--items=all.csv",
+        "--unseen=mean",
+        "--unseen=bogus",
+        "--where=arm=train",
+        "--test-where=arm=test",
+        "--held-out=0.2",
+        "--mu=3",
+        "--alpha=2",
+        "--shrinkage=0.1",
+    ],
+)
+def test_options_of_triplets_do_not_apply_to_vectors(command, tmp_path, option):
+    np.save(tmp_path / "vectors.npy", np.random.default_rng(0).normal(size=(10, 3)))
+    code, out, err = command("embed", "vectors.npy", "--method", "pca", option)
+    assert (code, out) == (2, "")
+    assert f"{option.partition('=')[0]} does not apply to pca: leave it out" in err
 
 
 def test_fit_noise_shows_six_models_and_the_best(command, judgements, truth, tmp_path):
@@ -125,8 +146,15 @@ def test_check_prints_findings_and_json_and_writes_a_page(command, judgements, t
     [
         (("embed", "none.csv"), "there is no file none.csv"),
         (("embed", "judgements.csv", "--method", "stee"), "did you mean 'ste'"),
-        (("embed", "judgements.csv", "--mu", "1", "--method", "ste"), "--mu is not a parameter of ste"),
+        (("embed", "judgements.csv", "--mu", "1", "--method", "ste"), "--mu does not apply to ste: leave it out"),
+        (("embed", "judgements.csv", "--method", "ste", "--standardize"), "--standardize does not apply to ste"),
+        (("embed", "judgements.csv", "--drop-constant"), "--drop-constant does not apply to ckl"),
+        (("embed", "judgements.csv", "--coordinates", "x"), "--coordinates does not apply to ckl"),
         (("embed", "judgements.csv", "-d", "0"), "give a whole number, at least 1, or auto"),
+        (("embed", "judgements.csv", "-d", "²"), "give a whole number, at least 1, or auto"),
+        (("embed", "vectors.npy", "--method", "pca", "-d", "0"), "--dimensions is '0': give a whole number"),
+        (("embed", "vectors.npy", "--method", "pca", "-d", "1.5"), "--dimensions is '1.5': give a whole number"),
+        (("embed", "vectors.npy", "--method", "pca", "-d", "nan"), "--dimensions is 'nan': give a whole number"),
         (("embed", "judgements.csv", "-d", "39"), "40 items for 39 dimensions"),
         (("embed", "judgements.csv", "--where", "arm"), "give COLUMN=VALUE"),
         (("embed", "judgements.csv", "--test-where", "arm=test"), "also select the triplets to fit"),
@@ -140,6 +168,7 @@ def test_check_prints_findings_and_json_and_writes_a_page(command, judgements, t
 )
 def test_wrong_commands_end_with_one_line(command, judgements, tmp_path, arguments, words):
     (tmp_path / "other.csv").write_text("id,x\na,1\nb,2\n")
+    np.save(tmp_path / "vectors.npy", np.random.default_rng(0).normal(size=(10, 3)))
     code, out, err = command(*arguments)
     # The command fails before it computes or writes anything.
     assert not list(tmp_path.glob("items.*"))

@@ -106,7 +106,7 @@ class TestSimulate:
             (["reproduce", "figure2", "--strategies", "Randm"], "did you mean 'Random'"),
             (["reproduce", "figure2", "--trials", "0"], "trials is 0"),
             (["reproduce", "figure2", "--data", "colours"], "data is 'colours': use one of food10k, synthetic"),
-            (["reproduce", "figure1", "--triplets", "x.csv"], "this option applies to the figure triplet-error"),
+            (["reproduce", "figure1", "--triplets", "x.csv"], "only the figure triplet-error uses it: add that figure"),
             (["plan", "--items", "none.csv"], "there is no file none.csv"),
             (["plan", "--items", "wines.csv", "--strategies", "infogian"], "did you mean 'infogain'?"),
             (["plan", "--items", "wines.csv", "--target-radius", "0"], "target radius is 0"),
@@ -282,12 +282,12 @@ class TestMissingData:
 
     @pytest.fixture(autouse=True)
     def nowhere(self, monkeypatch, tmp_path):
-        from pairseek.experiments.data import _named
+        from pairseek.experiments.data import _load_named_data
 
         monkeypatch.setenv("PAIRSEEK_DATA", str(tmp_path))
         monkeypatch.setenv("PAIRSEEK_FOOD10K_URL", "http://127.0.0.1:9")
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        _named.cache_clear()
+        _load_named_data.cache_clear()
 
         def too_late(*_, **__):
             raise AssertionError("the data should have been required before")
@@ -296,7 +296,7 @@ class TestMissingData:
             monkeypatch.setattr(f"pairseek.{place}", too_late)
         monkeypatch.setattr("pairseek.experiments.simulation.run_plan", too_late)
         yield
-        _named.cache_clear()
+        _load_named_data.cache_clear()
 
     @pytest.mark.parametrize(
         "given",

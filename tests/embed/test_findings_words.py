@@ -25,22 +25,22 @@ def example_findings():
         Items._unwarned(odd, None),
         Items._unwarned(points * [1, 1e-9], None),
     ):
-        yield parts.size(items)[0]
-        yield parts.scales(items)[0]
-        yield parts.directions(items)[0]
-        reach, nearest = parts.neighbours(items)
+        yield parts.size_finding(items)[0]
+        yield parts.scale_finding(items)[0]
+        yield parts.direction_finding(items)[0]
+        reach, nearest = parts.nearest_neighbours(items)
         duplicates, outliers = parts.duplicate_mask(items, reach), parts.outlier_mask(reach)
-        yield parts.near_duplicates(items, duplicates, nearest)[0]
-        yield parts.outlying(items, outliers)[0]
+        yield parts.duplicate_finding(items, duplicates, nearest)[0]
+        yield parts.outlier_finding(items, outliers)[0]
     items = Items(points)
     for prior in (GaussianPrior(0.0, 1.0), UniformBox(-90, 90), UniformBox(-3.5, 3.5), UniformBox(-1, 1)):
         low, high = prior.box(2)
-        yield parts.box(items, prior, ((points < low) | (points > high)).any(axis=1))[0]
+        yield parts.prior_finding(items, prior, ((points < low) | (points > high)).any(axis=1))[0]
     for bits in (0.01, 0.3):
-        yield parts.informative(np.full(100, bits))[0]
-    yield parts.informative(np.r_[np.zeros(99), 0.5])[0]
+        yield parts.information_finding(np.full(100, bits))[0]
+    yield parts.information_finding(np.r_[np.zeros(99), 0.5])[0]
     for share in (0.5, 0.8, 0.99):
-        yield parts.agreeing(Logistic(2.0, "constant"), share)[0]
+        yield parts.agreement_finding(Logistic(2.0, "constant"), share)[0]
     rows = np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0], [3, 2, 1]] * 4)
     yield from SimilarityMap.learn(Triplets(rows, list("abcdef")), labels=list("ABCDEF")).findings
 
@@ -50,7 +50,7 @@ def test_every_finding_is_translated_into_every_language(language):
     say = words(language).say
     for supplied in example_findings():
         # As worded for items that a researcher supplies, and for the items of a map.
-        for finding in (supplied, parts.of_map(supplied)):
+        for finding in (supplied, parts.map_finding(supplied)):
             assert finding.key
             text = say(f"finding.{finding.key}", **finding.values)
             assert "{" not in text
@@ -61,21 +61,21 @@ def test_every_finding_is_translated_into_every_language(language):
                 assert text == finding.found + finding.advice
             else:
                 assert not re.search(r"\b(the|items|of|and|with)\b", text.replace("items.standardized()", "")), text
-        assert words(language).knows("finding.name." + parts.of_map(supplied).key.split(".")[0])
+        assert words(language).knows("finding.name." + parts.map_finding(supplied).key.split(".")[0])
 
 
 def test_catalogues_and_maps_get_different_advice():
     items = Items._unwarned(np.random.default_rng(0).normal(size=(40, 2)) * [1000, 1], None)
-    own = parts.scales(items)[0]
+    own = parts.scale_finding(items)[0]
     assert "--standardize" in own.advice
     assert "column 0 runs from" in own.found
-    assert "--standardize" not in parts.of_map(own).advice
-    assert "fewer dimensions" in parts.of_map(own).advice
+    assert "--standardize" not in parts.map_finding(own).advice
+    assert "fewer dimensions" in parts.map_finding(own).advice
 
 
 def test_long_lists_of_names_end_in_an_ellipsis():
-    assert parts.few(["a", "b"]) == "a, b"
-    assert parts.few("abcdefg") == "a, b, c, d, e, …"
+    assert parts.first_names(["a", "b"]) == "a, b"
+    assert parts.first_names("abcdefg") == "a, b, c, d, e, …"
 
 
 def test_a_map_of_an_earlier_version_keeps_its_sentences():

@@ -10,7 +10,7 @@ import pytest
 
 import pairseek as ps
 from pairseek.experiments import SPECIFICATIONS, Contender, ReproductionOptions, read_record, reproduce, run
-from pairseek.experiments.common_trials import common, finished_elsewhere
+from pairseek.experiments.common_trials import common_trial_indices, finished_elsewhere
 from pairseek.experiments.runs.journal import JOURNAL, RUN, read_journal
 
 LONG = replace(
@@ -67,17 +67,17 @@ class TestCommonTrials:
         ],
     )
     def test_trials_that_differ_are_not_shared(self, other):
-        assert common(SHORT, other) == {}
+        assert common_trial_indices(SHORT, other) == {}
 
     def test_an_option_of_some_strategies_does_not_affect_the_others(self):
         everything = {(0, 0): (0, 0), (0, 1): (0, 1), (0, 2): (0, 2)}
-        assert common(SHORT, LONG) == everything
-        assert list(common(SHORT, replace(LONG, repeats=False))) == [(0, 2)]
-        assert list(common(SHORT, replace(LONG, rate=0.1))) == [(0, 2)]
-        assert list(common(SHORT, replace(LONG, procedure_posterior=False))) == [(0, 0), (0, 1)]
+        assert common_trial_indices(SHORT, LONG) == everything
+        assert list(common_trial_indices(SHORT, replace(LONG, repeats=False))) == [(0, 2)]
+        assert list(common_trial_indices(SHORT, replace(LONG, rate=0.1))) == [(0, 2)]
+        assert list(common_trial_indices(SHORT, replace(LONG, procedure_posterior=False))) == [(0, 0), (0, 1)]
         # A rate means the same whether the strategy or the experiment sets it.
         own = tuple(Contender(c.strategy, f"{c.label} own", rate=0.2) for c in LONG.strategies[:2])
-        assert common(SHORT, replace(LONG, strategies=own, rate=None)) == {(0, 0): (0, 0), (0, 1): (0, 1)}
+        assert common_trial_indices(SHORT, replace(LONG, strategies=own, rate=None)) == {(0, 0): (0, 0), (0, 1): (0, 1)}
 
     def test_a_folder_of_another_experiment_shares_nothing(self, tmp_path):
         run(replace(LONG, seed=1), tmp_path / "long")

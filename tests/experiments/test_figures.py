@@ -21,7 +21,7 @@ from pairseek.experiments.figure_style import COLOURS, canvas, drawing, line_of,
 from pairseek.experiments.figures import bounds, curves, posterior
 from pairseek.experiments.paper import with_data
 from pairseek.experiments.report import Section, write_report
-from pairseek.experiments.reproduction import chosen, draw_any, reproduce, specification_of
+from pairseek.experiments.reproduction import chosen_figures, draw_any, reproduce, specification_of
 from pairseek.experiments.runs.plan import Outcome, RunPlan
 from pairseek.experiments.study_plan import PlanningInputs, plan
 
@@ -294,10 +294,10 @@ class TestReport:
 
 class TestReproducing:
     def test_an_unknown_figure_is_refused(self):
-        assert chosen(["speed", "figure1"]) == ["figure1", "speed"]
-        assert chosen(["all"]) == list(REPRODUCTIONS)
+        assert chosen_figures(["speed", "figure1"]) == ["figure1", "speed"]
+        assert chosen_figures(["all"]) == list(REPRODUCTIONS)
         with pytest.raises(InvalidParameter, match="figure is 'figur2'"):
-            chosen(["figur2"])
+            chosen_figures(["figur2"])
 
     def test_options_change_the_specification(self):
         spec = specification_of(

@@ -216,7 +216,7 @@ class TestRefusing:
             ({"metrics": "squared_error"}, "metrics is 'squared_error': give a list of names"),
             ({"metrics": []}, "metrics is empty"),
             ({"data": "food10"}, r"data is 'food10'.*did you mean 'food10k'"),
-            ({"data": "food10k", "dimension": 8}, "no Food-10k embedding in 8 dimensions"),
+            ({"data": "food10k", "dimension": 8}, "Food-10k has no embedding in 8 dimensions"),
             ({"dimension": None}, "dimension is missing: data 'synthetic' needs one"),
             ({"dimension": 0}, "dimension is 0"),
             ({"subsample": 1}, "subsample is 1"),

@@ -179,10 +179,10 @@ class TestTrials:
         assert seen == [ps.Probit(1.1461985059571953, "normalized"), ps.Logistic(2.164773871634581, "normalized")]
 
     def test_each_user_gets_a_sample_of_the_items(self):
-        few = trial_module._subsampled(ITEMS[0], 80, (1, 2))
+        few = trial_module._subsample(ITEMS[0], 80, (1, 2))
         assert few.n == 80
-        assert few == trial_module._subsampled(ITEMS[0], 80, (1, 2))
-        assert few != trial_module._subsampled(ITEMS[0], 80, (1, 3))
+        assert few == trial_module._subsample(ITEMS[0], 80, (1, 2))
+        assert few != trial_module._subsample(ITEMS[0], 80, (1, 3))
         assert all(np.array_equal(few.coordinates[few.index(i)], ITEMS[0].coordinates[i]) for i in few.ids)
 
     def test_rates_differ_by_strategy(self, monkeypatch):

@@ -129,7 +129,7 @@ def test_a_sample_represents_most_items_of_a_large_catalogue(monkeypatch):
     # Use the same number of samples of the point both times; the second time, every item is treated exactly.
     monkeypatch.setattr(best_items, "_MAX_SAMPLES", 64)
     quick = [item.probability for item in search.recommend(5)]
-    monkeypatch.setattr(best_items, "_MAX_EXACT", 30_000)
+    monkeypatch.setattr(best_items, "_MAX_EXACT_ITEMS", 30_000)
     exact = [item.probability for item in search.recommend(5)]
     assert quick != exact
     assert quick == pytest.approx(exact, rel=0.15)

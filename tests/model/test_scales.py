@@ -16,13 +16,13 @@ from PIL import Image
 import pairseek as ps
 from helpers.serving import csrf_of, served
 from pairseek import cli
-from pairseek.cli.embed import _components
+from pairseek.cli.embed import _fit_pca
 from pairseek.cli.items import read_item_names, with_text_ids
 from pairseek.cli.serve import _create_study
 from pairseek.embed import CKL, PCA, check, read_provenance, save_items
 from pairseek.experiments.data import SimulationWork
 from pairseek.experiments.evaluation.replay import plain_items
-from pairseek.experiments.trial import _subsampled
+from pairseek.experiments.trial import _subsample
 from pairseek.model.scales import scale_contrast, scale_note
 from pairseek.people.population import Choices
 from pairseek.store import studies
@@ -236,7 +236,7 @@ class TestInside:
     def test_files_of_which_only_the_ids_or_directions_are_wanted(self, tmp_path):
         np.save(tmp_path / "wines.npy", table())
         assert read_item_names(tmp_path / "wines.npy").ids == tuple(range(60))
-        assert _components(tmp_path / "wines.npy", "2", standardize=True, drop=False).embedding_.shape == (60, 2)
+        assert _fit_pca(tmp_path / "wines.npy", "2", standardize=True, drop=False).embedding_.shape == (60, 2)
         assert with_text_ids(uneven()).ids[:2] == ("0", "1")
 
     def test_pictures(self):
@@ -248,7 +248,7 @@ class TestInside:
     def test_a_simulation(self):
         items = uneven()
         assert SimulationWork(None, (items,), (0,)).items() == (items,)
-        assert _subsampled(items, 30, (1, 2)).n == 30
+        assert _subsample(items, 30, (1, 2)).n == 30
 
 
 class TestStudies:

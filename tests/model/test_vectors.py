@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.model.vectors import BITS_PER_ANSWER, principal_map, resolved_dimensions
+from pairseek.model.vectors import BITS_PER_ANSWER, principal_map, resolvable_axis_count
 
 
 def catalogue(n=400, length=48, power=1.0, seed=0):
@@ -49,7 +49,7 @@ def test_dimension_is_where_the_water_level_leaves_bits():
                 spent = 0.5 * np.sum(np.log2(np.maximum(variances / level, 1.0)))
                 low, high = (level, high) if spent > BITS_PER_ANSWER * answers else (low, level)
             expected = min(int(np.sum(variances > level * (1 + 1e-9))), answers)
-            assert resolved_dimensions(variances, answers) == expected
+            assert resolvable_axis_count(variances, answers) == expected
 
 
 def test_more_answers_resolve_more_dimensions_and_variance_limits_them():
@@ -158,7 +158,16 @@ def bad(vectors, row, column, value):
         (lambda v: ps.Items.from_vectors(v, ids=[1, 2]), "InvalidItems", "2 ids for 400"),
         (lambda v: ps.Items.from_vectors(v, dimension=49), "InvalidParameter", "at most 48"),
         (lambda v: ps.Items.from_vectors(v, dimension="few"), "InvalidParameter", "dimension is 'few'"),
-        (lambda v: ps.Items.from_vectors(v, answers=0), "InvalidParameter", "answers is 0"),
+        (
+            lambda v: ps.Items.from_vectors(v, dimension=0),
+            "InvalidParameter",
+            "dimension is 0: give a whole number, at least 1, or 'auto'$",
+        ),
+        (
+            lambda v: ps.Items.from_vectors(v, answers="auto"),
+            "InvalidParameter",
+            "answers is 'auto': give a whole number, at least 1$",
+        ),
         (lambda v: ps.Items.from_vectors(v, standardize=3), "InvalidParameter", "standardize is 3"),
         (lambda v: ps.Items.from_vectors(v, vector_map="map"), "InvalidParameter", "vector_map is 'map'"),
         (lambda v: ps.Items.from_vectors("none.npy"), "InvalidItems", "no file"),
@@ -186,6 +195,9 @@ def test_many_coordinates_give_a_warning_with_the_remedy():
 
 
 def test_a_map_of_mismatched_shapes_is_rejected():
-    with pytest.raises(ps.errors.InvalidParameter, match="centre has shape"):
+    with pytest.raises(ps.errors.InvalidParameter) as caught:
         ps.VectorMap(np.zeros(3), np.zeros((4, 2)))
+    assert str(caught.value) == ("centre has shape (3,), axes (4, 2) and offset (2,): give (D,), (D, d) and (d,)")
+    with pytest.raises(ps.errors.InvalidParameter, match=r"and offset \(3,\)"):
+        ps.VectorMap(np.zeros(4), np.zeros((4, 2)), offset=np.zeros(3))
     assert principal_map(catalogue()).provenance["chosen"]

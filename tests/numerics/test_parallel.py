@@ -1,7 +1,9 @@
 """Thread pool on which kernels run."""
 
 import numpy as np
+import pytest
 
+from pairseek.errors import InvalidParameter
 from pairseek.numerics import parallel
 
 
@@ -24,3 +26,13 @@ def test_there_is_one_pool_however_many_pieces_there_are(on_threads):
     two = on_threads(2, pools)
     assert two[0] is not five[0]
     assert all(pool is two[0] for pool in two)
+
+
+@pytest.mark.parametrize("text", ["many", "0", "-1", "1.5", "²"])
+def test_the_environment_names_a_number_of_threads(text, monkeypatch):
+    monkeypatch.setattr(parallel, "_threads", None)
+    monkeypatch.setenv("PAIRSEEK_THREADS", "3")
+    assert parallel.thread_count() == 3
+    monkeypatch.setenv("PAIRSEEK_THREADS", text)
+    with pytest.raises(InvalidParameter, match=f"PAIRSEEK_THREADS is '{text}': give a whole number, at least 1"):
+        parallel.thread_count()

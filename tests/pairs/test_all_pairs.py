@@ -112,7 +112,7 @@ def tolerance(scene, scores):
 @pytest.fixture
 def small_cells(monkeypatch):
     """Use tiny cells and short rounds, so that small catalogues also have deep trees and long searches."""
-    monkeypatch.setattr(_tree, "LEAF", 4)
+    monkeypatch.setattr(_tree, "MAX_LEAF_ITEMS", 4)
     monkeypatch.setattr(_branch, "_ROUND", 16)
     monkeypatch.setattr(_branch, "_FIRST_ROUND", 3)
 
@@ -444,7 +444,7 @@ def test_every_item_is_in_one_leaf_and_in_the_boxes_above_it():
     spans = tree.spans(cells)
     assert spans[0].tolist() == [0, 1000]
     assert spans[tree.leaves :, 0].tolist() == [0, *spans[tree.leaves : -1, 1].tolist()]
-    assert np.max(spans[tree.leaves :, 1] - spans[tree.leaves :, 0]) <= _tree.LEAF
+    assert np.max(spans[tree.leaves :, 1] - spans[tree.leaves :, 0]) <= _tree.MAX_LEAF_ITEMS
     for cell, (start, stop) in zip(cells, spans, strict=True):
         away = np.abs(tree.columns[:, start:stop].T - tree.centre[cell]) - tree.half[cell]
         assert np.all(away <= 0.0)

@@ -22,7 +22,7 @@ from pairseek.pairs.strategies import EPMV
 @pytest.fixture
 def small_cells(monkeypatch):
     """Use tiny cells and short rounds, so that small catalogues also have deep trees and long searches."""
-    monkeypatch.setattr(_tree, "LEAF", 4)
+    monkeypatch.setattr(_tree, "MAX_LEAF_ITEMS", 4)
     monkeypatch.setattr(_branch, "_ROUND", 16)
     monkeypatch.setattr(_branch, "_FIRST_ROUND", 3)
 
@@ -104,7 +104,7 @@ def test_epmv_is_exact_where_k_and_lapse_are_uncertain(small_cells):
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
 def test_no_pair_of_near_items_exceeds_the_bound_of_their_cells(strategy, noise, monkeypatch):
     # Items 1e-12 to 1e-5 apart, in one cluster or six, from a mean that lies in it or up to ten units away.
-    monkeypatch.setattr(_tree, "LEAF", 1)
+    monkeypatch.setattr(_tree, "MAX_LEAF_ITEMS", 1)
     for seed in range(8):
         rng = rng_of(seed, 5, NOISES.index(noise))
         d, apart = int(rng.integers(1, 6)), 10.0 ** rng.uniform(-12, -5)

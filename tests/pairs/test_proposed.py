@@ -18,7 +18,7 @@ from pairseek.numerics.parallel import set_thread_count
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.rest import Resting
 from pairseek.pairs.sources import ProposedPairs, proposed
-from pairseek.pairs.sources.core_set import SIZE, core_set
+from pairseek.pairs.sources.core_set import CORE_SET_SIZE, core_set
 from pairseek.pairs.sources.proposed import _candidate_rows
 from pairseek.pairs.sources.sketch import Sketch, leading_axes
 from pairseek.posteriors.factors import Factors
@@ -135,7 +135,7 @@ def test_a_part_of_a_large_catalogue_holds_pairs_as_good_as_all(d, monkeypatch):
     rng = np.random.default_rng(d)
     items = ps.Items(rng.standard_t(3.0, (20_000, d)) / np.sqrt(np.arange(1, d + 1)))
     points = items.coordinates
-    assert len(core_set(points)) == SIZE
+    assert len(core_set(points)) == CORE_SET_SIZE
     np.testing.assert_array_equal(core_set(points), core_set(points.copy()))
     source, ratios = ProposedPairs(items=256, improved=4, listed=0), []
     for _ in range(12):
@@ -156,7 +156,7 @@ def test_a_part_of_a_large_catalogue_holds_pairs_as_good_as_all(d, monkeypatch):
 def test_items_shown_already_are_replaced_by_others_of_the_catalogue():
     """Once most of the core set was shown, all other items are considered."""
     items = ps.Items(np.random.default_rng(0).standard_normal((5000, 3)))
-    shown = core_set(items.coordinates)[: SIZE // 2 + 1]
+    shown = core_set(items.coordinates)[: CORE_SET_SIZE // 2 + 1]
     belief = Belief(np.zeros(3), np.eye(3), BeliefInfo("test"), None)
     context = SelectionContext.of(items, belief, ps.Logistic(1.0, "constant"), ps.InfoGain())
     context = replace(context, resting=replace(context.resting, items=shown))

@@ -195,6 +195,13 @@ class TestSettings:
         assert EPMV(0.3).resolved(ITEMS, UniformBox()) == EPMV(0.3)
         assert EPMV().resolved(Space((0, 0), (1, 1)), UniformBox()) == EPMV()
 
+    def test_epmv_without_a_penalty_scores_pairs_outside_a_search_with_a_penalty_of_1(self):
+        candidates, belief, _ = scenery(0, "logistic", "normalized")
+        for name in ("score", "exact"):
+            scores = [getattr(strategy, name)(candidates, belief) for strategy in (EPMV(), EPMV(1.0))]
+            assert np.array_equal(*scores)
+        assert EPMV().shape() == EPMV(1.0).shape()
+
 
 SIMULATED = Items(np.random.default_rng(7).uniform(-1.5, 1.5, size=(150, 3)))
 RESPONSE = Logistic(6.0)

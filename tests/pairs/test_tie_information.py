@@ -109,7 +109,7 @@ def test_samples_give_the_information_of_a_plain_sum(kind, lapse):
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_best_of_all_pairs_is_that_of_brute_force_and_its_bound_holds(noise, monkeypatch):
-    monkeypatch.setattr(_tree, "LEAF", 4)
+    monkeypatch.setattr(_tree, "MAX_LEAF_ITEMS", 4)
     monkeypatch.setattr(_branch, "_ROUND", 16)
     for seed in range(12):
         rng = rng_of(seed, 13, NOISES.index(noise))

@@ -205,6 +205,8 @@ class TestFiles:
             ("x.soc", "# ALTERNATIVE NAME 1: a\n1: {1}\n", r"line 2, column 4: '\{1\}' is a tie, and .soc files"),
             ("x.toc", "# ALTERNATIVE NAME 1: a\n1: 1,{1\n", r"line 2, column 6: '\{1' is not an alternative"),
             ("x.soi", "# ALTERNATIVE NAME 1: a\n1: 1,1\n", r"line 2, column 6: 'a' is ranked twice"),
+            ("x.soi", "# ALTERNATIVE NAME 1: a\n1: ²\n", r"line 2, column 4: '²' is not one of the 1 alternatives"),
+            ("x.soi", "# ALTERNATIVE NAME 1: a\n²: 1\n", "line 2, column 1: '²' is not a number of people"),
             ("x.soi", "# ALTERNATIVE NAME 1: a\n", "contains no rankings"),
             ("x.doc", "", r"unknown extension '\.doc'"),
             ("x.zip", "no zip", "cannot be read as a bundle"),

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 import pairseek as ps
 from pairseek.errors import InvalidChoices
-from pairseek.people.learning import FIRST, balanced_pair, is_due, learn, learn_appeal, next_due
+from pairseek.people.learning import MIN_SESSIONS, balanced_pair, is_due, learn, learn_appeal, next_due
 from pairseek.people.learning.validation import predictions, trials_of, validated
 from pairseek.people.population import Choices, Population
 from pairseek.people.population.model import FitOptions
@@ -44,8 +44,8 @@ class TestSchedule:
         assert at == [10, 13, 17, 22, 28, 35, 44, 55]
 
     def test_the_next_number_is_that_at_which_it_learns(self) -> None:
-        assert next_due(None) == FIRST
-        for learned in range(FIRST, 300):
+        assert next_due(None) == MIN_SESSIONS
+        for learned in range(MIN_SESSIONS, 300):
             assert not is_due(next_due(learned) - 1, learned)
             assert is_due(next_due(learned), learned)
 

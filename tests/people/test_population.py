@@ -109,7 +109,7 @@ class TestTheKernels:
         for given in ({"items": found.items}, {"dimension": 2}):
             whole = identifiable(ps.Population.fit(found.choices, **given))
             with monkeypatch.context() as patched:
-                patched.setattr("pairseek.people.population.data.FULL_LIMIT", 0)
+                patched.setattr("pairseek.people.population.data.MAX_FULL_PARAMETERS", 0)
                 single = identifiable(ps.Population.fit(found.choices, **given))
             # Steps of half the length end a little earlier, under the same tolerance: 0.11 apart, of utilities up to 4.
             assert single[0] == pytest.approx(whole[0], abs=0.15)

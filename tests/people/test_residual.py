@@ -12,7 +12,7 @@ import pairseek as ps
 from helpers.populations import simulated
 from helpers.refusals import refused
 from pairseek.people.population.model import FitOptions, fit_model
-from pairseek.people.population.residual import SHARES, best_residual, predicted, residual_of, scale_of, splits
+from pairseek.people.population.residual import RESIDUAL_SHARES, best_residual, predicted, residual_of, scale_of, splits
 
 
 def people(residual, *, count=150, pairs=30, n=14, seed=1, scale=1.0):
@@ -32,7 +32,7 @@ def people(residual, *, count=150, pairs=30, n=14, seed=1, scale=1.0):
 
 
 def test_scale_and_residual_are_two_views_of_the_share():
-    for share in SHARES["implied"]:
+    for share in RESIDUAL_SHARES["implied"]:
         residual = residual_of(share)
         assert scale_of(residual) == pytest.approx(1 / np.sqrt(1 - share))
         # Two residual utilities and the noise of an answer have the variance of logistic noise, times c².

@@ -17,7 +17,7 @@ from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import gaussian_fit, log_prior_mass
 from pairseek.posteriors.mixture_samples import _refined
 from pairseek.posteriors.parameter_nodes import _jacobi
-from pairseek.posteriors.point_beliefs import importance_sampled
+from pairseek.posteriors.point_beliefs import sampled_point_belief
 from pairseek.posteriors.tempering import tempered_belief
 
 K = 3.0
@@ -320,12 +320,12 @@ class TestEvidenceOfOtherMethods:
             ) - math.log(4)
 
         expected = quadrature_log_mass(log_density, -np.ones(2), np.ones(2))
-        weighted = importance_sampled(gaussian_fit(factors, prior), factors, prior, 2048)
+        weighted = sampled_point_belief(gaussian_fit(factors, prior), factors, prior, 2048)
         # With lapses a proposal from a single mode is not trusted.
         assert weighted.belief.info.method == ("weighted" if response.is_log_concave else "particles")
         # 2000 effective samples of a low-discrepancy sequence, or a few stages of 3000 particles.
         tolerance = 0.03 if response.is_log_concave else 0.15
-        assert weighted.log_evidence - log_prior_mass(prior, 2) == pytest.approx(expected, abs=tolerance)
+        assert weighted.log_mass - log_prior_mass(prior, 2) == pytest.approx(expected, abs=tolerance)
         # A quarter of the 8000 particles is tempered, in a few stages whose ratios have standard deviations of about 1.
         found = [tempered_belief(factors, prior, 8000, 2, np.random.default_rng(seed))[1] for seed in range(3)]
         assert found == pytest.approx([expected] * 3, abs=0.15)

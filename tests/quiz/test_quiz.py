@@ -24,10 +24,10 @@ from helpers.searches import search_of
 from helpers.serving import some_items
 from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
 from pairseek.quiz import settings
-from pairseek.quiz.compilation import RECOMMENDED, CostProbe, compile_tree
+from pairseek.quiz.compilation import RECOMMENDATION_COUNT, CostProbe, compile_tree
 from pairseek.quiz.compiler import compile_quiz
 from pairseek.quiz.content import QuizSource
-from pairseek.quiz.folder import HEAD, staged
+from pairseek.quiz.folder import TREE_PREFIX, staged
 from pairseek.quiz.plan import QuizLimits, plan_quiz
 from pairseek.quiz.sources import from_items_file, from_study_file
 from pairseek.quiz.tree import grow
@@ -45,8 +45,8 @@ def source(items=None, **settings_of_study):
 
 def record_of(folder: Path) -> dict:
     text = (folder / "tree.js").read_text(encoding="utf-8")
-    assert text.startswith(HEAD)
-    return json.loads(text.removeprefix(HEAD))
+    assert text.startswith(TREE_PREFIX)
+    return json.loads(text.removeprefix(TREE_PREFIX))
 
 
 class Reader:
@@ -171,7 +171,7 @@ def test_processes_give_the_same_bits():
 def test_the_search_is_not_modified():
     search = source().search(0)
     first = search.query()
-    grow(search, "", 3, RECOMMENDED)
+    grow(search, "", 3, RECOMMENDATION_COUNT)
     assert (search.events, search.query()) == ((), first)
 
 
@@ -189,7 +189,7 @@ def test_all_4096_paths_of_949_colours(tmp_path):
         search = base.after(events)
         if len(events) == 12:
             result = reader.result(n)
-            ids = [item.id for item in search.recommend(RECOMMENDED)]
+            ids = [item.id for item in search.recommend(RECOMMENDATION_COUNT)]
             shares = dict(zip(ids, search.choice_shares(ids), strict=True))
             assert result["ids"] == sorted(ids, key=lambda name: -shares[name])
             np.testing.assert_array_equal(result["point"], np.float32(search.estimate().point))
@@ -215,7 +215,7 @@ def test_a_quiz_uses_the_population(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(StudyConfiguration.model_fields.keys() - {"offer"}))
 def test_every_setting_of_a_study_is_kept_left_out_or_refused(name):
-    known = settings.KEPT | settings.LEFT_OUT.keys() | settings.REFUSED.keys()
+    known = settings.FOLLOWED | settings.LEFT_OUT.keys() | settings.REFUSED.keys()
     assert name in known, "decide what a quiz does with this setting, in pairseek.quiz.settings"
 
 
@@ -250,7 +250,7 @@ def test_sounds_videos_and_spaces_are_refused():
     with pytest.raises(InvalidItems, match="the medium 'audio', which needs a server"):
         plan_quiz(source(sounds))
     with pytest.raises(Unsupported, match="a continuous Space has none"):
-        grow(SearchState(SearchConfiguration.resolved(ps.Space([0, 0], [1, 1])), 0), "", 1, RECOMMENDED)
+        grow(SearchState(SearchConfiguration.resolved(ps.Space([0, 0], [1, 1])), 0), "", 1, RECOMMENDATION_COUNT)
 
 
 def test_a_tree_beyond_the_limits_is_refused_with_its_cost():
@@ -313,7 +313,7 @@ def test_a_quiz_is_replaced_only_by_force(tmp_path):
 def test_a_failure_leaves_nothing_behind(tmp_path):
     def fail():
         with staged(tmp_path / "quiz") as folder:
-            (folder / "tree.js").write_text(HEAD)
+            (folder / "tree.js").write_text(TREE_PREFIX)
             raise RuntimeError("full")
 
     with pytest.raises(RuntimeError, match="full"):
@@ -323,11 +323,11 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
 
 def test_concurrent_compilations_into_a_folder_are_refused(tmp_path):
     with staged(tmp_path / "quiz") as folder:
-        (folder / "tree.js").write_text(HEAD)
+        (folder / "tree.js").write_text(TREE_PREFIX)
         with pytest.raises(InvalidParameter, match=r"another compilation into .*quiz is running"):
             compile_quiz(plan_quiz(source(answers=1)), tmp_path / "quiz")
         assert not (tmp_path / "quiz").exists()
-    assert (tmp_path / "quiz" / "tree.js").read_text() == HEAD
+    assert (tmp_path / "quiz" / "tree.js").read_text() == TREE_PREFIX
 
 
 def test_a_killed_compilation_leaves_no_quiz_and_does_not_block_the_next(tmp_path):

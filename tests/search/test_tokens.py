@@ -14,6 +14,7 @@ import pytest
 import pairseek as ps
 from helpers.refusals import refused
 from pairseek._version import MODEL_VERSION
+from pairseek.errors import InvalidParameter
 from pairseek.search import configuration, saving, tokens
 
 KEY = b"0123456789abcdef0123456789abcdef"
@@ -138,6 +139,38 @@ def test_tokens_expire_and_keys_rotate(monkeypatch):
     for lifetime in (0, -1, float("nan"), 1e12, "60", True):
         with refused("lifetime"):
             search.to_token(key=KEY, lifetime=lifetime)
+
+
+def content(**changes):
+    return tokens.TokenContent(
+        **{
+            "catalogues": (("ab" * 32, 3),),
+            "model": MODEL_VERSION,
+            "configuration": "cd" * 32,
+            "seed": 1,
+            "events": (),
+            "pending": (),
+            **changes,
+        }
+    )
+
+
+def test_a_token_takes_only_what_fits_into_its_fields():
+    token = tokens.sign(content(pending=((0, 1, 0, 0),) * 3), KEY)
+    assert tokens.verify(token, KEY).pending == ((0, 1, 0, 0),) * 3
+    with pytest.raises(InvalidParameter) as caught:
+        tokens.sign(content(pending=((0, 1, 0, 0),) * 70_000), KEY)
+    assert str(caught.value) == (
+        "the search has 0 events and 70000 pending queries, but a token holds at most 65,535 of each: use to_dict()"
+    )
+    for seed in (-1, 1 << 64):
+        with pytest.raises(InvalidParameter) as caught:
+            tokens.sign(content(seed=seed), KEY)
+        assert (
+            str(caught.value) == f"the seed is {seed}, but a token holds a seed from 0 to 2^64 - 1: use another rng=..."
+        )
+    with pytest.raises(InvalidParameter, match="the model version is None: give a whole number from 0 to 255"):
+        tokens.sign(content(model=None), KEY)
 
 
 def test_another_catalogue_or_configuration_is_named():

@@ -22,7 +22,7 @@ from pairseek.web.sessions import warmup
 from pairseek.web.settings import Settings
 from pairseek.web.studies.checks import check
 from pairseek.web.studies.creation import create_study
-from pairseek.web.studies.yaml_reader import MOST_YAML, read_yaml
+from pairseek.web.studies.yaml_reader import MAX_YAML_LENGTH, read_yaml
 
 STUDY = (configuration(), some_items())
 COLLIDING = 2**61 - 1
@@ -35,7 +35,7 @@ COLLIDING = 2**61 - 1
         ("title: t\nprior:\n  mean: " + "[" * 30, "more than 20 deep, line 3"),
         ("- " * 50_000, "more than 20 deep"),
         ("{a: " * 50_000, "more than 20 deep"),
-        ("# a line\n" * MOST_YAML, "more than 300,000 characters"),
+        ("# a line\n" * MAX_YAML_LENGTH, "more than 300,000 characters"),
         ("a: [" + "1," * 30_000 + "1]", "more than 20,000 values"),
         ("\n".join(f"{k * COLLIDING}: 1" for k in range(8000)), "1,000 settings in one mapping"),
         ("a: " + "x" * 30_000, "a text of more than 20,000 characters"),
@@ -150,7 +150,7 @@ def test_nobody_is_believed_who_says_for_whom_they_ask(tmp_path):
 
 
 def test_a_full_disk_and_a_database_that_takes_no_writes_are_not_ready(tmp_path, monkeypatch):
-    monkeypatch.setattr(readiness, "_WRITE_INTERVAL", 0.0)
+    monkeypatch.setattr(readiness, "_MIN_SECONDS_BETWEEN_WRITES", 0.0)
     usage = namedtuple("usage", "total used free")
     with served(tmp_path / "r.db", studies=[STUDY]) as visitors:
         browser = visitors.browser()

@@ -95,7 +95,7 @@ def test_a_zip_with_tricks_is_refused(file, words):
 
 
 def test_a_zip_that_unpacks_to_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr(media, "MOST_UNPACKED", 1000)
+    monkeypatch.setattr(media, "MAX_UNPACKED_BYTES", 1000)
     with pytest.raises(InvalidItems, match="unpacks to more than 1,000 bytes"):
         media.from_zip(packed(["a.png", "b.png"], 600))
 

@@ -243,7 +243,7 @@ def test_losing_sight_of_the_page_is_stored(visitors, client):
 
 
 def test_only_losses_of_focus_at_pairs_that_were_asked_are_stored_and_not_without_end(visitors, client, monkeypatch):
-    monkeypatch.setattr(service, "MOST_BLURS", 2)
+    monkeypatch.setattr(service, "MAX_BLURS", 2)
     begin(client)
     lost = {"lost_at": "2026-01-01T00:00:00.000Z", "ms": 1200}
 

@@ -88,7 +88,7 @@ def _sessions_keep_their_items(visitors, tmp_path):
     # A worker that knows none of it, as after a restart.
     fresh = Sessions(database, Catalogue(database))
     row = fresh.by_id(before.id)
-    assert fresh.snapshot(row).state.parts.given.hash == first
+    assert fresh.snapshot(row).state.parts.study_items.hash == first
     listed = client.catalogues("which")
     assert [(one.catalogue, one.items, one.sessions) for one in listed] == [(replaced.catalogue, 30, 1), (first, 30, 2)]
     assert listed[0].replaced_at is None

@@ -118,6 +118,6 @@ def test_a_taste_is_shown_on_the_map(database):
 def test_sessions_from_before_there_were_goals_are_about_a_taste(database):
     study, one, *_ = finished(database, answers=4)
     record = {name: value for name, value in one.parts.record.items() if name != "goal"}
-    parts = type(one.parts)(one.parts.given, record)
+    parts = type(one.parts)(one.parts.study_items, record)
     assert parts.search(3).configuration.goal.name == "taste"
     assert study.configuration.goal == "taste"

@@ -18,7 +18,7 @@ from pairseek import cli
 from pairseek.client import Client
 from pairseek.errors import InvalidChoices, InvalidItems
 from pairseek.model.items import Items
-from pairseek.people.learning import FIRST, RANDOM_SHARE
+from pairseek.people.learning import MIN_SESSIONS, RANDOM_SHARE
 from pairseek.people.population import Choices
 from pairseek.store import learning as stored_learning
 from pairseek.store import migrate, schema
@@ -193,7 +193,7 @@ class TestFirstPeople:
 
 class TestLearning:
     def test_at_ten_and_then_by_a_quarter_and_sessions_keep_their_version(self, database):
-        early = answered(database, FIRST - 1)
+        early = answered(database, MIN_SESSIONS - 1)
         assert populations.learn_if_due(database, study(database)) is None
         early += answered(database, 1, seed=1)
         (open_now,) = answered(database, 1, count=3, seed=2)
@@ -214,7 +214,7 @@ class TestLearning:
 
     @pytest.mark.parametrize("who", ["a person", "retention"])
     def test_after_a_person_is_forgotten_it_learns_at_once_without_them(self, database, who):
-        first = answered(database, FIRST)
+        first = answered(database, MIN_SESSIONS)
         assert populations.learn_if_due(database, study(database)) == 1
         later = answered(database, 3, seed=1)
         assert populations.learn_if_due(database, study(database)) == 2
@@ -240,10 +240,10 @@ class TestLearning:
         assert [bool(content) for content in contents] == [False, False, True]
         for table in (schema.learned_from, schema.populations):
             database.write(lambda c, table=table: c.execute(table.delete()))
-        assert populations.learned(database, study(database)).learned == json.loads(zlib.decompress(contents[2]))
+        assert populations.learn_version(database, study(database)).learned == json.loads(zlib.decompress(contents[2]))
 
     def test_a_study_that_does_not_learn_by_itself_is_left_alone_after_a_person_was_forgotten(self, database):
-        first = answered(database, FIRST)
+        first = answered(database, MIN_SESSIONS)
         populations.learn_if_due(database, study(database))
         populations.switch(database, study(database), "ann", is_on=False)
         forgetting.forget_session(database, study(database), first[0], "ann")
@@ -251,7 +251,7 @@ class TestLearning:
         assert populations.learn_if_due(database, study(database)) is None
 
     def test_a_bundle_replays(self, database, tmp_path):
-        answered(database, FIRST)
+        answered(database, MIN_SESSIONS)
         populations.learn_if_due(database, study(database))
         answered(database, 2, seed=4)
         content = io.BytesIO()
@@ -259,18 +259,18 @@ class TestLearning:
         path = tmp_path / "which.zip"
         path.write_bytes(content.getvalue())
         compared = list(bundle.replayed(bundle.read(path)))
-        assert len(compared) == FIRST + 2
+        assert len(compared) == MIN_SESSIONS + 2
         assert all(one.same for one in compared)
-        assert len(Choices.read(path).people) == FIRST + 2
+        assert len(Choices.read(path).people) == MIN_SESSIONS + 2
 
     def test_one_of_two_learners_at_once_learns(self, database):
-        answered(database, FIRST)
+        answered(database, MIN_SESSIONS)
         entered, go, found = threading.Event(), threading.Event(), []
 
         def slow(*given):
             entered.set()
             assert go.wait(20)
-            return populations.learned(*given)
+            return populations.learn_version(*given)
 
         one = threading.Thread(target=lambda: found.append(populations.learn_if_due(database, study(database), slow)))
         one.start()
@@ -282,7 +282,7 @@ class TestLearning:
         assert len(populations.versions(database, study(database))) == 1
 
     def test_a_failure_keeps_the_last_version_and_says_why(self, database):
-        answered(database, FIRST)
+        answered(database, MIN_SESSIONS)
         populations.learn_if_due(database, study(database))
         answered(database, 3, seed=5)
 
@@ -301,7 +301,7 @@ class TestLearning:
         assert database.read(lambda c: stored_learning.state(c, study(database).row.id)).failure is None
 
     def test_the_owner_switches_it_off_and_goes_back(self, database):
-        answered(database, FIRST)
+        answered(database, MIN_SESSIONS)
         populations.learn_if_due(database, study(database))
         answered(database, 3, seed=7)
         populations.switch(database, study(database), "ann", is_on=False)
@@ -318,7 +318,7 @@ class TestLearning:
         assert sessions.by_id(answered(database, 1, count=1)[0]).population == 2
 
     def test_always_left_and_emptied_by_voiding(self, database):
-        made = answered(database, FIRST, always="left")
+        made = answered(database, MIN_SESSIONS, always="left")
         populations.learn_if_due(database, study(database))
         state = database.read(lambda c: stored_learning.state(c, study(database).row.id))
         # Sides are random, so that whoever always takes one answers at random: nothing is learned, or next to nothing.
@@ -369,7 +369,7 @@ class TestRandomShare:
 
 class TestNewItems:
     def test_they_are_met_and_learned_and_sessions_keep_their_items(self, database):
-        answered(database, FIRST)
+        answered(database, MIN_SESSIONS)
         populations.learn_if_due(database, study(database))
         (before,) = answered(database, 1, count=4)
         sessions = worker(database)
@@ -384,7 +384,7 @@ class TestNewItems:
         (after,) = answered(database, 1, count=2, seed=8)
         live = sessions.snapshot(sessions.by_id(after))
         assert live.parts.items.n == 12
-        assert live.parts.unmet == (10, 11)
+        assert live.parts.unseen_rows == (10, 11)
         assert sessions.snapshot(sessions.by_id(before)).parts.items.n == 10
         assert worker(database).snapshot(sessions.by_id(before)).parts.items.n == 10
 
@@ -431,7 +431,7 @@ class TestPages:
             browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": "a long password"})
             page = browser.get("/studies/which")
             assert "0 finished sessions count so far; the first version follows at 10" in page.text
-            people = answered(database, FIRST)
+            people = answered(database, MIN_SESSIONS)
             populations.learn_if_due(database, study(database))
             page = browser.get("/studies/which")
             assert "what most people like" in page.text

@@ -98,8 +98,8 @@ def test_a_database_of_version_0004_is_upgraded_with_its_data(database_url):
     assert made.read(people.every_token)[0]["expires_at"] > now()
     assert [row.closed_at is None for row in made.read(studies.every)] == [False, True]
     # The sessions that an older population was learned from are unknown: every session that had begun counts.
-    assert made.read(lambda c: deletion.learned(c, ["a", "b", "c"])) == [(1, 1)]
-    assert made.read(lambda c: deletion.learned(c, ["b", "c"])) == []
+    assert made.read(lambda c: deletion.populations_learned_from(c, ["a", "b", "c"])) == [(1, 1)]
+    assert made.read(lambda c: deletion.populations_learned_from(c, ["b", "c"])) == []
     made.close()
 
 

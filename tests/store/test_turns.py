@@ -67,7 +67,7 @@ def test_one_thread_after_the_other(database):
 class TestProcesses:
     @pytest.mark.parametrize("how", ["ends", "is killed"])
     def test_a_turn_begins_when_the_other_process_ends_its_own(self, database, other, monkeypatch, how):
-        monkeypatch.setattr(turns, "_PATIENCE", 60.0)
+        monkeypatch.setattr(turns, "_MAX_WAIT_SECONDS", 60.0)
         taken, end = take_in_thread(WriteTurns(database))
         assert not taken.wait(0.2)
         other.kill() if how == "is killed" else other.stdin.close()
@@ -75,11 +75,11 @@ class TestProcesses:
         end.set()
 
     def test_who_has_waited_long_goes_on_without_and_frees_nothing(self, database, other, monkeypatch):
-        monkeypatch.setattr(turns, "_PATIENCE", 0.1)
+        monkeypatch.setattr(turns, "_MAX_WAIT_SECONDS", 0.1)
         mine = WriteTurns(database)
         with mine:
             pass
-        monkeypatch.setattr(turns, "_PATIENCE", 60.0)
+        monkeypatch.setattr(turns, "_MAX_WAIT_SECONDS", 60.0)
         taken, end = take_in_thread(WriteTurns(database))
         assert not taken.wait(0.2)
         other.stdin.close()

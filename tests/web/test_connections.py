@@ -99,7 +99,7 @@ def test_a_header_of_just_too_many_bytes_is_refused_with_words_and_one_below_is_
 
 
 def test_an_endless_body_is_refused_and_then_ignored_for_a_while_only(visitors, monkeypatch):
-    monkeypatch.setattr(connections, "_MAX_IGNORED", 1_000_000)
+    monkeypatch.setattr(connections, "_MAX_IGNORED_BYTES", 1_000_000)
     total, _ = sent_until_closed(visitors, CHUNKED, b"2000\r\n" + b"x" * 8192 + b"\r\n")
     assert total < 20_000_000
     assert healthy(visitors) < 2
@@ -153,7 +153,7 @@ def test_who_sends_too_slowly_is_cut_off(visitors, impatient, data):
 
 def test_a_body_that_keeps_coming_is_given_time(visitors, impatient, monkeypatch):
     # 60 bytes in 0.6 s are more than the rate below, though the deadline is 0.4 s.
-    monkeypatch.setattr(connections, "_BODY_RATE", 20)
+    monkeypatch.setattr(connections, "_BODY_BYTES_PER_SECOND", 20)
     with connect(visitors) as wire:
         wire.sendall(POST + b"X-Pairseek: 1\r\nConnection: close\r\nContent-Length: 60\r\n\r\n")
         for _ in range(6):
@@ -163,14 +163,14 @@ def test_a_body_that_keeps_coming_is_given_time(visitors, impatient, monkeypatch
 
 
 def test_who_does_not_read_the_reply_is_cut_off(visitors, impatient):
-    def cut():
+    def closed_count():
         return REGISTRY.get_sample_value("pairseek_connections_closed_total", {"reason": "unread"}) or 0.0
 
-    before, until = cut(), time.monotonic() + 10
+    before, until = closed_count(), time.monotonic() + 10
     with connect(visitors) as wire:
         # Several replies of 4 MB, since the system buffers the first.
         wire.sendall(b"GET /static/plotly.min.js HTTP/1.1\r\nHost: x\r\n\r\n" * 8)
-        while cut() == before:
+        while closed_count() == before:
             assert time.monotonic() < until
             time.sleep(0.05)
 
@@ -230,7 +230,7 @@ class Held:
     def call_later(self, *_):
         """As an event loop does."""
 
-    def cut(self, why):
+    def abort(self, why):
         self.why = why
 
 
@@ -261,8 +261,8 @@ def test_a_trusted_proxy_has_as_many_connections_as_there_are():
 
 
 def test_limits_of_connections_are_within_the_file_descriptors():
-    made = Connections.of(Settings(most_connections=10**9, most_connections_of_address=10**9))
-    assert 1 <= made.most_of_address <= made.most // 2 < 10**9
+    limits = Connections.of(Settings(most_connections=10**9, most_connections_of_address=10**9))
+    assert 1 <= limits.max_per_address <= limits.max_connections // 2 < 10**9
 
 
 def test_addresses_of_both_kinds_are_one_and_proxies_are_named_by_address_or_network():

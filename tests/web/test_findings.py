@@ -24,7 +24,7 @@ from pairseek.store.database import Database
 from pairseek.store.studies import StudyRow
 from pairseek.web.access.auth import set_password
 from pairseek.web.pages.group_map import draw_group_map
-from pairseek.web.pages.map import PICTURE, draw_map
+from pairseek.web.pages.map import PICTURE_SIDE, draw_map
 from pairseek.web.pages.rendering import render_report
 from pairseek.web.results import findings, tables
 from pairseek.web.results.findings import group_answers, ranking_of, study_findings
@@ -274,7 +274,7 @@ def test_a_result_shows_pictures_in_place_of_dots() -> None:
     drawing = draw_map(shown)
     x, y, address = drawing.pictures[0]
     assert address == "/media/s/a/320"
-    assert (x + PICTURE // 2, y + PICTURE // 2) == (72, 72 + drawing.height - 144)
+    assert (x + PICTURE_SIDE // 2, y + PICTURE_SIDE // 2) == (72, 72 + drawing.height - 144)
     assert drawing.names == ()
 
 

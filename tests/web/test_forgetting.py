@@ -142,7 +142,7 @@ def test_nothing_of_a_forgotten_participant_is_left(database_url, log):
         assert client.forget("which", PERSON)["sessions"] == len(mine)
         kept = visitors.service.sessions.peek
         for _ in range(200):
-            if database.read(deletion.unscrubbed) is None and not any(map(kept, mine)):
+            if database.read(deletion.unscrubbed_since) is None and not any(map(kept, mine)):
                 break
             time.sleep(0.05)
         assert found_in(everything(database), *needles) == []
@@ -239,7 +239,7 @@ def test_what_was_learned_from_a_forgotten_person_is_dropped_and_sessions_say_so
     assert finished not in replayed
     assert replayed[open_now].same
     assert replayed[after].same
-    assert [session["id"] for session in read.dropped] == [finished]
+    assert [session["id"] for session in read.dropped_sessions] == [finished]
     assert people_[0] not in path.read_bytes().decode("latin-1")
 
 
@@ -382,7 +382,7 @@ def test_a_deleted_study_is_gone_and_its_number_is_not_used_again(database):
     texts = everything(database)
     assert {name for name, text in texts.items() if text} == {"users", "audit", "meta", "alembic_version"}
     with refused_with("token_unknown", Problem):
-        auth.caller(database, f"Bearer {bound}")
+        auth.authenticated_caller(database, f"Bearer {bound}")
     assert Sessions(database, catalogue).by_id(session_id) is None
     # A study of the same name is another one, also for a worker that knew the first.
     create_study(database, configuration(), some_items(20), is_open=True, who="test")
@@ -509,21 +509,21 @@ def test_tokens_end_by_time_by_password_and_with_their_user(database):
     auth.set_password(database, "ann", PASSWORD)
     auth.set_password(database, "bob", PASSWORD)
     one, two = (auth.make_token(database, name, ["read"], name) for name in ("ann", "bob"))
-    assert auth.caller(database, f"Bearer {one}").user == "ann"
+    assert auth.authenticated_caller(database, f"Bearer {one}").user == "ann"
     (row,) = database.read(lambda c: people.every_token(c, "ann"))
     assert timedelta(days=89) < datetime.fromisoformat(row["expires_at"]) - datetime.now(UTC) < timedelta(days=90)
     auth.set_password(database, "ann", "another password")
     with refused_with("token_revoked", Problem):
-        auth.caller(database, f"Bearer {one}")
-    assert auth.caller(database, f"Bearer {two}").user == "bob"
+        auth.authenticated_caller(database, f"Bearer {one}")
+    assert auth.authenticated_caller(database, f"Bearer {two}").user == "bob"
     database.write(lambda c: c.execute(sa.text("UPDATE tokens SET expires_at = '2026-01-01' WHERE user_name = 'bob'")))
     with refused_with("token_expired", Problem):
-        auth.caller(database, f"Bearer {two}")
+        auth.authenticated_caller(database, f"Bearer {two}")
     three = auth.make_token(database, "robot", ["read"], "bob")
     login = auth.sign_in(database, "bob", PASSWORD, "192.0.2.1")
     assert auth.remove_user(database, "bob", "ann") == 2
     with refused_with("token_unknown", Problem):
-        auth.caller(database, f"Bearer {three}")
+        auth.authenticated_caller(database, f"Bearer {three}")
     assert auth.signed_in(database, login) is None
     # A request of the removed user that is under way makes nothing.
     with refused_with("not_signed_in", Problem):

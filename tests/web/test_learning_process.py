@@ -16,7 +16,7 @@ import pairseek
 from helpers.serving import answer, begin, configuration, csrf_of, served
 from pairseek.errors import StoreUnavailable
 from pairseek.model.items import Items
-from pairseek.people.learning import FIRST
+from pairseek.people.learning import MIN_SESSIONS
 from pairseek.store import learning as stored_learning
 from pairseek.store import migrate, studies
 from pairseek.store import populations as stored
@@ -103,7 +103,7 @@ def owner(visitors):
 def test_a_list_of_things_learns_by_itself_on_both_databases(database_url, tmp_path):
     with served(database_url, studies=[(configuration(answers=ANSWERS), THINGS)]) as visitors:
         database = visitors.service.database
-        for person in range(FIRST):
+        for person in range(MIN_SESSIONS):
             visited(visitors, "which", liking(person))
         awaited(database, "which", 1)
         browser, _ = visited(visitors, "which", liking(99))
@@ -113,9 +113,9 @@ def test_a_list_of_things_learns_by_itself_on_both_databases(database_url, tmp_p
         assert "strategy" in {pair.kind for pair in sessions.snapshot(sessions.by_id(mine)).done}
         page = owner(visitors).get("/studies/which")
         assert "Version 1 predicts" in page.text
-        assert replays(database, "which", tmp_path / "which.zip") == (FIRST + 1, True)
+        assert replays(database, "which", tmp_path / "which.zip") == (MIN_SESSIONS + 1, True)
         # The process has learned what this one learns, to the last bit.
-        here = populations.learned(database, study(database, "which"))
+        here = populations.learn_version(database, study(database, "which"))
         apart = learn_apart(database, study(database, "which"))
         assert (apart.content, apart.sessions, apart.note) == (here.content, here.sessions, here.note)
         assert {**apart.facts, "seconds": 0} == {**here.facts, "seconds": 0}
@@ -136,7 +136,7 @@ def test_a_similarity_study_goes_the_whole_way_on_both_databases(database_url, t
         assert "judgements" in page.text
         pairseek.set_thread_count(1)
         try:
-            here = similarity.learned(database, study(database, "alike"))
+            here = similarity.learn_version(database, study(database, "alike"))
         finally:
             pairseek.set_thread_count(None)
         apart = learn_apart(database, study(database, "alike"))
@@ -164,12 +164,12 @@ def test_the_process_ends_with_the_one_that_started_it(tmp_path):
         create_study(database, configuration(), THINGS, is_open=True, who="test")
     # The second process announces itself and then learns for ever.
     script = (
-        "import sys; from pairseek.web import learning_process as p\n"
+        "import sys; from pairseek.web.learning import process as p\n"
         "def waits(*_):\n    import os, time; sys.stderr.write(f'{os.getpid()}\\n'); time.sleep(600)\n"
-        "p.populations.learned = waits\nexec(p._PROGRAM)"
+        "p.populations.learn_version = waits\nexec(p._PROGRAM)"
     )
     parent = (
-        f"import sys; from pairseek.web import learning_process as p\n"
+        f"import sys; from pairseek.web.learning import process as p\n"
         f"task = {{'database': {url!r}, 'study': 'which'}}\n"
         f"import subprocess, tempfile; tempfile.TemporaryFile = lambda: open({str(tmp_path / 'errors')!r}, 'w+b')\n"
         f"p._run_process([sys.executable, '-c', {script!r}], task)"

@@ -11,7 +11,7 @@ from pairseek.store.events import AnsweredPair
 from pairseek.web.sessions import memo
 from pairseek.web.sessions.memo import Memo
 from pairseek.web.sessions.parts import SessionParts
-from pairseek.web.sessions.state import SessionState, learned
+from pairseek.web.sessions.state import SessionState, search_events
 
 ITEMS = some_items(400, 3)
 
@@ -21,7 +21,7 @@ def row_after(made, parts, seed, outcomes):
     done, asked = [], []
     for outcome in [*outcomes, None]:
         state = SessionState(made, parts, seed, tuple(done))
-        query = state.completed(state.following[0])
+        query = state.completed(state.next_pair[0])
         asked.append(query)
         if outcome is None:
             break
@@ -80,7 +80,7 @@ def test_the_pairs_of_those_who_answer_alike_are_found_once(monkeypatch):
         row_after(made, parts, seed, [1, 1, 0])
     assert chosen == [0, 1, 2, 3]
     assert inferred == [0, 1, 2, 3], "a pair that is known needs no belief"
-    monkeypatch.setattr(memo, "DEEPEST", 1)
+    monkeypatch.setattr(memo, "MAX_EVENTS", 1)
     for seed in range(2):
         row_after(made, parts, seed, [1, 1, 0])
     assert chosen[4:] == [2, 3, 2, 3]
@@ -106,7 +106,7 @@ def test_the_order_of_answers_and_ties_tells_paths_apart():
         return AnsweredPair("p", "strategy", left, right, outcome)
 
     def key(*pairs):
-        return memo.path_of(learned(pairs))
+        return memo.path_of(search_events(pairs))
 
     assert key(pair("a", "b", "left")) == key(pair("b", "a", "right"))
     one = [

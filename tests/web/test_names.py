@@ -21,7 +21,7 @@ from pairseek.web.studies.cards import card
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study
 from pairseek.web.studies.items import pack_items, unpack_items
-from pairseek.web.studies.names import MOST_NAME, name_of, named_items
+from pairseek.web.studies.names import MAX_NAME_LENGTH, name_of, named_items
 
 IDS = [f"zq-{number:02}" for number in range(8)]
 NAMES = ["Almond", "Basil", "Cocoa", "Dill", "Endive", "Fennel", "Ginger", "Hops"]
@@ -167,7 +167,7 @@ def test_no_page_and_no_ranking_names_an_item_by_its_id(tmp_path, capsys, data, 
 )
 def test_the_name_of_an_item_is_what_its_card_says(media, name):
     assert name_of(media) == name
-    assert len(name_of(media)) <= MOST_NAME
+    assert len(name_of(media)) <= MAX_NAME_LENGTH
 
 
 def test_a_label_and_an_id_that_is_all_there_is_stay():

@@ -18,7 +18,7 @@ from pairseek.core.messages import words
 from pairseek.web.pages import STATIC, languages, plotly_script, render
 from pairseek.web.pages.contexts import account, findings, participant, similarity, study
 from pairseek.web.pages.files import PageFiles
-from pairseek.web.pages.map import MOST_DOTS, draw_map
+from pairseek.web.pages.map import MAX_DOTS, draw_map
 from pairseek.web.pages.rendering import FOLDER, in_script, static_address
 
 TEMPLATES = FOLDER / "templates"
@@ -182,7 +182,7 @@ def test_a_participant_loads_less_than_62_kilobytes() -> None:
 def test_a_map_of_many_items_is_thinned_and_keeps_its_shape() -> None:
     many = {"items": [(x, 2 * y, None, None) for x, y, *_ in dots(12_624)], "point": (0.5, 0.0), "ellipse": []}
     drawing = draw_map(many)
-    assert drawing.plain.count("M") == MOST_DOTS
+    assert drawing.plain.count("M") == MAX_DOTS
     assert drawing.height > drawing.width, "twice as high as wide, on the same scale"
     assert len(render(*result(map=many)).encode()) < 15_000
     alone = draw_map({"items": [(1.0, 1.0, "#000000", None)], "point": (1.0, 1.0), "ellipse": []})

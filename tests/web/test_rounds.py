@@ -52,16 +52,16 @@ def counted(visitors, name):
 
 
 def unscrubbed(visitors):
-    return visitors.service.database.read(deletion.unscrubbed)
+    return visitors.service.database.read(deletion.unscrubbed_since)
 
 
 @pytest.fixture
 def quick(monkeypatch):
     """Housekeeping in short rounds."""
     monkeypatch.setattr(housekeeping, "_ROUND_SECONDS", 0.05)
-    monkeypatch.setattr(housekeeping, "_SCRUB_PAUSE", 0.05)
+    monkeypatch.setattr(housekeeping, "_SCRUB_PAUSE_SECONDS", 0.05)
     # A retry pauses for as long as the round.
-    monkeypatch.setattr(rounds, "_MAX_PAUSE", 0.2)
+    monkeypatch.setattr(rounds, "_MAX_PAUSE_SECONDS", 0.2)
 
 
 @pytest.mark.parametrize("stroke", ["pg_cancel_backend", "pg_terminate_backend"])
@@ -161,7 +161,7 @@ def running(service):
 @pytest.mark.parametrize("error", [ValueError("odd"), psycopg.errors.QueryCanceled(), MemoryError()])
 @pytest.mark.parametrize("name", WORK)
 def test_any_error_is_survived_and_shown_by_readiness_until_it_is_over(tmp_path, monkeypatch, name, error):
-    monkeypatch.setattr(rounds, "_MAX_PAUSE", 0.05)
+    monkeypatch.setattr(rounds, "_MAX_PAUSE_SECONDS", 0.05)
     with served(tmp_path / "s.db", prefetch=True) as visitors:
         work = running(visitors.service)[name]
         usual, fails = work._step, True

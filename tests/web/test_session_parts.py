@@ -14,7 +14,7 @@ from pairseek import cli
 from pairseek._version import MODEL_VERSION
 from pairseek.client import Client
 from pairseek.errors import InvalidFile
-from pairseek.pairs.strategies import strategies
+from pairseek.pairs.strategies import all_strategies
 from pairseek.search import defaults, serialization
 from pairseek.store import migrate
 from pairseek.store import parts as stored
@@ -53,7 +53,7 @@ def study(database):
 
 
 def answered(database, outcomes, *, session=None, seed=3):
-    """A session that was answered so, by a worker that has just started; its id and the pairs that it was shown."""
+    """Answer a session in a fresh worker; return its id and the pairs that it showed."""
     sessions = worker(database)
     if session is None:
         session, _ = sessions.open(study(database), {}, seed=seed)
@@ -115,7 +115,7 @@ def test_the_parts_of_a_session_are_all_that_its_search_has(database):
     assert record["candidates"] is not None
 
 
-@pytest.mark.parametrize("name", sorted(strategies()))
+@pytest.mark.parametrize("name", sorted(all_strategies()))
 def test_parts_of_every_strategy_resolve_to_themselves(name):
     needed = {"gausscloud": {"stages": 2, "answers": 10}}.get(name, {})
     made = configuration(strategy={"name": name, **needed}, stop=[{"name": "radius", "radius": 0.5}])
@@ -166,7 +166,7 @@ def test_a_session_with_a_population_keeps_appeal_prior_and_response(tmp_path, m
     # Sessions that began alike share what they began with.
     mine, theirs = (sessions.snapshot(sessions.by_id(name)).parts for name in (session, twin))
     assert mine is theirs
-    assert bundled(database, tmp_path).models == [MODEL_VERSION]
+    assert bundled(database, tmp_path).model_versions == [MODEL_VERSION]
     assert all(one.same for one in bundle.replayed(bundled(database, tmp_path)))
     database.close()
 

@@ -87,7 +87,7 @@ def command(
         catalogue,
         None if triplets is None else read_triplets(triplets, catalogue.ids, "--where", where),
         response=None if k is None else response_of(response, noise, k),  # type: ignore[arg-type]
-        prior=None if box is None else _box(box),
+        prior=None if box is None else _parse_box(box),
         radius=radius,
         people=people,
         rng=seed,
@@ -99,7 +99,7 @@ def command(
     _show(Console(highlight=False), health, files)
 
 
-def _box(text: str) -> UniformBox:
+def _parse_box(text: str) -> UniformBox:
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:

@@ -26,7 +26,7 @@ def parse_dimension(option: str, text: str) -> int | Literal["auto"]:
     """Parse a number of dimensions, or auto."""
     if text == "auto":
         return "auto"
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise InvalidParameter(f"{option} is {text!r}: give a whole number, at least 1, or auto")
     return int(text)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pairseek.quiz.content import QuizSource
     from pairseek.quiz.plan import QuizPlan
 
-_STUDIES = (".yaml", ".yml")
+_STUDY_ENDINGS = (".yaml", ".yml")
 
 
 def command(
@@ -70,7 +70,9 @@ def command(
     processes = job_count(jobs, None)
     try:
         with orderly_stop(), contextlib.ExitStack() as stack:
-            quiz = _changed(_source(source, population, coordinates, database, stack), title, language)
+            quiz = _with_title_and_language(
+                _read_source(source, population, coordinates, database, stack), title, language
+            )
             plan = plan_quiz(quiz, answers=answers, seed=seed, jobs=processes, limits=limits)
             _print_plan(console, plan)
             with CompilationProgress(console, plan.cost.results) as progress:
@@ -111,7 +113,7 @@ def _kilobytes(size: int) -> str:
     return f"{size / 1000:,.0f} kB"
 
 
-def _source(
+def _read_source(
     source: str,
     population: Path | None,
     coordinates: str | None,
@@ -122,7 +124,7 @@ def _source(
     from pairseek.quiz import sources
 
     path = Path(source)
-    if path.suffix.lower() not in _STUDIES and (path.suffix or path.exists()):
+    if path.suffix.lower() not in _STUDY_ENDINGS and (path.suffix or path.exists()):
         quiz = sources.from_items_file(path, population, None if coordinates is None else named_columns(coordinates))
         if coordinates is None and quiz.items.columns_note is not None:
             typer.echo(f"Columns of {path.name}: {quiz.items.columns_note}; choose with --coordinates.", err=True)
@@ -137,7 +139,7 @@ def _source(
     return sources.from_database(opened, find_study(opened, source))
 
 
-def _changed(source: QuizSource, title: str | None, language: str | None) -> QuizSource:
+def _with_title_and_language(source: QuizSource, title: str | None, language: str | None) -> QuizSource:
     """Return the source with the given title and language."""
     from pairseek.web.studies.checks import check
     from pairseek.web.studies.configuration import configured

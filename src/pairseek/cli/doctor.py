@@ -57,8 +57,8 @@ def command(
     0 if everything that is installed works, and 1 otherwise.
     """
     if kernels:
-        _compile()
-    report = [*_installed(), *_compiled(), _data(), _database(database)]
+        _compile_kernels()
+    report = [*_installation_lines(), *_kernel_lines(), _data_line(), _database_line(database)]
     marks = {True: "ok", False: "!!", None: "--"}
     for line in report:
         typer.echo(f"{marks[line.works]}  {line.topic:<10} {line.text}")
@@ -72,23 +72,23 @@ def command(
         raise typer.Exit(1)
 
 
-def _installed() -> Iterator[ReportLine]:
+def _installation_lines() -> Iterator[ReportLine]:
     yield ReportLine("pairseek", f"{__version__} in {Path(__file__).parents[1]}", works=True)
     yield ReportLine("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}", works=True)
     core = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
     yield ReportLine("core", f"{core}; {plural(os.cpu_count() or 1, 'processor')}", works=True)
     for extra, purpose in EXTRAS.items():
-        missing = [name for name in _packages(extra) if not _is_installed(name)]
+        missing = [name for name in _required_packages(extra) if not _is_installed(name)]
         if missing:
             text = f"not installed ({purpose}): pip install 'pairseek[{extra}]'"
-            if len(missing) < len(_packages(extra)):
+            if len(missing) < len(_required_packages(extra)):
                 text += f"; {', '.join(missing)} missing"
             yield ReportLine(extra, text, works=None)
         else:
             yield ReportLine(extra, f"installed ({purpose})", works=True)
 
 
-def _packages(extra: str) -> list[str]:
+def _required_packages(extra: str) -> list[str]:
     """Return the distributions that an extra requires on this platform."""
     requirements = [line for line in requires("pairseek") or () if re.search(rf"extra == ['\"]{extra}['\"]", line)]
     return [
@@ -106,7 +106,7 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-def _compiled() -> Iterator[ReportLine]:
+def _kernel_lines() -> Iterator[ReportLine]:
     folders = {
         str(folder)
         for name in _KERNEL_MODULES
@@ -125,7 +125,7 @@ def _compiled() -> Iterator[ReportLine]:
         )
 
 
-def _compile() -> None:
+def _compile_kernels() -> None:
     import pairseek as ps
 
     search = ps.Search(ps.datasets.colours(), rng=0)
@@ -134,7 +134,7 @@ def _compile() -> None:
     search.ask()
 
 
-def _data() -> ReportLine:
+def _data_line() -> ReportLine:
     from pairseek.datasets.food10k import local_folder
 
     folder = local_folder()
@@ -148,7 +148,7 @@ def _data() -> ReportLine:
     )
 
 
-def _database(url: str | None) -> ReportLine:
+def _database_line(url: str | None) -> ReportLine:
     from pairseek.cli.database import open_database, require_web
 
     try:

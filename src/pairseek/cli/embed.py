@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +17,7 @@ from pairseek.cli.items import ItemNames, read_item_names, read_items
 from pairseek.cli.options import AsJson, Coordinates, Where
 from pairseek.cli.runs import print_paths
 from pairseek.cli.triplets import read_triplets
+from pairseek.core.text import plural
 from pairseek.core.types import JSON
 from pairseek.core.validation import one_of
 from pairseek.embed import METHODS, PCA, Triplets, choose_dimension, provenance, save_items
@@ -26,6 +29,9 @@ from pairseek.experiments.figure_style import require_drawing
 from pairseek.model.items import Items
 
 AUTO = "auto"
+_UNSEEN_RULES = ("refuse", "mean")
+_HELD_OUT_SHARE = 0.1
+_VARIANCE_SHARE = 0.9
 
 
 def command(
@@ -57,7 +63,7 @@ def command(
     unseen: Annotated[
         str,
         typer.Option(metavar="RULE", help="Items that occur in no triplet: refuse, or mean (place them at the mean)."),
-    ] = "refuse",
+    ] = _UNSEEN_RULES[0],
     where: Where = None,
     test_where: Annotated[
         list[str] | None,
@@ -65,8 +71,11 @@ def command(
     ] = None,
     held_out: Annotated[
         float, typer.Option(metavar="SHARE", help="Share of triplets to hold out for the test error.")
-    ] = 0.1,
-    mu: Annotated[float | None, typer.Option(metavar="MU", help="Parameter of ckl.  [dim]\\[1][/]")] = None,
+    ] = _HELD_OUT_SHARE,
+    mu: Annotated[
+        float | None,
+        typer.Option(metavar="MU", help="Constant that ckl adds to each squared distance.  [dim]\\[1][/]"),
+    ] = None,
     alpha: Annotated[
         float | None, typer.Option(metavar="A", help="Degrees of freedom of tste.  [dim]\\[dimensions - 1][/]")
     ] = None,
@@ -80,7 +89,7 @@ def command(
         bool, typer.Option("--drop-constant", metavar="", help="With pca: drop constant columns.")
     ] = False,
     scaled: Annotated[
-        bool, typer.Option("--scaled", metavar="", help="Centre the result and scale it by the rule of the paper.")
+        bool, typer.Option("--scaled", metavar="", help="Centre the coordinates and scale them as the paper does.")
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
     plot: Annotated[
@@ -103,30 +112,37 @@ def command(
         require_drawing()
         if method == PCA.name or dimensions != AUTO:
             raise InvalidParameter("--plot shows how the dimension was chosen: use it with triplets and -d auto")
+    settings = {
+        name: value for name, value in (("mu", mu), ("alpha", alpha), ("shrinkage", shrinkage)) if value is not None
+    }
+    of_vectors = {"--coordinates": coordinates, "--standardize": standardize, "--drop-constant": drop_constant}
+    of_triplets = {
+        "--items": items,
+        "--unseen": unseen != _UNSEEN_RULES[0],
+        "--where": where,
+        "--test-where": test_where,
+        "--held-out": held_out != _HELD_OUT_SHARE,
+    }
+    names, choice = None, None
     if method == PCA.name:
-        embedding: TripletEmbedding | PCA = _components(
+        _refuse_options(method, of_triplets, settings)
+        embedding: TripletEmbedding | PCA = _fit_pca(
             source, dimensions, coordinates, standardize=standardize, drop=drop_constant
         )
         record = provenance(embedding)
-        result, choice = embedding.to_items(scaled=scaled), None
     else:
-        one_of(unseen, "--unseen", ("refuse", "mean"))
-        settings = {"mu": mu, "alpha": alpha, "shrinkage": shrinkage}
-        kind = METHODS[method]
-        given = {name: value for name, value in settings.items() if value is not None}
-        for name in given:
-            if name not in kind().get_params():
-                raise InvalidParameter(f"--{name} is not a parameter of {method}: leave it out")
+        _refuse_options(method, of_vectors, settings.keys() - METHODS[method]().get_params())
+        one_of(unseen, "--unseen", _UNSEEN_RULES)
         names = None if items is None else read_item_names(items)
-        data = _triplets(source, names, where, test_where, held_out, seed)
-        base = kind(**given, unseen=unseen, random_state=seed, progress=True)  # type: ignore[arg-type]
-        choice = _choice(dimensions, data.fitted, base, seed)
-        base.set_params(n_components=choice.chosen if choice else _parse_dimensions(dimensions))
-        embedding = base.fit(data.fitted)
-        record = {**provenance(embedding, held_out=data.held), "triplets": len(data.fitted)}
+        triplets = _split_triplets(source, names, where, test_where, held_out, seed)
+        base = METHODS[method](**settings, unseen=unseen, random_state=seed, progress=True)  # type: ignore[arg-type]
+        choice = _choose_dimension(dimensions, triplets.fitted, base, seed)
+        base.set_params(n_components=choice.chosen if choice else _parse_dimension_count(dimensions))
+        embedding = base.fit(triplets.fitted)
+        record = {**provenance(embedding, held_out=triplets.held_out), "triplets": len(triplets.fitted)}
         if choice is not None:
             record["dimension_choice"] = choice.record()
-        result = embedding.to_items(scaled=scaled, labels=None if names is None else names.labels)
+    result = embedding.to_items(scaled=scaled, labels=None if names is None else names.labels)
     files = [*save_items(result, out, record, scaled=scaled)]
     if plot is not None and choice is not None:
         files.append(choice.plot(plot))
@@ -136,68 +152,76 @@ def command(
     _show(Console(highlight=False), record, choice, result, files)
 
 
+def _refuse_options(method: str, options: Mapping[str, object], parameters: Iterable[str]) -> None:
+    """Raise `InvalidParameter` for an option that the method does not read."""
+    given = [option for option, value in options.items() if value]
+    for option in [*given, *(f"--{name}" for name in sorted(parameters))]:
+        raise InvalidParameter(f"{option} does not apply to {method}: leave it out")
+
+
 @dataclass(frozen=True)
-class _Data:
+class _TripletSplit:
     """Triplets to fit, and triplets held out for the test error."""
 
     fitted: Triplets
-    held: Triplets | None
+    held_out: Triplets | None
 
 
-def _triplets(
+def _split_triplets(
     source: Path,
     names: ItemNames | None,
     where: list[str] | None,
     test_where: list[str] | None,
     held_out: float,
     seed: int,
-) -> _Data:
+) -> _TripletSplit:
     ids = None if names is None else names.ids
     if not test_where:
         data = read_triplets(source, ids, "--where", where)
         if held_out == 0:
-            return _Data(data, None)
-        return _Data(*data.split(held_out, seed))
+            return _TripletSplit(data, None)
+        return _TripletSplit(*data.split(held_out, seed))
     # Both parts share one list of items, including items that occur in only one part.
     ids = Triplets.from_csv(source).ids if ids is None else ids
     held = read_triplets(source, ids, "--test-where", test_where)
     if where:
-        return _Data(read_triplets(source, ids, "--where", where), held)
+        return _TripletSplit(read_triplets(source, ids, "--where", where), held)
     raise InvalidParameter("--test-where without --where: also select the triplets to fit, such as --where alg=Random")
 
 
-def _choice(text: str, triplets: Triplets, base: TripletEmbedding, seed: int) -> DimensionChoice | None:
+def _choose_dimension(text: str, triplets: Triplets, base: TripletEmbedding, seed: int) -> DimensionChoice | None:
     if text != AUTO:
-        _parse_dimensions(text)
+        _parse_dimension_count(text)
         return None
     dimensions = [d for d in DIMENSIONS if d + 2 <= triplets.n]
     return choose_dimension(triplets, dimensions or (1,), method=base, rng=seed)
 
 
-def _parse_dimensions(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+def _parse_dimension_count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
         raise InvalidParameter(f"--dimensions is {text!r}: give a whole number, at least 1, or auto")
     return int(text)
 
 
-def _components(source: Path, text: str, coordinates: str | None = None, *, standardize: bool, drop: bool) -> PCA:
-    if text == AUTO:
-        components: float = 0.9
-    else:
-        try:
-            components = int(text) if text.isdigit() else float(text)
-        except ValueError:
-            raise InvalidParameter(f"--dimensions is {text!r}: give a whole number, or a share such as 0.9") from None
+def _fit_pca(source: Path, text: str, coordinates: str | None = None, *, standardize: bool, drop: bool) -> PCA:
+    components = _VARIANCE_SHARE if text == AUTO else _parse_components(text)
     embedding = PCA(n_components=components, standardize=standardize, constant="drop" if drop else "refuse")
     return embedding.fit(read_items(source, coordinates=coordinates, quiet=True))
+
+
+def _parse_components(text: str) -> int | float:
+    """Parse a number of dimensions, or a share of the variance."""
+    with contextlib.suppress(ValueError):
+        number = int(text) if text.isdecimal() else float(text)
+        if 0 < number < 1 or (number >= 1 and float(number).is_integer()):
+            return number
+    raise InvalidParameter(f"--dimensions is {text!r}: give a whole number, at least 1, or a share such as 0.9")
 
 
 def _show(console: Console, record: JSON, choice: DimensionChoice | None, items: Items, files: list[Path]) -> None:
     if choice is not None:
         console.print(Text(f"Cross-validation of the dimension:\n{choice}\n"))
-    console.print(
-        Text(f"{record['method'].upper()}: {items.n:,} items in {items.d} dimension{'s' if items.d > 1 else ''}.")
-    )
+    console.print(Text(f"{record['method'].upper()}: {items.n:,} items in {plural(items.d, 'dimension')}."))
     if "variance_kept" in record:
         console.print(Text(f"They keep {record['variance_kept']:.1%} of the variance."))
     elif record["held_out_triplet_error"] is not None:

@@ -53,7 +53,7 @@ def command(
 def _show(console: Console, fits: NoiseFits) -> None:
     best = fits.best
     console.print(
-        Text(f"{best.count:,} triplets; models in order of likelihood. Random answers have -0.6931 per triplet.\n")
+        Text(f"{best.count:,} triplets. Models in order of log-likelihood; guessing would give -0.6931 per triplet.\n")
     )
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("response", "noise"):

@@ -41,17 +41,18 @@ def command(
         if study is None or participant is None:
             expired_studies = forgetting.expire(opened, Catalogue(opened))
             for deletion in expired_studies:
-                typer.echo(f"{deletion.slug}: {forgetting.in_words(deletion.deleted)}")
+                typer.echo(f"{deletion.slug}: {forgetting.deletion_summary(deletion.deleted)}")
             if not expired_studies:
                 typer.echo("No retention period is over, so nothing was deleted.")
         else:
             participants_study = find_study(opened, study)
-            count = len(forgetting.find(opened, participants_study, participant))
+            count = len(forgetting.sessions_of_person(opened, participants_study, participant))
             if not count:
                 raise InvalidParameter(
                     f"the study {study!r} has no participant {participant!r}: give the id as in the export"
                 )
             confirm(participant, f"{plural(count, 'session')} of {participant} will be deleted.", yes=yes)
-            typer.echo(forgetting.in_words(forgetting.forget(opened, participants_study, participant, current_user())))
+            deleted = forgetting.forget(opened, participants_study, participant, current_user())
+            typer.echo(forgetting.deletion_summary(deleted))
         if not forgetting.scrub(opened):
             typer.echo("The database is in use: the service or the next deletion will clean up its files.", err=True)

@@ -19,9 +19,9 @@ from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.core.validation import one_of, whole
 from pairseek.experiments.figures.study_plan import draw_plan
 from pairseek.experiments.report import Section, write_report
-from pairseek.experiments.study_plan import STRATEGIES, PlanningInputs, RequiredAnswers, StudyPlan, plan
+from pairseek.experiments.study_plan import DEFAULT_STRATEGIES, PlanningInputs, RequiredAnswers, StudyPlan, plan
 from pairseek.model.noise import NOISES
-from pairseek.pairs.strategies import strategies as all_strategies
+from pairseek.pairs.strategies import all_strategies
 
 # Bounds above this are shown with an exponent, and called uninformative.
 _UNINFORMATIVE_BOUND = 1e4
@@ -39,7 +39,9 @@ def command(
         float | None,
         typer.Option(metavar="R", help="Target for the 95 % credible radius.  [dim]\\[half the prior's][/]"),
     ] = None,
-    strategies: Annotated[str, typer.Option(metavar="A,B", help="Strategies to compare.")] = ",".join(STRATEGIES),
+    strategies: Annotated[str, typer.Option(metavar="A,B", help="Strategies to compare.")] = ",".join(
+        DEFAULT_STRATEGIES
+    ),
     questions: Annotated[int, typer.Option(metavar="N", help="Maximum number of questions per user.")] = 60,
     users: Annotated[int, typer.Option(metavar="N", help="Number of simulated users.")] = 40,
     scaled: Scaled = False,
@@ -92,7 +94,7 @@ def command(
 
 def _write(study_plan: StudyPlan, folder: Path) -> list[Path]:
     pictures = draw_plan(study_plan, folder)
-    lines = [*_bounds(study_plan), *map(_summary, study_plan.needs)]
+    lines = [*_bound_lines(study_plan), *map(_summary_line, study_plan.needs)]
     section = Section("How many questions", pictures, study_plan.results, lines, folder)
     report = write_report(folder / "report.html", "Plan of a study", [section])
     return [report, *(path for picture in pictures for path in picture.paths)]
@@ -113,20 +115,20 @@ def _show(console: Console, study_plan: StudyPlan) -> None:
     for need in study_plan.needs:
         columns.add_row(
             need.strategy,
-            _count(need.half, questions),
-            _count(need.nine_in_ten, questions),
+            _count_text(need.half, questions),
+            _count_text(need.nine_in_ten, questions),
             f"{need.radius[-1]:.3g}",
             f"{need.error[-1]:.3g}",
         )
     console.print(columns)
-    console.print(Text("\n" + "\n".join(_bounds(study_plan)) + "\n"))
+    console.print(Text("\n" + "\n".join(_bound_lines(study_plan)) + "\n"))
 
 
-def _count(value: int | None, questions: int) -> str:
+def _count_text(value: int | None, questions: int) -> str:
     return f"over {questions}" if value is None else str(value)
 
 
-def _summary(need: RequiredAnswers) -> str:
+def _summary_line(need: RequiredAnswers) -> str:
     reached = f"{need.reached:.0%} of the users reached the target"
     half = (
         "fewer than half within the simulated questions"
@@ -137,7 +139,7 @@ def _summary(need: RequiredAnswers) -> str:
     return f"{need.strategy}: {reached}, {half}{most}."
 
 
-def _bounds(study_plan: StudyPlan) -> list[str]:
+def _bound_lines(study_plan: StudyPlan) -> list[str]:
     lower, upper = study_plan.lower_bound, study_plan.upper_bound
     lines = [f"No strategy needs fewer than {lower} questions on average (an answer has at most one bit)."]
     if upper is not None:

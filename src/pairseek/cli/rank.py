@@ -36,7 +36,7 @@ def command(
     everyone: Annotated[
         bool,
         typer.Option(
-            "--everyone", metavar="", help="With a study or its bundle: include people who answered conspicuously."
+            "--everyone", metavar="", help="With a study or its bundle: include people whose answers look careless."
         ),
     ] = False,
     top: Annotated[int, typer.Option(metavar="N", help="Number of items to show.")] = 20,
@@ -49,7 +49,7 @@ def command(
     """Rank items by what a group of people likes, and show the uncertainty.
 
     The ranking of a study or its bundle leaves out simulated people, void
-    sessions, and people who answered conspicuously; --everyone includes those
+    sessions, and people whose answers look careless; --everyone includes those
     people.
     """
     path = Path(source)

@@ -99,10 +99,10 @@ def _replay_with(read: Bundle, strategy: str, out: Path | None) -> None:
 
 def _print_left_out(read: Bundle) -> None:
     """Print how many sessions are left out, because their population was dropped or for another model version."""
-    if read.dropped:
-        count = plural(len(read.dropped), "session")
+    if read.dropped_sessions:
+        count = plural(len(read.dropped_sessions), "session")
         typer.echo(f"Left out: {count} that began with a population learned from somebody who was forgotten since.")
-    for model in read.models:
+    for model in read.model_versions:
         if model != MODEL_VERSION:
             count = sum(read.parts_of(session).model == model for session in read.sessions)
             typer.echo(f"Left out: {plural(count, 'session')} of model version {model}.")

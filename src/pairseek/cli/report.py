@@ -20,7 +20,7 @@ def command(
     ] = None,
     language: Annotated[str, typer.Option(metavar="LANGUAGE", help="Language of the report, such as en or de.")] = "en",
     everyone: Annotated[
-        bool, typer.Option("--everyone", metavar="", help="Include people who answered conspicuously.")
+        bool, typer.Option("--everyone", metavar="", help="Include people whose answers look careless.")
     ] = False,
     database: DatabaseOption = None,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table as Columns
+from rich.table import Table as RichTable
 
 from pairseek.cli.options import Jobs, LagOne, Scheduler, Table
 from pairseek.cli.progress import RunProgress
@@ -16,7 +16,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, ReproductionOptions, reproduce
 from pairseek.experiments.paper import PRESETS
 from pairseek.experiments.report import write_report
-from pairseek.experiments.reproduction import chosen, require_data
+from pairseek.experiments.reproduction import chosen_figures, require_data
 
 
 def command(
@@ -50,8 +50,9 @@ def command(
         typer.Option(metavar="FILE", help="Triplets for the figure triplet-error, with anchor,near,far on each line."),
     ] = None,
     table: Table = "csv",
-    finished: Annotated[
-        bool, typer.Option("--finished", help="Draw and report the finished users, without running any trials.")
+    only_finished: Annotated[
+        bool,
+        typer.Option("--finished", help="Run no trials; draw and report only the users that are already finished."),
     ] = False,
 ) -> None:
     """Reproduce figures of the paper by simulation.
@@ -65,9 +66,9 @@ def command(
     """
     console = Console(highlight=False)
     if "list" in figures:
-        console.print(_list(), soft_wrap=True)
+        console.print(_figure_table(), soft_wrap=True)
         return
-    names = chosen(figures)
+    names = chosen_figures(figures)
     options = ReproductionOptions(
         preset=preset,  # type: ignore[arg-type]
         data=data,
@@ -79,11 +80,11 @@ def command(
         jobs=job_count(jobs, scheduler),
         scheduler=scheduler,
         table=table,  # type: ignore[arg-type]
-        finished=finished,
+        finished=only_finished,
     )
     if triplets is not None and "triplet-error" not in names:
         raise InvalidParameter(
-            f"--triplets {triplets}: this option applies to the figure triplet-error; add that figure, or leave it out"
+            f"--triplets {triplets}: only the figure triplet-error uses it: add that figure, or leave --triplets out"
         )
     folder = out or Path("pairseek-results") / preset
     sections = []
@@ -99,10 +100,10 @@ def command(
     )
 
 
-def _list() -> Columns:
-    columns = Columns(box=None, pad_edge=False, header_style="dim")
+def _figure_table() -> RichTable:
+    table = RichTable(box=None, pad_edge=False, header_style="dim")
     for heading in ("figure", "content", *(f"trials, {preset}" for preset in PRESETS)):
-        columns.add_column(heading, no_wrap=heading == "figure", justify="right" if "trials" in heading else "left")
+        table.add_column(heading, no_wrap=heading == "figure", justify="right" if "trials" in heading else "left")
     for name, reproduction in REPRODUCTIONS.items():
         counts = []
         for preset in PRESETS:
@@ -112,5 +113,5 @@ def _list() -> Columns:
                 if specification
                 else "-"
             )
-        columns.add_row(name, reproduction.title, *counts)
-    return columns
+        table.add_row(name, reproduction.title, *counts)
+    return table

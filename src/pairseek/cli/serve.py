@@ -20,8 +20,8 @@ from pairseek.cli.options import DatabaseOption
 if TYPE_CHECKING:
     from pairseek.web.settings import Settings
 
-_DEMO = "pairseek-demo.db"
-_PORT = 8421
+_DEMO_DATABASE = "pairseek-demo.db"
+_DEFAULT_PORT = 8421
 
 
 def command(
@@ -30,14 +30,14 @@ def command(
     host: Annotated[
         str, typer.Option(metavar="HOST", help="Address to listen on; 0.0.0.0 for all networks.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on; 0 for any free port.")] = _PORT,
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port to listen on; 0 for any free port.")] = _DEFAULT_PORT,
     workers: Annotated[int, typer.Option(metavar="N", help="Number of server processes.")] = 1,
     study: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Study configuration as YAML; the study is created first, unless it exists."),
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", metavar="", help=f"Create and open a study of colours in {_DEMO}.")
+        bool, typer.Option("--demo", metavar="", help=f"Create and open a study of colours in {_DEMO_DATABASE}.")
     ] = False,
 ) -> None:
     """Run the web service: studies in the browser and over HTTP.
@@ -68,20 +68,20 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
 
     settings = Settings.of(database=database)
     # The demo has a file of its own, unless a database is named.
-    own = demo and database is None and settings.database == Settings.database
-    if own:
-        settings = replace(settings, database=_DEMO)
+    has_own_file = demo and database is None and settings.database == Settings.database
+    if has_own_file:
+        settings = replace(settings, database=_DEMO_DATABASE)
     links = [] if study is None else [_create_study(settings, study)]
     if demo:
         links.append(_create_demo(settings))
 
-    def ready(address: str) -> None:
+    def announce(address: str) -> None:
         for slug in links:
             typer.echo(f"Answer at {address}/s/{slug}")
         if demo and sys.stdout.isatty():
             webbrowser.open(f"{address}/s/{links[-1]}")
 
-    serve(settings, host=host, port=port, workers=workers, announced=ready, demo=own)
+    serve(settings, host=host, port=port, workers=workers, announced=announce, demo=has_own_file)
 
 
 def _create_study(settings: Settings, path: Path) -> str:
@@ -90,7 +90,7 @@ def _create_study(settings: Settings, path: Path) -> str:
     from pairseek.web.studies.creation import create_study, from_file
 
     configuration, items, is_open, files = from_file(path)
-    slug = configuration.named()
+    slug = configuration.slug_or_default()
     with open_database(settings.database, noted=False) as database:
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
             create_study(database, configuration, items, is_open=is_open, who=current_user(), files=files)
@@ -115,7 +115,7 @@ def _create_demo(settings: Settings) -> str:
 
     with open_database(settings.database, noted=False) as database:
         configuration = colour_study()
-        slug = configuration.named()
+        slug = configuration.slug_or_default()
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
             create_study(database, configuration, colour_items(), is_open=True, who=current_user())
     return slug

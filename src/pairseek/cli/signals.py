@@ -24,14 +24,14 @@ class Stopped(KeyboardInterrupt):
 def orderly_stop() -> Iterator[Callable[[], None]]:
     """Raise `Stopped` at the first Ctrl-C, SIGTERM or SIGHUP, and ignore further signals during the cleanup.
 
-    Python drops an exception that is raised in a callback from a compiled library. In that case the yielded function
+    Python discards an exception raised inside a callback from a compiled library. Calling the yielded function then
     raises it again, and so does the next signal.
     """
-    arrived: list[int] = []
+    received: list[int] = []
 
     def check() -> None:
-        if arrived:
-            raise Stopped(arrived[0])
+        if received:
+            raise Stopped(received[0])
 
     if threading.current_thread() is not threading.main_thread():
         yield check
@@ -40,23 +40,23 @@ def orderly_stop() -> Iterator[Callable[[], None]]:
     def stop(number: int, _: FrameType | None) -> None:
         for other in _SIGNALS:
             signal.signal(other, signal.SIG_IGN)
-        arrived.append(number)
+        received.append(number)
         raise Stopped(number)
 
-    report = sys.unraisablehook
+    previous_hook = sys.unraisablehook
 
-    def dropped(arguments: sys.UnraisableHookArgs) -> None:
+    def on_unraisable(arguments: sys.UnraisableHookArgs) -> None:
         if not isinstance(arguments.exc_value, Stopped):
-            report(arguments)
+            previous_hook(arguments)
             return
         for number in _SIGNALS:
             signal.signal(number, stop)
 
     handlers = {number: signal.signal(number, stop) for number in _SIGNALS}
-    sys.unraisablehook = dropped
+    sys.unraisablehook = on_unraisable
     try:
         yield check
     finally:
-        sys.unraisablehook = report
+        sys.unraisablehook = previous_hook
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -71,13 +71,13 @@ def command(
         **{name: [part.strip() for part in text.split(",")] for name, text in lists.items() if text is not None},
     }
     if rate is not None:
-        flags["rate"] = _number(rate)
+        flags["rate"] = _parse_number(rate)
     if k is not None or noise is not None:
         flags["response"] = {
-            **({} if k is None else {"k": _number(k)}),
+            **({} if k is None else {"k": _parse_number(k)}),
             **({} if noise is None else {"noise": noise}),
         }
-    resolved = _specification(specification, flags)
+    resolved = _specification_of(specification, flags)
     require_drawing()
     console = Console(highlight=False)
     folder = out or Path("pairseek-results") / resolved.name
@@ -98,7 +98,7 @@ def command(
     print_paths(console, [report, folder / f"table.{table}"])
 
 
-def _number(text: str) -> float | str:
+def _parse_number(text: str) -> float | str:
     """Parse a number. Other text is returned as it is, and checked by the specification."""
     try:
         return float(text)
@@ -106,7 +106,7 @@ def _number(text: str) -> float | str:
         return text
 
 
-def _specification(path: Path | None, flags: JSON) -> Specification:
+def _specification_of(path: Path | None, flags: JSON) -> Specification:
     if path is None:
         if "strategies" not in flags or "data" not in flags:
             raise InvalidParameter(

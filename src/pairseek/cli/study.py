@@ -125,10 +125,10 @@ def delete(slug: Slug, *, yes: Yes = False, database: DatabaseOption = None) -> 
         from pairseek.web.sessions import forgetting
 
         study = find_study(opened, slug)
-        numbers = opened.read(lambda connection: counts(connection, study.row.id, "9999"))
+        numbers = opened.read(lambda connection: counts(connection, study.row.id))
         contents = f"{plural(numbers.started, 'participant')} and {plural(numbers.answers, 'answer')}"
         confirm(slug, f"The study {slug} with {contents} will be deleted.", yes=yes)
-        typer.echo(forgetting.in_words(forgetting.delete_study(opened, study, current_user())))
+        typer.echo(forgetting.deletion_summary(forgetting.delete_study(opened, study, current_user())))
         if not forgetting.scrub(opened):
             typer.echo("The database is in use: the service or the next deletion will clean up its files.", err=True)
     typer.echo(f"The study {slug} was deleted.")

@@ -6,11 +6,15 @@ import zipfile
 import zlib
 from pathlib import Path
 
-# Bytes an archive may unpack to: a base, plus a factor times its own size, up to a maximum. These are judgement calls,
-# not measurements of real bundles.
-_BASE_BYTES, _EXPANSION_FACTOR, _MAX_BYTES = 100_000_000, 200, 2_000_000_000
-# Bytes of a parsed list or object, and of one reference in it.
-_CONTAINER_BYTES, _REFERENCE_BYTES = 64, 8
+# An archive of n bytes may unpack to min(_MAX_BYTES, _BASE_BYTES + _EXPANSION_FACTOR n) bytes. These are judgement
+# calls, not measurements of real bundles.
+_BASE_BYTES = 100_000_000
+_EXPANSION_FACTOR = 200
+_MAX_BYTES = 2_000_000_000
+# Bytes in memory of a parsed list or object.
+_CONTAINER_BYTES = 64
+# Bytes of a reference in a list or object.
+_REFERENCE_BYTES = 8
 
 UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError)
 """Exceptions that the standard library raises for damaged, encrypted or unsupported archives."""

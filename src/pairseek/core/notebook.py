@@ -22,8 +22,8 @@ from pairseek.core.text import plural
 from pairseek.core.types import FloatArray, ItemId
 
 # Both have a contrast above 3:1 with white and with near-black.
-POINT, MARK = "#1f83c7", "#d0661b"
-LEVEL = 0.95
+POINT_COLOUR, MARK_COLOUR = "#1f83c7", "#d0661b"
+REGION_PROBABILITY = 0.95
 """Probability of the region around an estimate on a map."""
 _WIDTH, _MARGIN, _MAX_HEIGHT, _FONT = 340, 14, 300, 12
 _MAX_DOTS, _MAX_ROWS = 600, 10
@@ -127,13 +127,13 @@ def bar(share: float, low: float | None = None, high: float | None = None) -> Ht
     return Html(
         f'<svg width="{full}" height="12" role="img" aria-label="{words}" style="vertical-align:middle">'
         f'<rect width="{full}" height="12" fill="currentColor" opacity=".12"/>'
-        f'<rect width="{length:.1f}" height="12" fill="{POINT}"/>{line}</svg> {words}'
+        f'<rect width="{length:.1f}" height="12" fill="{POINT_COLOUR}"/>{line}</svg> {words}'
     )
 
 
 def curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, across: str, up: str) -> Html:
     """Return a line chart of named (x, y) series, with the ranges of both axes as text."""
-    colours = (POINT, MARK, "#2f9e63", "#b0579b", "#8a7a1f", "#7a7a85")
+    colours = (POINT_COLOUR, MARK_COLOUR, "#2f9e63", "#b0579b", "#8a7a1f", "#7a7a85")
     xs = np.array([x for line in series.values() for x in line[0]], dtype=np.float64)
     ys = np.array([y for line in series.values() for y in line[1]], dtype=np.float64)
     good = ys[np.isfinite(ys)]
@@ -210,7 +210,9 @@ def plane_map(
         parts.append(f'<circle cx="{x}" cy="{y}" r="{3 if colour is None else 4}" {fill}/>')
     if outline is not None:
         path = closed_path(place(outline))
-        parts.append(f'<path d="{path}" fill="{POINT}" fill-opacity=".12" stroke="{POINT}" stroke-width="1.5"/>')
+        parts.append(
+            f'<path d="{path}" fill="{POINT_COLOUR}" fill-opacity=".12" stroke="{POINT_COLOUR}" stroke-width="1.5"/>'
+        )
     cross = None if point is None else place(point[None])[0]
     if names:
         # Labels on coloured dots have an outline; otherwise they take the page's text colour.
@@ -226,7 +228,7 @@ def plane_map(
         parts += _names(marks, labels, look)
     if cross is not None:
         x, y = cross
-        parts.append(f'<path d="M{x - 6} {y}h12M{x} {y - 6}v12" stroke="{POINT}" stroke-width="3"/>')
+        parts.append(f'<path d="M{x - 6} {y}h12M{x} {y - 6}v12" stroke="{POINT_COLOUR}" stroke-width="3"/>')
     return Html(
         f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{html.escape(words)}" '
         f'style="max-width:100%;height:auto">{"".join(parts)}</svg>'
@@ -236,7 +238,8 @@ def plane_map(
 def _names(marks: Sequence[Mark], labels: Sequence[Label | None], look: str) -> list[str]:
     """Return circles around dots, and the labels that fit."""
     rings = [
-        f'<circle cx="{mark.x}" cy="{mark.y}" r="5.5" fill="none" stroke="{MARK}" stroke-width="2"/>' for mark in marks
+        f'<circle cx="{mark.x}" cy="{mark.y}" r="5.5" fill="none" stroke="{MARK_COLOUR}" stroke-width="2"/>'
+        for mark in marks
     ]
     return rings + [
         f'<text x="{label.x:.1f}" y="{label.y:.1f}" text-anchor="middle" font-size="{_FONT}" {look}>'
@@ -289,7 +292,7 @@ def items_map(
     plane = map_plane(items.coordinates)
     words, point, outline = f"Map of {n:,} items", None, None
     if mean is not None and covariance is not None:
-        point, outline = plane.region(mean, covariance, LEVEL)
+        point, outline = plane.region(mean, covariance, REGION_PROBABILITY)
         words += ", the estimate and the region that contains it with a probability of 95 %"
     drawing = plane_map(
         plane.project(items.coordinates),

@@ -18,6 +18,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
+def without_numpy(value: Any) -> Any:
+    """Return a NumPy scalar as the equivalent Python value, and anything else unchanged."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def whole(value: object, what: str, least: int = 1, *, field: str = "") -> int:
     """Return an integer of at least ``least`` as a plain int; ``field`` is the path in the error."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:

@@ -24,8 +24,8 @@ from pairseek.model.items import Items
 from pairseek.model.noise import PUBLISHED_NOISES, Noise
 from pairseek.model.responses import Logistic, Probit, Response
 
-ENVIRONMENT = "PAIRSEEK_DATA"
-MIRROR = "PAIRSEEK_FOOD10K_URL"
+DATA_VARIABLE = "PAIRSEEK_DATA"
+MIRROR_VARIABLE = "PAIRSEEK_FOOD10K_URL"
 COMMIT = "9e621462af6b7ca502b362b1415c781dc10eb404"
 BASE_URL = f"https://raw.githubusercontent.com/siplab-gt/pairsearch/{COMMIT}/make-embedding/data/"
 _FOLDERS = ("data/food10k", "food10k", ".")
@@ -135,7 +135,7 @@ def food10k(d: int, *, base_url: str | None = None) -> Items:
         ``PAIRSEEK_FOOD10K_URL``, or else the authors' repository.
     """
     facts = food10k_facts(d)
-    path = _local_copy(facts) or _download(facts, base_url or os.environ.get(MIRROR) or BASE_URL)
+    path = _local_copy(facts) or _download(facts, base_url or os.environ.get(MIRROR_VARIABLE) or BASE_URL)
     items = Items.from_file(path)
     if (items.n, items.d) != (facts.n, facts.d):
         raise InvalidItems(
@@ -164,7 +164,7 @@ def _file_names(facts: Food10kFacts) -> tuple[str, str]:
 
 
 def _local_copy(facts: Food10kFacts) -> Path | None:
-    folder = os.environ.get(ENVIRONMENT)
+    folder = os.environ.get(DATA_VARIABLE)
     if not folder:
         return None
     places = (Path(folder) / place / name for place in _FOLDERS for name in _file_names(facts))
@@ -208,8 +208,8 @@ def _download(facts: Food10kFacts, base_url: str) -> Path:
 
 def _instructions(facts: Food10kFacts) -> str:
     npy, mat = _file_names(facts)
-    folder = os.environ.get(ENVIRONMENT)
+    folder = os.environ.get(DATA_VARIABLE)
     target = f"{folder}{os.sep}data{os.sep}food10k" if folder else f"a folder data{os.sep}food10k"
-    setting = "" if folder else f" and set {ENVIRONMENT} to the parent of the folder data"
+    setting = "" if folder else f" and set {DATA_VARIABLE} to the parent of the folder data"
     substitute = 'without the data, --data synthetic (in Python, data="synthetic") uses random items of the same shape'
-    return f"put {mat} (or {npy}) into {target}{setting}, or set {MIRROR} to another source; {substitute}"
+    return f"put {mat} (or {npy}) into {target}{setting}, or set {MIRROR_VARIABLE} to another source; {substitute}"

@@ -19,9 +19,9 @@ from pairseek.embed.placement import Placement, random_triplets
 from pairseek.embed.triplets import Triplets
 from pairseek.errors import InvalidItems, InvalidParameter, UnknownQuery
 
-CANDIDATES = 4000
+CANDIDATE_TRIPLETS = 4000
 """Number of random triplets from which the most informative is chosen."""
-SHARE = 0.1
+RANDOM_SHARE = 0.1
 """Fraction of questions that are random and held out."""
 MIN_ITEMS = 4
 MAX_ITEMS = 500
@@ -81,7 +81,7 @@ def most_informative(
     rng: np.random.Generator,
     *,
     asked: IntArray | None = None,
-    candidates: int = CANDIDATES,
+    candidates: int = CANDIDATE_TRIPLETS,
 ) -> tuple[IntArray, float]:
     """Return the most informative of a sample of triplets, as its (3,) rows, and its information in bits.
 
@@ -100,13 +100,13 @@ def most_informative(
     rows = random_triplets(placement.n, candidates, rng)
     bits = placement.information(rows, asked)
     if asked is not None and len(asked):
-        repeated = np.isin(_keys(rows, placement.n), _keys(asked, placement.n))
+        repeated = np.isin(_triplet_keys(rows, placement.n), _triplet_keys(asked, placement.n))
         bits = np.where(repeated, -1.0, bits)
     best = int(bits.argmax())
     return rows[best], max(float(bits[best]), 0.0)
 
 
-def _keys(rows: IntArray, n: int) -> IntArray:
+def _triplet_keys(rows: IntArray, n: int) -> IntArray:
     low, high = np.sort(rows[:, 1:], axis=1).T
     return np.asarray((rows[:, 0] * n + low) * n + high)
 
@@ -144,7 +144,7 @@ class ActiveTriplets:
         ids: Sequence[ItemId] | int,
         dimensions: int = 2,
         *,
-        share: float = SHARE,
+        share: float = RANDOM_SHARE,
         refit_every: int | None = None,
         rng: int = 0,
     ) -> None:
@@ -158,7 +158,7 @@ class ActiveTriplets:
         self._rows: list[tuple[int, int, int]] = []
         self._kinds: list[str] = []
         self._placement: Placement | None = None
-        self._fitted, self._since_fresh = 0, 0
+        self._fitted_count, self._since_fresh = 0, 0
         self._query: tuple[TripletQuery, tuple[int, int, int]] | None = None
         self._places = {name: row for row, name in enumerate(names)}
 
@@ -169,7 +169,7 @@ class ActiveTriplets:
             rng = np.random.default_rng([self._seed, len(self._rows)])
             kind, bits = ("random" if rng.random() < self.share else "active"), None
             if kind == "active" and self._placement is not None:
-                recent = zip(self._rows[self._fitted :], self._kinds[self._fitted :], strict=True)
+                recent = zip(self._rows[self._fitted_count :], self._kinds[self._fitted_count :], strict=True)
                 asked = [row for row, row_kind in recent if row_kind == "active"]
                 row, bits = most_informative(self._placement, rng, asked=np.array(asked).reshape(-1, 3))
             else:
@@ -198,7 +198,7 @@ class ActiveTriplets:
     @property
     def apart(self) -> Triplets | None:
         """Held-out answers; None if there are none."""
-        return self._of("random")
+        return self._triplets_of_kind("random")
 
     def embedding(self) -> Placement:
         """Return the positions fitted to all answers, including those held out."""
@@ -206,20 +206,20 @@ class ActiveTriplets:
 
     def held_out_error(self) -> float | None:
         """Return the fraction of held-out triplets violated by positions fitted to the others; None without any."""
-        apart, others = self.apart, self._of("active")
+        apart, others = self.apart, self._triplets_of_kind("active")
         if apart is None or others is None:
             return None
         return Placement.fit(others, self.dimensions, start=self._placement, rng=self._seed).error(apart)
 
-    def _of(self, kind: str) -> Triplets | None:
+    def _triplets_of_kind(self, kind: str) -> Triplets | None:
         rows = [row for row, row_kind in zip(self._rows, self._kinds, strict=True) if row_kind == kind]
         return Triplets(np.array(rows), self.ids) if rows else None
 
     def _refit(self) -> None:
         count = len(self._rows)
-        if count < max(self._every, len(self.ids)) or count - self._fitted < self._every:
+        if count < max(self._every, len(self.ids)) or count - self._fitted_count < self._every:
             return
-        others = self._of("active")
+        others = self._triplets_of_kind("active")
         if others is None:
             return
         if self._placement is None or count >= _FRESH_START_GROWTH * self._since_fresh:
@@ -227,4 +227,4 @@ class ActiveTriplets:
             self._since_fresh = count
         else:
             self._placement = self._placement.refit(others)
-        self._fitted = count
+        self._fitted_count = count

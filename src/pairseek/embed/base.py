@@ -151,7 +151,7 @@ class TripletEmbedding:
             rows = triplets.rows[:1]
             points = padded(np.zeros((triplets.n, self.n_components)))
             Objective(rows, triplets.n, self.kind, self._parameter())(points)
-            self._validated(rows, points)
+            self._validation_loss_and_error(rows, points)
         with reporting(self.progress) as report:
             points = self._learn(triplets, rng, report)
         self.embedding_ = _principal(points)
@@ -164,13 +164,13 @@ class TripletEmbedding:
 
     def score(self, X: Triplets | npt.ArrayLike, y: npt.ArrayLike | None = None) -> float:
         """Return the fraction of triplets that the embedding satisfies; equal distances count half."""
-        self._fitted()
+        self._require_fitted()
         rows = as_triplets(X, y).among(self.ids_) if isinstance(X, Triplets) else as_triplets(X, y).rows
         return 1.0 - triplet_error(self.embedding_, rows)
 
     def to_items(self, *, scaled: bool = False, labels: Sequence[str] | None = None) -> Items:
         """Return the embedding as `Items` for a `Search`."""
-        self._fitted()
+        self._require_fitted()
         items = Items._unwarned(self.embedding_, self.ids_, labels)
         return items.scaled() if scaled else items
 
@@ -190,7 +190,7 @@ class TripletEmbedding:
 
         def validate(points: FloatArray) -> tuple[float, float]:
             nonlocal last
-            last, error = self._validated(held, points)
+            last, error = self._validation_loss_and_error(held, points)
             return last, error
 
         settings = PathSettings(d, self._unit(), self.n_init, _PATH_TOLERANCE_FACTOR * self.tol, self.max_iter, watch)
@@ -205,14 +205,14 @@ class TripletEmbedding:
         self.n_iter_ = fit.iterations + sum(step.iterations for step in steps)
         return fit.point[:, :d]
 
-    def _validated(self, held: IntArray, points: FloatArray) -> tuple[float, float]:
+    def _validation_loss_and_error(self, held: IntArray, points: FloatArray) -> tuple[float, float]:
         # Rescale first: shrinkage reduces all distances, which the noise constant compensates for later.
         if not len(held):
             return np.nan, np.nan
         logits = self._logits(*distances(held, points))
         return -best_scale(logits, 0).log_likelihood / len(held), triplet_error(points, held)
 
-    def _fitted(self) -> None:
+    def _require_fitted(self) -> None:
         if not hasattr(self, "embedding_"):
             raise InvalidParameter(f"this {type(self).__name__} is not fitted yet: call fit first")
 

@@ -25,21 +25,28 @@ from pairseek.search.stopping import RadiusBelow
 Level = Literal["good", "note", "act"]
 
 CREDIBLE_LEVEL = 0.95
-DUPLICATE_SPREAD, DUPLICATE_NEIGHBOUR = 1e-3, 0.02
-"""Near-duplicates are closer than these fractions of the spread and of the median nearest-neighbour distance."""
+DUPLICATE_SPREAD = 1e-3
+"""Near-duplicates are closer than this fraction of the spread of the items."""
+DUPLICATE_NEIGHBOUR = 0.02
+"""They are also closer than this fraction of the median distance to the nearest neighbour."""
 OUTLIER_FACTOR = 5.0
 """Outliers are items whose fifth neighbour is farther than this multiple of the median distance."""
 NARROW_DIRECTION = 0.1
 """Narrow directions have a standard deviation below this fraction of the widest."""
-INFORMATIVE = 0.1
+MIN_INFORMATIVE_BITS = 0.1
 """Least expected information, in bits, of an informative pair."""
-_NEIGHBOURS = 5
+_OUTLIER_NEIGHBOURS = 5
 MAX_ANSWERS = 100
 """Maximum number of simulated answers; people do not give more in a session."""
-_CANDIDATES = 2000
-_PAIRS, _USERS, _CHUNK_SIZE = 4000, 400, 500
-_MIN_TRIPLETS = 5
-"""Triplets that an item should be in, per dimension."""
+_CANDIDATE_PAIRS = 2000
+_FIRST_PAIRS = 4000
+"""Number of random pairs whose expected information is computed."""
+_SIMULATED_USERS = 400
+"""Number of user points over which the information of a pair is averaged."""
+_CHUNK_SIZE = 500
+"""Pairs per chunk, to limit the memory for the probabilities of all users."""
+_MIN_TRIPLETS_PER_DIMENSION = 5
+"""Triplets that an item should be in, for each dimension."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,7 @@ def finding_from_messages(
     return Finding(name, level, found, advice, key, advice_key, values)
 
 
-def of_map(finding: Finding) -> Finding:
+def map_finding(finding: Finding) -> Finding:
     """Reword a finding for a map that was learned from judgements.
 
     Messages below ``items.`` are about items that a researcher supplies. Each has a counterpart for maps, whose key
@@ -105,13 +112,13 @@ def of_map(finding: Finding) -> Finding:
 Part = tuple[Finding, JSON]
 
 
-def few(names: Iterable[str], limit: int = 5) -> str:
-    """Join the first names, with an ellipsis for the others; no words, so no language."""
+def first_names(names: Iterable[str], limit: int = 5) -> str:
+    """Join the first names, with an ellipsis for the others, which needs no translation."""
     every = list(names)
     return ", ".join(every[:limit]) + (", …" if len(every) > limit else "")
 
 
-def size(items: Items) -> Part:
+def size_finding(items: Items) -> Part:
     """Report the number of items and dimensions."""
     n, d = items.n, items.d
     pairs = n * (n - 1) // 2
@@ -122,7 +129,7 @@ def size(items: Items) -> Part:
     return finding_from_messages("size", "good", "size", values=values), numbers
 
 
-def scales(items: Items) -> Part:
+def scale_finding(items: Items) -> Part:
     """Compare the standard deviations of the columns."""
     contrast = items.scale_contrast
     if contrast is None:
@@ -136,7 +143,7 @@ def scales(items: Items) -> Part:
     return finding_from_messages("scales", "act", *keys, values=values), numbers
 
 
-def directions(items: Items) -> Part:
+def direction_finding(items: Items) -> Part:
     """Report the standard deviation along each principal direction."""
     variances = np.linalg.eigvalsh(np.atleast_2d(np.cov(items.coordinates, rowvar=False)))[::-1]
     deviations = np.sqrt(np.maximum(variances, 0.0))
@@ -152,9 +159,9 @@ def directions(items: Items) -> Part:
     }
 
 
-def neighbours(items: Items) -> tuple[FloatArray, IntArray]:
+def nearest_neighbours(items: Items) -> tuple[FloatArray, IntArray]:
     """Return the (n, k) distances to the nearest neighbours and the (n,) index of the nearest."""
-    count = min(_NEIGHBOURS, items.n - 1)
+    count = min(_OUTLIER_NEIGHBOURS, items.n - 1)
     reach, neighbour = scipy.spatial.cKDTree(items.coordinates).query(items.coordinates, k=count + 1)
     # With several items at one point, an item may not be its own first neighbour.
     own = neighbour[:, 0] == np.arange(items.n)
@@ -174,7 +181,7 @@ def outlier_mask(reach: FloatArray) -> BoolArray:
     return np.asarray((last > OUTLIER_FACTOR * usual) & (usual > 0))
 
 
-def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> Part:
+def duplicate_finding(items: Items, duplicates: BoolArray, nearest: IntArray) -> Part:
     """Report items with nearly equal coordinates."""
     count = int(duplicates.sum())
     if not count:
@@ -191,7 +198,7 @@ def near_duplicates(items: Items, duplicates: BoolArray, nearest: IntArray) -> P
     return finding_from_messages("near-duplicates", level, *keys, values=values), {"near_duplicates": count}
 
 
-def outlying(items: Items, outliers: BoolArray) -> Part:
+def outlier_finding(items: Items, outliers: BoolArray) -> Part:
     """Report items far from all others."""
     count = int(outliers.sum())
     if not count:
@@ -200,12 +207,12 @@ def outlying(items: Items, outliers: BoolArray) -> Part:
     values = {
         "count": count,
         "percent": _short(100 * count / items.n),
-        "names": few(items.labels[i] for i in np.flatnonzero(outliers).tolist()),
+        "names": first_names(items.labels[i] for i in np.flatnonzero(outliers).tolist()),
     }
     return finding_from_messages("outliers", level, "outliers", "outliers.advice", values=values), {"outliers": count}
 
 
-def box(items: Items, prior: Prior, outside: BoolArray) -> Part:
+def prior_finding(items: Items, prior: Prior, outside: BoolArray) -> Part:
     """Report whether the prior covers the items."""
     share = float(outside.mean())
     low, high = prior.box(items.d)
@@ -232,40 +239,40 @@ def _vector(values: FloatArray) -> str:
 
 def first_pairs(items: Items, prior: Prior, response: Response, rng: np.random.Generator) -> tuple[FloatArray, float]:
     """Return the (pairs,) expected information of random first pairs, and the expected fraction of agreeing answers."""
-    users = prior.sample(_USERS, items.d, rng)
-    first = rng.integers(items.n, size=_PAIRS)
-    second = (first + rng.integers(1, items.n, size=_PAIRS)) % items.n
-    information = np.empty(_PAIRS)
+    users = prior.sample(_SIMULATED_USERS, items.d, rng)
+    first = rng.integers(items.n, size=_FIRST_PAIRS)
+    second = (first + rng.integers(1, items.n, size=_FIRST_PAIRS)) % items.n
+    information = np.empty(_FIRST_PAIRS)
     agreeing = 0.0
-    for start in range(0, _PAIRS, _CHUNK_SIZE):
+    for start in range(0, _FIRST_PAIRS, _CHUNK_SIZE):
         p, q = first[start : start + _CHUNK_SIZE], second[start : start + _CHUNK_SIZE]
         appeal = items.appeal[p] - items.appeal[q]
         slopes, offsets = response.planes(items.coordinates[p], items.coordinates[q], appeal)
         chance = response.probability(slopes @ users.T + offsets[:, None])
         information[start : start + _CHUNK_SIZE] = _entropy(chance.mean(axis=1)) - _entropy(chance).mean(axis=1)
         agreeing += float(np.maximum(chance, 1.0 - chance).sum())
-    return np.maximum(information, 0.0), agreeing / (_PAIRS * _USERS)
+    return np.maximum(information, 0.0), agreeing / (_FIRST_PAIRS * _SIMULATED_USERS)
 
 
 def _entropy(chance: FloatArray) -> FloatArray:
     return np.asarray(-(scipy.special.xlogy(chance, chance) + scipy.special.xlogy(1 - chance, 1 - chance)) / np.log(2))
 
 
-def informative(information: FloatArray) -> Part:
+def information_finding(information: FloatArray) -> Part:
     """Report the fraction of informative pairs."""
-    share, best = float(np.mean(information >= INFORMATIVE)), float(information.max())
+    share, best = float(np.mean(information >= MIN_INFORMATIVE_BITS)), float(information.max())
     numbers: JSON = {"informative_pairs": share, "best_pair_bits": best}
-    values: JSON = {"percent": round(100 * share), "bits": INFORMATIVE, "best": round(best, 2)}
+    values: JSON = {"percent": round(100 * share), "bits": MIN_INFORMATIVE_BITS, "best": round(best, 2)}
     level: Level = "good"
     advice = ""
-    if best < INFORMATIVE:
+    if best < MIN_INFORMATIVE_BITS:
         level, advice = "act", "items.informative.random"
     elif share < 0.05:
         level, advice = "note", "informative.few"
     return finding_from_messages("informative pairs", level, "informative", advice, values=values), numbers
 
 
-def agreeing(response: Response, agreement: float) -> Part:
+def agreement_finding(response: Response, agreement: float) -> Part:
     """Report the expected fraction of answers that agree with the noiseless ones."""
     numbers: JSON = {"agreeing_answers": agreement}
     values: JSON = {"percent": round(100 * agreement), "k": _short(response.constant)}
@@ -279,7 +286,7 @@ def agreeing(response: Response, agreement: float) -> Part:
     return finding_from_messages("predicted agreement", level, "items.agreeing", advice, values=values), numbers
 
 
-def answers(
+def answers_finding(
     items: Items,
     response: Response,
     prior: Prior,
@@ -324,7 +331,7 @@ def _search(items: Items, response: Response, prior: Prior, target: float | None
         items,
         response=response,
         prior=prior,
-        candidates=SampledPairs(count=min(_CANDIDATES, items.n * (items.n - 1) // 2)),
+        candidates=SampledPairs(count=min(_CANDIDATE_PAIRS, items.n * (items.n - 1) // 2)),
         stop=None if target is None else RadiusBelow(target, CREDIBLE_LEVEL),
         rng=int(rng.integers(2**31)),
     )
@@ -342,17 +349,17 @@ def _answers_needed(items: Items, response: Response, prior: Prior, target: floa
     return search.answers
 
 
-def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration: FloatArray) -> Iterator[Part]:
+def judgement_findings(items: Items, rows: IntArray, noise: NoiseFit | None, calibration: FloatArray) -> Iterator[Part]:
     """Report how well triplets cover the items, and how well they agree with them."""
     counts = np.bincount(rows.ravel(), minlength=items.n)
-    rare = counts < _MIN_TRIPLETS * items.d
+    rare = counts < _MIN_TRIPLETS_PER_DIMENSION * items.d
     values: JSON = {
         "triplets": len(rows),
         "mean": round(float(counts.mean())),
         "fewest": int(counts.min()),
         "count": int(rare.sum()),
-        "wanted": _MIN_TRIPLETS * items.d,
-        "names": few(items.labels[i] for i in np.argsort(counts, kind="stable")[: int(rare.sum())].tolist()),
+        "wanted": _MIN_TRIPLETS_PER_DIMENSION * items.d,
+        "names": first_names(items.labels[i] for i in np.argsort(counts, kind="stable")[: int(rare.sum())].tolist()),
     }
     level: Level = "note" if rare.any() else "good"
     advice = "items.triplets.rare" if rare.any() else ""
@@ -372,7 +379,7 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
     values = {"percent": _short(100 * (1.0 - error)), "predicted": _short(100 * predicted)}
     finding = finding_from_messages("agreement with the triplets", level, "items.agreement", advice, values=values)
     if noise is not None and noise.note:
-        # The fit says what is wrong with it.
+        # The note of the fit is the advice.
         note = f"{noise.note[0].upper()}{noise.note[1:]}."
         finding = replace(finding, level="act", advice=note, advice_key="")
     yield (
@@ -381,7 +388,7 @@ def judgements(items: Items, rows: IntArray, noise: NoiseFit | None, calibration
     )
 
 
-def calibrated(items: Items, rows: IntArray, response: Response) -> FloatArray:
+def measure_calibration(items: Items, rows: IntArray, response: Response) -> FloatArray:
     """Return the (bins, 3) predicted and observed fraction of agreeing triplets, and count, by predicted decile."""
     near, far = distances(rows, items.coordinates)
     length = 2.0 * np.sqrt(distances(rows[:, [1, 2, 0]], items.coordinates)[0])

@@ -11,21 +11,21 @@ from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.embed.findings import (
     Finding,
-    agreeing,
-    answers,
-    box,
-    calibrated,
-    directions,
+    agreement_finding,
+    answers_finding,
+    direction_finding,
+    duplicate_finding,
     duplicate_mask,
     first_pairs,
-    informative,
-    judgements,
-    near_duplicates,
-    neighbours,
+    information_finding,
+    judgement_findings,
+    measure_calibration,
+    nearest_neighbours,
+    outlier_finding,
     outlier_mask,
-    outlying,
-    scales,
-    size,
+    prior_finding,
+    scale_finding,
+    size_finding,
 )
 from pairseek.embed.noise import NoiseFit, fit_noise
 from pairseek.embed.triplets import Triplets, as_triplets
@@ -159,23 +159,23 @@ def check(
             response = noise.response
     prior = default_prior(items) if prior is None else prior
     response = resolve(items, response, prior, None, None)[0]
-    reach, nearest = neighbours(items)
+    reach, nearest = nearest_neighbours(items)
     duplicates, outliers = duplicate_mask(items, reach), outlier_mask(reach)
     low, high = prior.box(items.d)
     outside = np.asarray(((items.coordinates < low) | (items.coordinates > high)).any(axis=1))
     information, agreement = first_pairs(items, prior, response, generator)
-    calibration = np.empty((0, 3)) if rows is None else calibrated(items, rows, response)
+    calibration = np.empty((0, 3)) if rows is None else measure_calibration(items, rows, response)
     parts = [
-        size(items),
-        scales(items),
-        directions(items),
-        near_duplicates(items, duplicates, nearest),
-        outlying(items, outliers),
-        box(items, prior, outside),
-        *(judgements(items, rows, noise, calibration) if rows is not None else ()),
-        informative(information),
-        agreeing(response, agreement),
-        answers(items, response, prior, radius, people=people, rng=generator),
+        size_finding(items),
+        scale_finding(items),
+        direction_finding(items),
+        duplicate_finding(items, duplicates, nearest),
+        outlier_finding(items, outliers),
+        prior_finding(items, prior, outside),
+        *(judgement_findings(items, rows, noise, calibration) if rows is not None else ()),
+        information_finding(information),
+        agreement_finding(response, agreement),
+        answers_finding(items, response, prior, radius, people=people, rng=generator),
     ]
     findings = tuple(finding for finding, _ in parts)
     numbers: JSON = {}

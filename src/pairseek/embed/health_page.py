@@ -11,7 +11,7 @@ import numpy as np
 
 from pairseek.core.maps import principal_plane
 from pairseek.core.types import FloatArray
-from pairseek.embed.findings import INFORMATIVE
+from pairseek.embed.findings import MIN_INFORMATIVE_BITS
 from pairseek.embed.health import Health
 from pairseek.experiments.figure_style import FAINT, INK, canvas, drawing
 from pairseek.experiments.html_report import image, write_html
@@ -61,7 +61,7 @@ def _figure(health: Health) -> Figure:
     spread.set_xlabel("direction, widest first")
     spread.set_title("standard deviation of the items")
     bits.hist(health.information, bins=40, range=(0, 1), color=_BLUE)
-    bits.axvline(INFORMATIVE, color=INK, linewidth=1, linestyle=(0, (1.2, 1.4)))
+    bits.axvline(MIN_INFORMATIVE_BITS, color=INK, linewidth=1, linestyle=(0, (1.2, 1.4)))
     bits.set_xlabel("expected information of the first answer, in bits")
     bits.set_ylabel("random pairs")
     bits.set_title("how informative pairs are")

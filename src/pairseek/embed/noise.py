@@ -258,7 +258,7 @@ def fit_noise_to_answers(
     >>> fits["logistic", "constant"].count
     40
     """
-    evidence = _answered(items, answers)
+    evidence = _orient_answers(items, answers)
     return _fit_all(evidence, responses, folds, start, rng)
 
 
@@ -293,7 +293,7 @@ def _rows(items: Items, triplets: Triplets | npt.ArrayLike) -> IntArray:
     return Triplets(as_triplets(triplets).rows, items.ids).rows
 
 
-def _answered(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequence[Event]]]) -> _OrientedAnswers:
+def _orient_answers(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequence[Event]]]) -> _OrientedAnswers:
     points: list[FloatArray] = []
     pairs: list[tuple[int, int]] = []
     weights: list[float] = []
@@ -358,19 +358,19 @@ def _fit_one(
     unit_constant = dataclasses.replace(response, k=1.0).pair_constant(evidence.lengths)
     units = unit_constant * evidence.margins
     evidence = dataclasses.replace(evidence, offsets=unit_constant * evidence.offsets)
-    scale = _best(evidence, units, response, np.ones(len(units), dtype=bool), start)
+    scale = _fit_scale(evidence, units, response, np.ones(len(units), dtype=bool), start)
     held_out = math.nan
     if fold is not None:
         total = 0.0
         for held_out_fold in range(int(fold.max()) + 1):
-            k = _best(evidence, units, response, fold != held_out_fold, scale.k).k
+            k = _fit_scale(evidence, units, response, fold != held_out_fold, scale.k).k
             total += _likelihood(evidence, units, response, fold == held_out_fold, k)
         held_out = total / count
     fitted = dataclasses.replace(response, k=scale.k)
     return NoiseFit(fitted, scale.standard_error, scale.log_likelihood, count, held_out, scale.bound)
 
 
-def _best(
+def _fit_scale(
     evidence: _OrientedAnswers, units: FloatArray, response: Response, among: BoolArray, start: float | None
 ) -> Scale:
     return best_scale(

@@ -31,15 +31,19 @@ from pairseek.numerics.jit import read_only
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import look_up, tables
 
-UNDECIDED = 0.05
+MAX_UNDECIDED_SHARE = 0.05
 """Fraction of undecided triplets at which a map counts as finished."""
-_TOLERANCE, _MAX_ITERATIONS = 1e-5, 300
-# λ of a standard normal prior, where a first fit starts, and the range for its estimate.
+_TOLERANCE = 1e-5
+_MAX_ITERATIONS = 300
+# A first fit starts from the λ of a standard normal prior.
 _FIRST_SHRINKAGE = 0.5
+# Range of the estimate of λ.
 _SHRINKAGE_RANGE = (1e-4, 1e3)
 _SHRINKAGE_UPDATES = 2
-# Random triplets over which the fraction of undecided triplets is averaged, in total and per item.
-_SAMPLED_TRIPLETS, _SAMPLED_TRIPLETS_PER_ITEM = 4000, 60
+# Number of random triplets over which a map's fraction of undecided triplets is averaged.
+_SAMPLED_TRIPLETS = 4000
+# Number of random triplets over which an item's fraction of undecided triplets is averaged.
+_SAMPLED_TRIPLETS_PER_ITEM = 60
 # Horizon of a forecast, as a multiple of the present number of judgements.
 _FORECAST_HORIZON = 64.0
 _CHUNK_SIZE = 1024
@@ -98,14 +102,14 @@ class Placement:
         rng
             Seed or generator for the fresh start.
         """
-        return cls._fitted(triplets, dimensions, start, rng, fresh=True)
+        return cls._fit(triplets, dimensions, start, rng, fresh=True)
 
     def refit(self, triplets: Triplets) -> Self:
         """Fit to other triplets, starting only from these positions, which takes a fraction of the time of `fit`."""
-        return self._fitted(triplets, self.d, self, 0, fresh=False)
+        return self._fit(triplets, self.d, self, 0, fresh=False)
 
     @classmethod
-    def _fitted(
+    def _fit(
         cls,
         triplets: Triplets,
         dimensions: int,
@@ -213,7 +217,7 @@ class Placement:
         )
         return np.asarray(_misorder_probability(self, self.covariance, rows).reshape(self.n, -1).mean(axis=1))
 
-    def forecast(self, undecided: float = UNDECIDED) -> int | None:
+    def forecast(self, undecided: float = MAX_UNDECIDED_SHARE) -> int | None:
         """Forecast the total number of judgements until only this fraction of triplets is undecided.
 
         Further judgements are assumed to be as informative as the present ones. None: more than 64 times the present

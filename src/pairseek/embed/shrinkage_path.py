@@ -197,11 +197,11 @@ def descend(
             lowest = halving
         if shrinkage is None and halving - lowest >= PATIENCE:
             break
-    chosen = len(steps) - 1 if shrinkage is not None else _chosen(steps)
+    chosen = len(steps) - 1 if shrinkage is not None else _best_step_index(steps)
     return solutions[chosen], steps[chosen].shrinkage, steps
 
 
-def _chosen(steps: list[PathStep]) -> int:
+def _best_step_index(steps: list[PathStep]) -> int:
     limit = VALIDATION_LOSS_MARGIN * min(step.validation_loss for step in steps)
     close = [i for i, step in enumerate(steps) if step.validation_loss <= limit]
     return min(close, key=lambda i: (steps[i].validation_error, steps[i].validation_loss))
@@ -211,7 +211,7 @@ def _levels(first: float, last: float | None) -> list[float]:
     if last is None:
         return [first * 0.5**halving for halving in range(1, MAX_HALVINGS + 1)]
     levels = [first * 0.5**halving for halving in range(1, MAX_HALVINGS + 1) if first * 0.5**halving > last]
-    # A fit without shrinkage follows a few with some.
+    # Without shrinkage, six fits with decreasing shrinkage provide the start.
     return [*(levels[:6] if last == 0 else levels), last]
 
 

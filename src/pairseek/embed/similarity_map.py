@@ -12,7 +12,7 @@ import numpy as np
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray, ItemId
 from pairseek.embed.dimension import DimensionChoice
-from pairseek.embed.findings import Finding, few, finding_from_messages, of_map
+from pairseek.embed.findings import Finding, finding_from_messages, first_names, map_finding
 from pairseek.embed.health import check
 from pairseek.embed.noise_scale import best_scale
 from pairseek.embed.placement import Placement
@@ -206,7 +206,7 @@ def _findings(
                 "act",
                 "unseen",
                 "unseen.advice",
-                values={"count": len(every.unseen), "names": few(names[name] for name in every.unseen)},
+                values={"count": len(every.unseen), "names": first_names(names[name] for name in every.unseen)},
             )
         )
     # One-sided test against a fair coin, at two standard errors.
@@ -223,4 +223,7 @@ def _findings(
     items = fitted.final.items()
     health = check(items, every, response=fitted.response, people=2)
     # The map agrees too well with the judgements it was fitted to; only the error on held-out judgements is unbiased.
-    return (*out, *(of_map(finding) for finding in health.findings if finding.name != "agreement with the triplets"))
+    return (
+        *out,
+        *(map_finding(finding) for finding in health.findings if finding.name != "agreement with the triplets"),
+    )

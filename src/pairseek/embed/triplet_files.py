@@ -14,9 +14,9 @@ from pairseek.people.formats.bundle import ANSWERS, content_of, items
 from pairseek.people.formats.table import Table
 
 # Columns of files with anchor, near and far.
-DIRECT = (("anchor", "near", "far"), ("head", "winner", "loser"))
+NEAR_FAR_COLUMNS = (("anchor", "near", "far"), ("head", "winner", "loser"))
 # Columns of files with the anchor, the two items shown, and the chosen item.
-CHOSEN = (
+CHOICE_COLUMNS = (
     ("anchor", "left", "right", "winner"),
     ("head", "left", "right", "winner"),
     ("center", "left", "right", "answer"),
@@ -32,8 +32,8 @@ def read_rows(
     lines = table_rows(path, InvalidTriplets, "lines of anchor, near and far").lines
     header = [name.strip() for name in lines[0][1]]
     folded = [name.lower() for name in header]
-    direct = next((columns for columns in DIRECT if set(columns) <= set(folded)), None)
-    chosen = next((columns for columns in CHOSEN if set(columns) <= set(folded)), None)
+    direct = next((columns for columns in NEAR_FAR_COLUMNS if set(columns) <= set(folded)), None)
+    chosen = next((columns for columns in CHOICE_COLUMNS if set(columns) <= set(folded)), None)
     if direct is None and chosen is None:
         if len(header) != 3:
             raise InvalidTriplets(

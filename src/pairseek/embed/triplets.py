@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import IntArray, ItemId
+from pairseek.core.validation import without_numpy
 from pairseek.embed.triplet_files import named_rows, read_bundle, read_rows
 from pairseek.errors import InvalidParameter, InvalidTriplets
 from pairseek.model.items import Items
@@ -213,7 +214,7 @@ class Triplets:
 
 
 def _unique_ids(ids: Sequence[ItemId]) -> tuple[ItemId, ...]:
-    plain = tuple(value.item() if isinstance(value, np.generic) else value for value in ids)
+    plain = tuple(map(without_numpy, ids))
     duplicate = next((value for value, count in Counter(plain).items() if count > 1), None)
     if duplicate is not None:
         raise InvalidTriplets(f"two items have the id {duplicate!r}: make ids unique")

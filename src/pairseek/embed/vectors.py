@@ -88,7 +88,7 @@ class PCA:
 
     def transform(self, X: npt.ArrayLike) -> FloatArray:
         """Return the (m, d) coordinates of other vectors."""
-        self._fitted()
+        self._require_fitted()
         vectors = np.asarray(X, dtype=np.float64)
         if vectors.ndim != 2 or vectors.shape[1] != len(self.mean_):
             raise InvalidItems(f"vectors have shape {vectors.shape}: give shape (m, {len(self.mean_)}), as in the fit")
@@ -98,7 +98,7 @@ class PCA:
         self, *, scaled: bool = False, ids: Sequence[ItemId] | None = None, labels: Sequence[str] | None = None
     ) -> Items:
         """Return the embedding as `Items` for a `Search`; ids and labels default to those of the original items."""
-        self._fitted()
+        self._require_fitted()
         names, texts = self.ids_ if ids is None else ids, self.labels_ if labels is None else labels
         items = Items._unwarned(self.embedding_, names, texts)
         return items.scaled() if scaled else items
@@ -140,6 +140,6 @@ class PCA:
             )
         return d
 
-    def _fitted(self) -> None:
+    def _require_fitted(self) -> None:
         if not hasattr(self, "embedding_"):
             raise InvalidParameter("this PCA is not fitted yet: call fit first")

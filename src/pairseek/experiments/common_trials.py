@@ -45,7 +45,7 @@ def trial_keys(specification: Specification, items: tuple[Items | Space, ...]) -
     return keys
 
 
-def common(specification: Specification, other: Specification) -> dict[tuple[int, int], tuple[int, int]]:
+def common_trial_indices(specification: Specification, other: Specification) -> dict[tuple[int, int], tuple[int, int]]:
     """Map each (setting, strategy) that another experiment shares to its indices there."""
     includes_metrics = set(specification.metrics) <= set(other.metrics)
     if not includes_metrics or specification.queries > other.queries or specification.every != other.every:
@@ -59,14 +59,14 @@ def common(specification: Specification, other: Specification) -> dict[tuple[int
 
 def finished_elsewhere(specification: Specification, other: Specification, folder: Path) -> dict[Task, Outcome]:
     """Return the outcomes in another experiment's folder for the trials that both experiments share."""
-    places = common(specification, other) if _holds_results_of(other, folder) else {}
+    places = common_trial_indices(specification, other) if _holds_results_of(other, folder) else {}
     if not places:
         return {}
     outcomes = read_journal(folder / JOURNAL)
-    return dict(_shared(specification, other, places, outcomes))
+    return dict(_shared_outcomes(specification, other, places, outcomes))
 
 
-def _shared(
+def _shared_outcomes(
     specification: Specification,
     other: Specification,
     places: dict[tuple[int, int], tuple[int, int]],

@@ -22,15 +22,15 @@ _WARM_UP_QUERIES = 6
 
 def load_items(specification: Specification) -> tuple[Items | Space, ...]:
     """Load the items of each setting; settings with equal data share one object."""
-    return tuple(_items(setting) for setting in specification.settings)
+    return tuple(_load_setting_items(setting) for setting in specification.settings)
 
 
-def _items(setting: Setting) -> Items | Space:
+def _load_setting_items(setting: Setting) -> Items | Space:
     if not isinstance(setting.data, str):
         return _scaled(setting.data) if setting.scaled else setting.data
     if setting.data == "space":
-        return _space(setting)
-    items = _named(setting.data, setting.dimension)
+        return _space_of(setting)
+    items = _load_named_data(setting.data, setting.dimension)
     if setting.dimension is not None and items.d != setting.dimension:
         raise InvalidParameter(
             f"dimension of setting {setting.label!r} is {setting.dimension}, but {setting.data} has {items.d}: leave "
@@ -45,7 +45,7 @@ def _items(setting: Setting) -> Items | Space:
 
 
 @lru_cache(maxsize=16)
-def _named(data: str, dimension: int | None) -> Items:
+def _load_named_data(data: str, dimension: int | None) -> Items:
     if data == "food10k" and dimension is not None:
         return food10k(dimension)
     if data == "synthetic" and dimension is not None:
@@ -62,7 +62,7 @@ def _scaled(items: Items | Space) -> Items | Space:
     return items.scaled()
 
 
-def _space(setting: Setting) -> Space:
+def _space_of(setting: Setting) -> Space:
     if not isinstance(setting.prior, UniformBox) or setting.dimension is None:
         raise InvalidParameter(f"data of setting {setting.label!r} is 'space': give a uniform_box as its prior")
     low, high = setting.prior.box(setting.dimension)

@@ -60,8 +60,10 @@ class Measure:
     of_posterior: bool = False
 
 
-BATCH, BATCHES = 15, 1000
-"""Items per batch and batches per trial for the Kendall tau distance (section 4 of the paper)."""
+KENDALL_BATCH_SIZE = 15
+"""Number of items in a batch for the Kendall tau distance (section 4 of the paper)."""
+KENDALL_BATCHES = 1000
+"""Number of batches per trial over which the Kendall tau distance is averaged."""
 
 
 def _squared_error(context: MeasurementContext) -> float:
@@ -72,10 +74,10 @@ def _kendall_tau(context: MeasurementContext) -> float:
     if not len(context.items.coordinates):
         return float("nan")  # a space has no items to rank
     items = context.items._require_catalogue(Unsupported("a continuous Space has no items"))
-    batch = min(BATCH, items.n)
+    batch = min(KENDALL_BATCH_SIZE, items.n)
     rng = np.random.default_rng(np.random.SeedSequence(context.seed))
     return metrics.kendall_tau_distance(
-        items, context.estimate.point, context.point, batch=batch, batches=BATCHES, rng=rng
+        items, context.estimate.point, context.point, batch=batch, batches=KENDALL_BATCHES, rng=rng
     )
 
 

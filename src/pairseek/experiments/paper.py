@@ -22,17 +22,19 @@ from pairseek.posteriors import Particles
 Preset: TypeAlias = Literal["quick", "paper"]
 PRESETS: tuple[Preset, ...] = ("quick", "paper")
 DIMENSIONS = {"quick": (2, 4, 7, 12), "paper": (2, 3, 4, 5, 6, 7, 9, 12)}
-SUPPLEMENT = (3, 5, 7, 9, 12)
-SPEED = (4, 7, 12)
+SUPPLEMENT_DIMENSIONS = (3, 5, 7, 9, 12)
+SPEED_DIMENSIONS = (4, 7, 12)
 SAMPLES = 4000
 """Number of posterior samples in the authors' program."""
+# Noise constants that `fit_noise` estimates from triplets simulated with the likeliest published model; see
+# benchmarks/constants.py.
 FITTED_LOGISTIC = {7: 0.09808, 12: 0.03209}
+"""Constants of the logistic response, by dimension."""
 FITTED_GAUSSIAN_3 = 0.27583
-"""Noise constants that `fit_noise` estimates from triplets simulated with the likeliest published model; see
-benchmarks/constants.py."""
-RATES = {"1e-3": 1e-3, "1e-3.5": 10**-3.5, "1e-4": 1e-4}
+"""Constant of the Gaussian response in three dimensions."""
+SAMPLING_RATES = {"1e-3": 1e-3, "1e-3.5": 10**-3.5, "1e-4": 1e-4}
 
-OURS = (Contender(InfoGain()), Contender(EPMV()), Contender(MCMV()), Contender(Random()))
+PAPER_STRATEGIES = (Contender(InfoGain()), Contender(EPMV()), Contender(MCMV()), Contender(Random()))
 
 
 def _baselines(
@@ -58,7 +60,7 @@ def figure2(preset: Preset) -> Specification:
             _setting("matched", 4, "normalized"),
             _setting("mismatched", 4, "decaying", ResponseSpec("probit", "normalized", "published")),
         ),
-        strategies=OURS + _baselines(80),
+        strategies=PAPER_STRATEGIES + _baselines(80),
         metrics=("squared_error", "kendall_tau", "posterior_trace"),
         trials=50 if preset == "paper" else 12,
         repeats=True,
@@ -74,7 +76,7 @@ def dimensions(preset: Preset) -> Specification:
         settings=tuple(
             _setting(f"d = {d}, {noise}", d, noise) for d in DIMENSIONS[preset] for noise in PUBLISHED_NOISES
         ),
-        strategies=OURS + (_baselines(60) if preset == "paper" else _baselines(60, (2,), (3,))),
+        strategies=PAPER_STRATEGIES + (_baselines(60) if preset == "paper" else _baselines(60, (2,), (3,))),
         queries=60,
         trials=50 if preset == "paper" else 6,
         repeats=True,
@@ -87,11 +89,11 @@ def speed(preset: Preset) -> Specification:
     return Specification(
         name="speed",
         title="MSE against compute time",
-        settings=tuple(_setting(f"d = {d}", d, "normalized") for d in SPEED),
+        settings=tuple(_setting(f"d = {d}", d, "normalized") for d in SPEED_DIMENSIONS),
         strategies=tuple(
             Contender(strategy, f"{label} {name}", rate)
             for label, strategy in (("InfoGain", InfoGain()), ("EPMV", EPMV()), ("MCMV", MCMV()))
-            for name, rate in (*RATES.items(), ("all", None))
+            for name, rate in (*SAMPLING_RATES.items(), ("all", None))
         ),
         queries=60,
         rate=None,
@@ -109,11 +111,11 @@ def supplement(preset: Preset) -> Specification:
         title="MSE in 3 to 12 dimensions",
         settings=tuple(
             _setting(f"d = {d}, {noise}, {word}", d, noise, truth)
-            for d in SUPPLEMENT
+            for d in SUPPLEMENT_DIMENSIONS
             for word, truth in truths
             for noise in PUBLISHED_NOISES
         ),
-        strategies=OURS + (_baselines(80) if preset == "paper" else _baselines(80, (2,), (3,))),
+        strategies=PAPER_STRATEGIES + (_baselines(80) if preset == "paper" else _baselines(80, (2,), (3,))),
         trials=50 if preset == "paper" else 3,
         repeats=True,
         procedure_posterior=False,
@@ -148,7 +150,7 @@ def rivals(preset: Preset) -> Specification:
         title="GreedyMSE, GreedyVolume and GaussSearch against the paper's strategies, d = 4",
         settings=(_setting("matched", 4, "normalized"),),
         strategies=(
-            *OURS,
+            *PAPER_STRATEGIES,
             Contender(GreedyMSE()),
             Contender(GreedyVolume()),
             Contender(GaussSearch(noise=noise)),
@@ -166,8 +168,11 @@ def particles(preset: Preset) -> Specification:
         title="EP and particles, d = 4",
         settings=(_setting("matched", 4, "normalized"),),
         strategies=(
-            *OURS,
-            *(Contender(ours.strategy, f"{ours.label} particles", posterior=Particles(SAMPLES)) for ours in OURS),
+            *PAPER_STRATEGIES,
+            *(
+                Contender(ours.strategy, f"{ours.label} particles", posterior=Particles(SAMPLES))
+                for ours in PAPER_STRATEGIES
+            ),
         ),
         trials=50 if preset == "paper" else 6,
         repeats=True,
@@ -205,7 +210,7 @@ def fitted(preset: Preset) -> Specification:
         name="fitted",
         title="Panels with a fitted noise constant",
         settings=tuple(settings),
-        strategies=OURS + (_baselines(80) if preset == "paper" else _baselines(80, (2,), (3,))),
+        strategies=PAPER_STRATEGIES + (_baselines(80) if preset == "paper" else _baselines(80, (2,), (3,))),
         trials=50 if preset == "paper" else 3,
         repeats=True,
         procedure_posterior=False,

@@ -17,7 +17,7 @@ from pairseek.experiments.measures import MEASURES
 from pairseek.experiments.results import Results
 from pairseek.experiments.specification_files import to_toml
 
-MARKS = (20, 40, 60, 80)
+TABLE_ANSWERS = (20, 40, 60, 80)
 _STYLE = """
 h2 { margin-top: 3rem; border-top: 1px solid #d8d8de; padding-top: 1.2rem; }
 h3 { margin: 1.8rem 0 .4rem; font-size: 1.05rem; } p.note, figcaption { color: #55555f; } figure { margin: 1.2rem 0; }
@@ -75,8 +75,8 @@ def _section(section: Section, lag: int) -> Iterator[str]:
     for picture in section.pictures:
         yield _picture(picture)
     if section.results is not None:
-        yield from _numbers(section.results, lag)
-        yield from _differences(section.results, lag)
+        yield from _mean_tables(section.results, lag)
+        yield from _difference_tables(section.results, lag)
         yield from _what_was_run(section.results, section.folder)
 
 
@@ -86,8 +86,8 @@ def _picture(picture: SavedFigure) -> str:
     return f"<figure>{shown}<figcaption>{html.escape(picture.caption)}</figcaption></figure>"
 
 
-def _numbers(results: Results, lag: int) -> Iterator[str]:
-    marks = results.marks(MARKS)
+def _mean_tables(results: Results, lag: int) -> Iterator[str]:
+    marks = results.marks(TABLE_ANSWERS)
     yield f"<h3>Numbers: mean (standard error) over {results.specification.trials} users</h3>"
     for setting in results.specification.settings:
         for metric in results.specification.metrics:
@@ -99,15 +99,15 @@ def _numbers(results: Results, lag: int) -> Iterator[str]:
                     continue
                 places = [results.column(mark) for mark in marks]
                 rows.append([label, *(_with_error(mean[i], error[i]) for i in places)])
-            yield _table(head, rows)
+            yield _html_table(head, rows)
 
 
-def _differences(results: Results, lag: int) -> Iterator[str]:
+def _difference_tables(results: Results, lag: int) -> Iterator[str]:
     labels = results.specification.labels
     if len(labels) < 2 or results.specification.trials < 2:
         return
     base = "Random" if "Random" in labels else labels[0]
-    marks = results.marks(MARKS)
+    marks = results.marks(TABLE_ANSWERS)
     yield (
         f"<h3>Paired differences: each strategy minus {html.escape(base)}, over the same users</h3>"
         f'<p class="note">Negative values are better than {html.escape(base)}. Differences beyond two standard '
@@ -123,11 +123,13 @@ def _differences(results: Results, lag: int) -> Iterator[str]:
                 pairs = [results.paired(setting.label, (label, base), metric, mark, lag=lag) for mark in marks]
                 if all(np.isnan(paired.difference) for paired in pairs):
                     continue
-                rows.append([label, *(_difference(paired.difference, paired.standard_error) for paired in pairs)])
-            yield _table(head, rows)
+                rows.append(
+                    [label, *(_format_difference(paired.difference, paired.standard_error) for paired in pairs)]
+                )
+            yield _html_table(head, rows)
 
 
-def _difference(value: float, error: float) -> str:
+def _format_difference(value: float, error: float) -> str:
     text = _with_error(value, error, sign="+")
     return f"<b>{text}</b>" if abs(value) > 2 * error > 0 else text
 
@@ -140,7 +142,7 @@ def _with_error(value: float, error: float, *, sign: str = "") -> str:
     return f"{value:{sign}.{places}f} <span class=se>({error:.{places}f})</span>"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
     body = "".join(
         "<tr>" + f"<td>{html.escape(row[0])}</td>" + "".join(f"<td>{cell}</td>" for cell in row[1:]) + "</tr>"
@@ -172,7 +174,7 @@ def _what_was_run(results: Results, folder: Path | None) -> Iterator[str]:
         rows.append(
             [label, f"{seconds.mean():.2f} s", f"{1e3 * float(np.mean(seconds / asked)):.1f} ms", f"{asked.mean():.1f}"]
         )
-    yield _table(["strategy", "compute per trial", "compute per question", "questions asked"], rows)
+    yield _html_table(["strategy", "compute per trial", "compute per question", "questions asked"], rows)
     yield (
         '<p class="note">Compute time is the processor time of asking and estimating on one thread; simulating the '
         "user and measuring are not counted. For strategies with their own estimate it "

@@ -233,7 +233,7 @@ Examples
 """
 
 
-def chosen(names: list[str]) -> list[str]:
+def chosen_figures(names: list[str]) -> list[str]:
     """Return the requested figures in the order of `REPRODUCTIONS`; ``all`` selects every figure."""
     for name in names:
         one_of(name, "figure", (*REPRODUCTIONS, "all"))

@@ -161,7 +161,7 @@ class Results:
 
     def trials(self, setting: str, strategy: str, metric: str) -> FloatArray:
         """Return the (trials, counts) values of a metric."""
-        return np.asarray(self.values[self._place(setting, strategy)][..., self._metric(metric)])
+        return np.asarray(self.values[self._indices_of(setting, strategy)][..., self._metric_index(metric)])
 
     def curve(self, setting: str, strategy: str, metric: str, *, lag: int = 0) -> tuple[FloatArray, FloatArray]:
         """Return the (counts,) mean and the standard error over trials.
@@ -178,7 +178,7 @@ class Results:
 
     def time(self, setting: str, strategy: str) -> FloatArray:
         """Return the (counts,) mean cumulative time in seconds."""
-        return np.asarray(self.seconds[self._place(setting, strategy)].mean(axis=0))
+        return np.asarray(self.seconds[self._indices_of(setting, strategy)].mean(axis=0))
 
     def paired(self, setting: str, pair: tuple[str, str], metric: str, answers: int, *, lag: int = 0) -> Paired:
         """Compare the first strategy with the second, user by user, after a number of answers."""
@@ -208,13 +208,13 @@ class Results:
             )
         return np.asarray(values[..., np.searchsorted(self.counts, shown)])
 
-    def _place(self, setting: str, strategy: str) -> tuple[int, int]:
+    def _indices_of(self, setting: str, strategy: str) -> tuple[int, int]:
         settings = [part.label for part in self.specification.settings]
         one_of(setting, "setting", settings)
         one_of(strategy, "strategy", self.specification.labels)
         return settings.index(setting), self.specification.labels.index(strategy)
 
-    def _metric(self, metric: str) -> int:
+    def _metric_index(self, metric: str) -> int:
         return self.specification.metrics.index(one_of(metric, "metric", self.specification.metrics))
 
     def columns(self) -> dict[str, list[Any]]:

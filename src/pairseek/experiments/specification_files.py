@@ -13,13 +13,13 @@ from pairseek.core.csv import TEXT_ENDINGS
 from pairseek.core.validation import known_fields, suggestion, table, whole
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.runs import toml
-from pairseek.experiments.runs.part_records import part_from, strategy_from
+from pairseek.experiments.runs.part_records import part_from_record, strategy_from_record
 from pairseek.experiments.specification import NAMED_DATA, Contender, ResponseSpec, Setting, Specification
 from pairseek.model.responses import Response
 
-_SETTING = tuple(f.name for f in fields(Setting))
-_OWN = tuple(f.name for f in fields(Specification))
-_FILES = (*TEXT_ENDINGS, ".parquet", ".npy", ".npz", ".mat")
+_SETTING_FIELDS = tuple(f.name for f in fields(Setting))
+_SPECIFICATION_FIELDS = tuple(f.name for f in fields(Specification))
+_ITEM_FILE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".npy", ".npz", ".mat")
 
 
 def read_specification(path: str | Path) -> Specification:
@@ -78,13 +78,17 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     >>> specification.labels, specification.trials
     (('InfoGain', 'ActRank-3'), 50)
     """
-    known_fields(record, "the specification", (*_OWN, *_SETTING))
-    common = {name: record[name] for name in _SETTING if name in record}
+    known_fields(record, "the specification", (*_SPECIFICATION_FIELDS, *_SETTING_FIELDS))
+    common = {name: record[name] for name in _SETTING_FIELDS if name in record}
     given = _tables("settings", record["settings"]) if "settings" in record else [{}]
     settings = tuple(_setting({**common, **setting}, f"settings[{i}]", folder) for i, setting in enumerate(given))
-    own = {name: record[name] for name in _OWN if name in record and name not in ("settings", "strategies")}
+    own = {
+        name: record[name]
+        for name in _SPECIFICATION_FIELDS
+        if name in record and name not in ("settings", "strategies")
+    }
     if "posterior" in own:
-        own["posterior"] = part_from("posterior", table(own["posterior"], "posterior"))
+        own["posterior"] = part_from_record("posterior", table(own["posterior"], "posterior"))
     if "metrics" in own:
         own["metrics"] = tuple(_texts("metrics", own["metrics"]))
     if "strategies" not in record:
@@ -113,7 +117,7 @@ def _texts(field: str, value: object) -> list[str]:
 
 
 def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Setting:
-    known_fields(record, where, _SETTING)
+    known_fields(record, where, _SETTING_FIELDS)
     values = dict(record)
     try:
         if "data" in values:
@@ -125,7 +129,7 @@ def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Sett
         if values.get("prior") == "items":
             values["prior"] = None
         elif "prior" in values:
-            values["prior"] = part_from("prior", table(values["prior"], "prior"))
+            values["prior"] = part_from_record("prior", table(values["prior"], "prior"))
         return Setting(**values)
     except InvalidParameter as error:
         raise InvalidParameter(f"{where}: {error}") from None
@@ -136,9 +140,9 @@ def _data(value: object, folder: Path | None) -> str:
         raise InvalidParameter(f"data is {value!r}: give {', '.join(NAMED_DATA)}, or a file")
     if value in NAMED_DATA or value.partition(":")[0] in ("items", "space"):
         return value
-    if Path(value).suffix.lower() not in _FILES:
+    if Path(value).suffix.lower() not in _ITEM_FILE_ENDINGS:
         raise InvalidParameter(
-            f"data is {value!r}: use {', '.join(NAMED_DATA)}, or a file ending in {', '.join(_FILES)}"
+            f"data is {value!r}: use {', '.join(NAMED_DATA)}, or a file ending in {', '.join(_ITEM_FILE_ENDINGS)}"
             f"{suggestion(value, NAMED_DATA)}"
         )
     return value if folder is None or Path(value).is_absolute() else str(folder / value)
@@ -152,7 +156,7 @@ def _response_spec(field: str, value: object) -> ResponseSpec | Response:
     record = table(value, field)
     own = set(record) - {f.name for f in fields(ResponseSpec)}
     if ":" in str(record.get("name")) or own & _RESPONSE_FIELDS or isinstance(record.get("k"), Mapping):
-        return part_from("response", {"name": "logistic", **record})  # type: ignore[no-any-return]
+        return part_from_record("response", {"name": "logistic", **record})  # type: ignore[no-any-return]
     known_fields(record, field, [f.name for f in fields(ResponseSpec)])
     try:
         return ResponseSpec(**record)
@@ -165,8 +169,8 @@ def _contender(record: Mapping[str, Any], where: str, queries: int) -> Contender
     rest = {name: value for name, value in record.items() if name not in own}
     try:
         if "posterior" in own:
-            own["posterior"] = part_from("posterior", table(own["posterior"], "posterior"))
-        return Contender(strategy_from(rest, queries), **own)
+            own["posterior"] = part_from_record("posterior", table(own["posterior"], "posterior"))
+        return Contender(strategy_from_record(rest, queries), **own)
     except (InvalidParameter, TypeError) as error:
         raise InvalidParameter(f"{where}: {error}") from None
 

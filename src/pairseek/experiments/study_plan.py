@@ -13,7 +13,7 @@ import scipy
 from pairseek.core.types import JSON, FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.results import Results, TableFormat
-from pairseek.experiments.runs.part_records import strategy_from
+from pairseek.experiments.runs.part_records import strategy_from_record
 from pairseek.experiments.runs.plan import RunStatus
 from pairseek.experiments.simulation import run
 from pairseek.experiments.specification import Contender, ResponseSpec, Setting, Specification
@@ -24,8 +24,8 @@ from pairseek.model.noise import Noise
 from pairseek.model.priors import UniformBox
 from pairseek.model.responses import Response
 
-LEVEL = 0.95
-STRATEGIES = ("infogain", "epmv", "mcmv", "random")
+CREDIBLE_LEVEL = 0.95
+DEFAULT_STRATEGIES = ("infogain", "epmv", "mcmv", "random")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class StudyPlan:
             "items": {"n": self.items.n, "d": self.items.d, "hash": self.items.hash},
             "response": {"name": self.response.name, "k": self.response.k, "noise": self.response.noise},
             "target_radius": self.target,
-            "level": LEVEL,
+            "level": CREDIBLE_LEVEL,
             "users": self.results.specification.trials,
             "questions": self.results.specification.queries,
             "seed": self.results.specification.seed,
@@ -137,7 +137,7 @@ class PlanningInputs:
     k: float | None = None
     noise: Noise = "normalized"
     target: float | None = None
-    strategies: tuple[str, ...] = STRATEGIES
+    strategies: tuple[str, ...] = DEFAULT_STRATEGIES
     questions: int = 60
     users: int = 40
     scaled: bool = False
@@ -158,7 +158,9 @@ class PlanningInputs:
             name="plan",
             title="How many questions",
             settings=(setting,),
-            strategies=tuple(Contender(strategy_from({"name": name}, self.questions)) for name in self.strategies),
+            strategies=tuple(
+                Contender(strategy_from_record({"name": name}, self.questions)) for name in self.strategies
+            ),
             rate=None,
             queries=self.questions,
             trials=self.users,
@@ -189,7 +191,7 @@ def plan(
     target = start / 2 if inputs.target is None else inputs.target
     needs = tuple(_need(results, label, target) for label in specification.labels)
     # Variance per coordinate of an isotropic normal belief with this 95 % radius.
-    variance = target**2 / float(scipy.stats.chi2.ppf(LEVEL, shown.d))
+    variance = target**2 / float(scipy.stats.chi2.ppf(CREDIBLE_LEVEL, shown.d))
     answer_counts = (i for i in range(100_000) if mse_lower_bound(i, prior, shown.d) <= shown.d * variance)
     upper = None
     # Theorem 3.4 assumes a uniform prior.

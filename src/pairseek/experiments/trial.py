@@ -28,7 +28,8 @@ from pairseek.posteriors.base import BasePosterior
 from pairseek.search import Search
 from pairseek.search.simulate import SimulatedUser
 
-_POINT, _ANSWERS, _SEARCH, _SUBSAMPLE, _BATCHES = range(5)
+# Independent streams of random numbers within a trial.
+_POINT_STREAM, _ANSWERS_STREAM, _SEARCH_STREAM, _SUBSAMPLE_STREAM, _BATCHES_STREAM = range(5)
 
 
 def run_trial(specification: Specification, task: Task, items: Items | Space) -> Outcome:
@@ -60,11 +61,13 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
     """
     setting = specification.settings[task.group]
     seeds = (specification.seed, task.unit)
-    items = _subsampled(items, setting.subsample, (*seeds, _SUBSAMPLE))
-    search = _search(specification, task, items, _seed(*seeds, _SEARCH))
+    items = _subsample(items, setting.subsample, (*seeds, _SUBSAMPLE_STREAM))
+    search = _search(specification, task, items, _derive_seed(*seeds, _SEARCH_STREAM))
     inferred = not isinstance(search.posterior, _NotInferred)
-    point = search.prior.sample(1, items.d, np.random.default_rng(np.random.SeedSequence([*seeds, _POINT])))[0]
-    user = _PairedUser(SimulatedUser(point, _truth(setting, search.response), rng=_seed(*seeds, _ANSWERS)), items)
+    point = search.prior.sample(1, items.d, np.random.default_rng(np.random.SeedSequence([*seeds, _POINT_STREAM])))[0]
+    user = _PairedUser(
+        SimulatedUser(point, _true_response(setting, search.response), rng=_derive_seed(*seeds, _ANSWERS_STREAM)), items
+    )
     measured_counts = set(specification.counts)
     values: list[tuple[float, ...]] = []
     seconds: list[float] = []
@@ -80,13 +83,15 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
         estimate = search.estimate()
         spent += time.process_time() - began
         if answers in measured_counts:
-            context = MeasurementContext(items, estimate, user.user.point, (*seeds, _BATCHES))
-            values.append(tuple(_value(MEASURES[name], context, inferred=inferred) for name in specification.metrics))
+            context = MeasurementContext(items, estimate, user.user.point, (*seeds, _BATCHES_STREAM))
+            values.append(
+                tuple(_measured_value(MEASURES[name], context, inferred=inferred) for name in specification.metrics)
+            )
             seconds.append(spent)
     return Outcome(task, tuple(values), tuple(seconds), search.answers)
 
 
-def _value(measure: Measure, context: MeasurementContext, *, inferred: bool) -> float:
+def _measured_value(measure: Measure, context: MeasurementContext, *, inferred: bool) -> float:
     return measure.of(context) if inferred or not measure.of_posterior else float("nan")
 
 
@@ -121,7 +126,7 @@ class _PairedUser:
         return self.user.answer(self._items, query, repeat=repeat)
 
 
-def _seed(*key: int) -> int:
+def _derive_seed(*key: int) -> int:
     return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
@@ -149,7 +154,7 @@ def _search(specification: Specification, task: Task, items: Items | Space, seed
     )
 
 
-def _truth(setting: Setting, matched: Response) -> Response | None:
+def _true_response(setting: Setting, matched: Response) -> Response | None:
     if isinstance(setting.truth, Response):
         return setting.truth
     if isinstance(setting.truth, ResponseSpec):
@@ -157,7 +162,7 @@ def _truth(setting: Setting, matched: Response) -> Response | None:
     return matched if setting.truth == "matched" else None
 
 
-def _subsampled(items: Items | Space, count: int | None, key: tuple[int, ...]) -> Items | Space:
+def _subsample(items: Items | Space, count: int | None, key: tuple[int, ...]) -> Items | Space:
     if count is None or count >= len(items.coordinates):
         return items
     catalogue = items._require_catalogue(Unsupported("a continuous Space has no items"))

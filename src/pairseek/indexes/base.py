@@ -231,9 +231,9 @@ class CatalogueIndex:
         best = partial(self.index.best, query, where=self.filter, exclude=barred)
         hits = dict(_call_database(lambda: best(count + len(shown), only=allowed)))
         # Items that the person liked may rank low by their coordinates.
-        known = [name for name in shown if name not in hits and (allowed is None or name in set(allowed))]
-        if known:
-            hits.update(_call_database(lambda: best(len(known), only=known)))
+        missed = [name for name in shown if name not in hits and (allowed is None or name in set(allowed))]
+        if missed:
+            hits.update(_call_database(lambda: best(len(missed), only=missed)))
         if not hits:
             raise InvalidParameter(
                 "the filter, only and exclude leave no item to recommend: allow at least one", field="only"

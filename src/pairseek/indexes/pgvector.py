@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pairseek.core.types import FloatArray, ItemId
+from pairseek.core.validation import without_numpy
 from pairseek.errors import MissingExtra
 from pairseek.indexes.base import Hit
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class PgvectorIndex:
-    """A table with the columns ``id``, ``vector`` and ``payload``, whose inner products PostgreSQL computes.
+    """An index in a table with the columns ``id``, ``vector`` and ``payload``; PostgreSQL computes the inner products.
 
-    Without a pgvector index the results are exact; ``CREATE INDEX ON shelf USING hnsw (vector vector_ip_ops)`` is
-    faster for millions of items. A filter is a mapping from fields of the payload to a value or a list of values, or a
-    ``psycopg.sql`` condition.
+    Without a pgvector index the results are exact. For millions of items an approximate one is faster: ``CREATE INDEX
+    ON drinks USING hnsw (vector vector_ip_ops)``. A filter is a mapping from fields of the payload to a value or a list
+    of values, or a ``psycopg.sql`` condition.
 
     Parameters
     ----------
@@ -58,15 +59,15 @@ class PgvectorIndex:
         create = (
             "CREATE TABLE IF NOT EXISTS {} (id text PRIMARY KEY, vector vector({}) NOT NULL, payload jsonb NOT NULL)"
         )
-        single = np.asarray(vectors, dtype=np.float32).tolist()
+        float32_rows = np.asarray(vectors, dtype=np.float32).tolist()
         with self.connection.transaction(), self.connection.cursor() as cursor:
             cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
             cursor.execute(self._statement(create, vectors.shape[1]))
             cursor.execute(self._statement("CREATE TEMPORARY TABLE incoming (LIKE {}) ON COMMIT DROP"))
             with cursor.copy("COPY incoming FROM STDIN") as copy:
                 for row, name in enumerate(ids):
-                    fields = {key: _plain(column[row]) for key, column in payload.items()}
-                    copy.write_row((json.dumps(name), json.dumps(single[row]), json.dumps(fields)))
+                    fields = {key: without_numpy(column[row]) for key, column in payload.items()}
+                    copy.write_row((json.dumps(name), json.dumps(float32_rows[row]), json.dumps(fields)))
             cursor.execute(
                 self._statement(
                     "INSERT INTO {} SELECT * FROM incoming "
@@ -83,26 +84,22 @@ class PgvectorIndex:
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:
-        """Return the items with the highest inner products, as the table finds them."""
+        """Return the items with the highest inner products, best first; an approximate pgvector index may miss some."""
         sql, target = self._sql, json.dumps(np.asarray(query, dtype=np.float32).tolist())
         conditions = [] if where is None or isinstance(where, Mapping) else [where]
         for key, value in where.items() if isinstance(where, Mapping) else ():
             values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-            texts = [json.dumps(_plain(accepted)) for accepted in values]
+            texts = [json.dumps(without_numpy(accepted)) for accepted in values]
             conditions.append(sql.SQL("payload -> {} = ANY({}::jsonb[])").format(key, texts))
         for names, condition in ((only, "id = ANY({}::text[])"), (exclude or None, "id <> ALL({}::text[])")):
             if names is not None:
                 conditions.append(sql.SQL(condition).format([json.dumps(name) for name in names]))
-        passing = sql.SQL(" AND ").join(conditions) if conditions else sql.SQL("true")
+        filter_condition = sql.SQL(" AND ").join(conditions) if conditions else sql.SQL("true")
         # The operator <#> is the negative inner product, because indexes only support ascending order.
         select = "SELECT id, -(vector <#> {}::vector) FROM {} WHERE {} ORDER BY vector <#> {}::vector, id LIMIT {}"
-        statement = sql.SQL(select).format(target, self._table, passing, target, count)
+        statement = sql.SQL(select).format(target, self._table, filter_condition, target, count)
         with self.connection.transaction(), self.connection.cursor() as cursor:
             return [(json.loads(name), float(score)) for name, score in cursor.execute(statement).fetchall()]
 
     def _statement(self, text: str, *values: int) -> Any:
         return self._sql.SQL(text).format(self._table, *values)
-
-
-def _plain(value: object) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pairseek.core.types import FloatArray, ItemId
+from pairseek.core.validation import without_numpy
 from pairseek.errors import MissingExtra
 from pairseek.indexes.base import Hit
 
@@ -68,7 +69,7 @@ class QdrantIndex:
                     ids=[_point_id(ids[row]) for row in batch],
                     vectors=np.asarray(vectors[batch.start : batch.stop], dtype=np.float32).tolist(),
                     payloads=[
-                        {_ID_FIELD: ids[row], **{key: _plain(column[row]) for key, column in payload.items()}}
+                        {_ID_FIELD: ids[row], **{key: without_numpy(column[row]) for key, column in payload.items()}}
                         for row in batch
                     ],
                 ),
@@ -83,7 +84,7 @@ class QdrantIndex:
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:
-        """Return the items with the highest inner products, as the collection finds them."""
+        """Return the items with the highest inner products, best first; Qdrant's approximate search may miss some."""
         models = self._models
         if isinstance(where, Mapping):
             where = models.Filter(must=[self._condition(key, value) for key, value in where.items()])
@@ -108,7 +109,3 @@ class QdrantIndex:
 def _point_id(item: ItemId) -> str:
     """Return the id of an item's point; Qdrant requires a number or a UUID."""
     return str(uuid.uuid5(_NAMESPACE, repr(item)))
-
-
-def _plain(value: object) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.types import FloatArray, ItemId
+from pairseek.core.validation import without_numpy
 from pairseek.errors import InvalidItems
 
 
@@ -90,7 +91,7 @@ def _ids(ids: Sequence[object] | npt.NDArray[np.generic] | None, n: int) -> tupl
     """Return unique ids, each an int or a str; by default 0 to n - 1."""
     if ids is None:
         return tuple(range(n))
-    plain = [value.item() if isinstance(value, np.generic) else value for value in as_list(ids, "ids", n)]
+    plain = [without_numpy(value) for value in as_list(ids, "ids", n)]
     seen: dict[ItemId, int] = {}
     out: list[ItemId] = []
     for index, value in enumerate(plain):

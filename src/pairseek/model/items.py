@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from pairseek.core.lazy import LazyModule, cached_property
 from pairseek.core.types import JSON, FloatArray, IntArray, ItemId, Side
-from pairseek.core.validation import caller_level
+from pairseek.core.validation import caller_level, without_numpy
 from pairseek.errors import DimensionWarning, InvalidItems, InvalidParameter, ScaleWarning, UnknownItem
 from pairseek.model import vectors as _vectors
 from pairseek.model.item_validation import as_list, validated
@@ -163,11 +163,11 @@ class Items:
 
     def index(self, item: object) -> int:
         """Return the row of the item with this id."""
-        plain = item.item() if isinstance(item, np.generic) else item
+        plain = without_numpy(item)
         # True == 1, but a bool is never meant as an id.
         if not isinstance(plain, bool):
             try:
-                return self._positions[plain]  # type: ignore[index]
+                return self._positions[plain]
             except (KeyError, TypeError):
                 pass
         similar = self._id_of_other_type(plain)
@@ -310,7 +310,7 @@ class Items:
         appeal: npt.ArrayLike | None = None,
         data: Mapping[str, Sequence[object]] | None = None,
         dimension: int | Literal["auto"] = "auto",
-        answers: int = _vectors.ANSWERS,
+        answers: int = _vectors.DEFAULT_ANSWERS,
         standardize: _vectors.Standardize = "auto",
         vector_map: VectorMap | None = None,
     ) -> Self:

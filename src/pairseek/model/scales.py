@@ -11,8 +11,8 @@ import numpy as np
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidItems
 
-MAX_RATIO = 20.0
-"""Columns whose standard deviations differ by more than this factor are reported."""
+MAX_DEVIATION_RATIO = 20.0
+"""Coordinates are uneven if their standard deviations differ by more than this factor."""
 # A column whose range is below this fraction of its largest magnitude is constant up to rounding.
 _ROUNDING = 1e-14
 
@@ -58,7 +58,7 @@ class ScaleContrast:
     @property
     def uneven(self) -> bool:
         """Return whether the ratio is so large that the narrowest column hardly affects distances."""
-        return self.ratio > MAX_RATIO
+        return self.ratio > MAX_DEVIATION_RATIO
 
     def __str__(self) -> str:
         factor = f"{self.ratio:,.0f}" if self.ratio < 1e6 else f"{self.ratio:.0e}"

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pairseek.core.lazy import LazyModule
 from pairseek.core.types import JSON, FloatArray
+from pairseek.core.validation import whole
 from pairseek.errors import InvalidFile, InvalidItems, InvalidParameter
 from pairseek.numerics.covariances import CHUNK, chunks, principal_axes
 
@@ -20,19 +21,22 @@ if TYPE_CHECKING:
 else:
     files = LazyModule("pairseek.core.files")  # few maps are saved
 
-ANSWERS = 10
+DEFAULT_ANSWERS = 10
 """Number of answers that ``dimension="auto"`` assumes."""
 BITS_PER_ANSWER = 1.0
 """Upper bound on the information in an answer, in bits."""
 MAX_EXPLAINED_VARIANCE = 0.95
 """Fraction of the variance beyond which further axes are dropped."""
 MAX_COORDINATES = 64
-"""Largest number of coordinates that does not issue a `DimensionWarning`."""
-# Columns have different units if the widest one's deviation exceeds the median by _MAX_MEDIAN_RATIO or, in a table of
-# at most _MAX_TABLE_COLUMNS columns, which probably have individual meanings, the narrowest by _MAX_RATIO.
-_MAX_MEDIAN_RATIO, _MAX_RATIO, _MAX_TABLE_COLUMNS = 10.0, 20.0, 32
-# Rows that suffice for a warning.
-_WARNING_SAMPLE = 2000
+"""Largest number of coordinates without a `DimensionWarning`."""
+# Columns count as having different units if the largest deviation is more than _MAX_MEDIAN_RATIO times the median or,
+# in a table of at most _MAX_TABLE_COLUMNS columns (which probably mean something each), more than _MAX_RATIO times the
+# smallest.
+_MAX_MEDIAN_RATIO = 10.0
+_MAX_RATIO = 20.0
+_MAX_TABLE_COLUMNS = 32
+# Number of rows from which the warning estimates how many axes matter.
+_WARNING_SAMPLE_ROWS = 2000
 
 Standardize: TypeAlias = bool | Literal["auto"]
 
@@ -74,7 +78,8 @@ class VectorMap:
         shapes = self.axes.ndim, self.centre.shape, np.asarray(self.offset).shape
         if shapes != (2, self.axes.shape[:1], self.axes.shape[1:]):
             raise InvalidParameter(
-                f"centre has shape {self.centre.shape} and axes have shape {self.axes.shape}: give (D,) and (D, d)"
+                f"centre has shape {shapes[1]}, axes {self.axes.shape} and offset {shapes[2]}: give (D,), (D, d) and "
+                f"(d,)"
             )
 
     def __repr__(self) -> str:
@@ -157,17 +162,17 @@ def _uneven(vectors: object, ids: Sequence[object] | None) -> str | None:
     return None
 
 
-def resolved_dimensions(variances: npt.ArrayLike, answers: int = ANSWERS) -> int:
+def resolvable_axis_count(variances: npt.ArrayLike, answers: int = DEFAULT_ANSWERS) -> int:
     """Return the number of axes with these variances that this many answers can resolve.
 
-    To minimize the squared error, answers that give B bits about a Gaussian point should spend ½ log2(variance/θ) bits
-    on each axis whose variance exceeds a level θ (reverse water-filling: Cover and Thomas, *Elements of Information
-    Theory*, section 10.3.3), and one answer informs about one direction. Axes below the level are not worth an answer.
+    With B bits about a Gaussian point, the squared error is least if each axis whose variance exceeds a level θ gets
+    ½ log2(variance/θ) bits (reverse water-filling: Cover and Thomas, *Elements of Information Theory*, section 10.3.3).
+    Axes below the level get none. One answer informs about one direction, so there are at most ``answers`` axes.
     """
     logs = np.log2(np.maximum(np.sort(np.asarray(variances, dtype=np.float64))[::-1], 1e-300))
     logs = logs[: max(int(answers), 1)]
     bits = BITS_PER_ANSWER * answers
-    # With the level at the variance of the next axis, the first i axes have taken cost[i] bits.
+    # cost[i]: bits that the axes before axis i take when θ is the variance of axis i.
     cost = 0.5 * (np.cumsum(logs) - np.arange(1, len(logs) + 1) * logs)
     return int(np.searchsorted(cost, bits, side="right"))
 
@@ -176,7 +181,7 @@ def principal_map(
     vectors: object,
     *,
     dimension: int | Literal["auto"] = "auto",
-    answers: int = ANSWERS,
+    answers: int = DEFAULT_ANSWERS,
     standardize: Standardize = "auto",
     ids: Sequence[object] | None = None,
 ) -> VectorMap:
@@ -202,7 +207,7 @@ def principal_map(
         raise InvalidItems(f"there {'is 1 vector' if n == 1 else 'are no vectors'}: a pair needs at least 2")
     if not length:
         raise InvalidItems(f"the {n} vectors are empty: give at least one number each")
-    answers = _count(answers, "answers")
+    answers = whole(answers, "answers", field="answers")
     with np.errstate(over="ignore", invalid="ignore"):
         centre = sum(rows.sum(axis=0) for rows in chunks(array)) / n
         deviations = np.sqrt(sum(((rows - centre) ** 2).sum(axis=0) for rows in chunks(array)) / (n - 1))
@@ -219,15 +224,16 @@ def principal_map(
     values, directions = principal_axes(array, centre, unit)
     rank = int(np.sum(values > 1e-12 * values[0]))
     fractions = values / values.sum()
-    resolved = min(resolved_dimensions(values[:rank], answers), rank)
+    resolved = min(resolvable_axis_count(values[:rank], answers), rank)
     needed = min(int(np.searchsorted(np.cumsum(fractions), MAX_EXPLAINED_VARIANCE)) + 1, rank)
-    d = min(resolved, needed) if dimension == "auto" else _count(dimension, "dimension")
+    d = min(resolved, needed) if dimension == "auto" else _checked_dimension(dimension)
     if d > rank:
         raise InvalidParameter(
             f"dimension is {d} but the vectors vary along {rank} directions: give at most {rank}", field="dimension"
         )
     axes = directions[:, :d] / unit[:, None]
-    # Single precision exceeds the accuracy of vectors, and gives the same map on machines that round differently.
+    # Rounded to single precision, which is still finer than the vectors are accurate, so that machines that round
+    # differently give the same map.
     axes = (axes / np.sqrt(values[:d].mean())).astype(np.float32).astype(np.float64)
     provenance: JSON = {
         "vectors": {"n": n, "length": length},
@@ -244,9 +250,9 @@ def principal_map(
     return VectorMap(centre, axes, provenance)
 
 
-def _count(value: object, what: str) -> int:
+def _checked_dimension(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidParameter(f"{what} is {value!r}: give a whole number, at least 1, or 'auto'", field=what)
+        raise InvalidParameter(f"dimension is {value!r}: give a whole number, at least 1, or 'auto'", field="dimension")
     return int(value)
 
 
@@ -259,15 +265,16 @@ def _has_mixed_units(deviations: FloatArray) -> bool:
 
 
 def dimension_note(coordinates: FloatArray) -> str | None:
-    """Return a warning about more coordinates than a few answers can resolve; None up to 64."""
+    """Return a warning if there are more than `MAX_COORDINATES` coordinates, else None."""
     n, d = coordinates.shape
     if d <= MAX_COORDINATES:
         return None
-    subsample = coordinates if n <= _WARNING_SAMPLE else coordinates[:: -(-n // _WARNING_SAMPLE)]
+    subsample = coordinates if n <= _WARNING_SAMPLE_ROWS else coordinates[:: -(-n // _WARNING_SAMPLE_ROWS)]
     facts = principal_map(subsample).provenance
     return (
-        f"the items have {d} coordinates, but {ANSWERS} answers resolve only about {facts['resolved_by_answers']} "
-        f"directions; {facts['dimension']} principal axes explain {100 * facts['variance_kept']:.0f} % of the "
-        f"variance. The search works, but slowly, and wastes answers on unimportant directions: use "
+        f"the items have {d} coordinates, but {DEFAULT_ANSWERS} answers resolve only about "
+        f"{facts['resolved_by_answers']} directions; {facts['dimension']} principal axes explain "
+        f"{100 * facts['variance_kept']:.0f} % of the variance. The search works, but slowly, and wastes answers on "
+        f"unimportant directions: use "
         f"ps.Items.from_vectors(vectors), which keeps {facts['dimension']}, or choose another number with dimension=..."
     )

@@ -1,8 +1,8 @@
 """Multithreaded execution of kernels, with bit-identical results for any number of threads.
 
 A range is always cut at the same points, each chunk writes only its own rows, and a thread pool runs the chunks.
-Kernels release the GIL. numba's own parallel loops are not used, because two Python threads must not enter them at
-once, as a web service would, and because they take several times longer to compile.
+Kernels release the GIL. numba's own parallel loops are not used: they take several times longer to compile, and two
+threads must not enter them at once, which would happen in a web service.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 
-ENVIRONMENT = "PAIRSEEK_THREADS"
+THREADS_VARIABLE = "PAIRSEEK_THREADS"
 _pool: tuple[int, int, ThreadPoolExecutor] | None = None
 _threads: int | None = None
 
@@ -23,10 +23,10 @@ def thread_count() -> int:
     """Return the number of threads: from `set_thread_count`, else ``PAIRSEEK_THREADS``, else the available cores."""
     if _threads is not None:
         return _threads
-    text = os.environ.get(ENVIRONMENT, "")
+    text = os.environ.get(THREADS_VARIABLE, "")
     if text:
-        if not text.isdigit() or int(text) < 1:
-            raise InvalidParameter(f"{ENVIRONMENT} is {text!r}: give a whole number, at least 1")
+        if not text.isdecimal() or int(text) < 1:
+            raise InvalidParameter(f"{THREADS_VARIABLE} is {text!r}: give a whole number, at least 1")
         return int(text)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -52,7 +52,7 @@ def _workers() -> ThreadPoolExecutor:
     key = (thread_count(), os.getpid())
     pool = _pool
     if pool is None or pool[:2] != key:
-        # Two concurrent callers may create two pools; the unreferenced one ends with its last chunk.
+        # Two concurrent callers may create two pools; the one that is not kept ends after its last chunk.
         _pool = pool = (*key, ThreadPoolExecutor(key[0], thread_name_prefix="pairseek"))
     return pool[2]
 

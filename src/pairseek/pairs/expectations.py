@@ -21,14 +21,16 @@ from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, axis, combine
 # Nodes and weights of the trapezoidal rule over a standard normal variable.
 _NODES = np.linspace(-8.0, 8.0, 161)
 _WEIGHTS = np.exp(-0.5 * _NODES**2) / np.sum(np.exp(-0.5 * _NODES**2))
-# Every second grid point of a table is computed, the others are interpolated. Largest number of nodes per grid point.
-_GRID_STRIDE, _MAX_NODES = 2, 2001
+# Every second grid point of a table is computed; the others are interpolated.
+_GRID_STRIDE = 2
+# Largest number of nodes per grid point.
+_MAX_NODES = 2001
 # Logits held in memory at a time.
 _LOGITS_PER_CHUNK = 1 << 20
 
 
 @lru_cache(maxsize=16)
-def own_tables(response: Response) -> dict[TableName, FloatArray]:
+def response_tables(response: Response) -> dict[TableName, FloatArray]:
     """Return the tables of `pairseek.numerics.tables` for a response; the first call takes about a second."""
     m, s = axis(M0, M_OCTAVES)[::_GRID_STRIDE], axis(S0, S_OCTAVES)[::_GRID_STRIDE]
     coarse = np.empty((4, len(s), len(m)))
@@ -39,12 +41,12 @@ def own_tables(response: Response) -> dict[TableName, FloatArray]:
         logits = m[:, None] + deviation * nodes
         above, below, _ = outcomes(two_outcomes(response), logits)
         first, second = above @ (weights * nodes), above @ (weights * (nodes**2 - 1.0))
-        entropy = _bits(np.stack([above, below])) @ weights
+        entropy = _entropy(np.stack([above, below])) @ weights
         with np.errstate(over="ignore"):
             coarse[:, row] = combined(above @ weights, below @ weights, first, second, entropy)
         if response.tie_width > 0.0:
             chances = outcomes(response, logits)
-            coarse[1, row] = _bits(chances @ weights) - _bits(chances) @ weights
+            coarse[1, row] = _entropy(chances @ weights) - _entropy(chances) @ weights
     # Utilities are proportional to s² for small s, so their square roots are nearly linear between grid points.
     signs = np.array([1.0, 1.0, 1.0, -1.0])
     roots = [coarse[0], *np.sqrt(np.maximum(signs[1:, None, None] * coarse[1:], 0.0))]
@@ -55,7 +57,7 @@ def own_tables(response: Response) -> dict[TableName, FloatArray]:
 def gaussian_expectation(response: Response, name: TableName, mean: FloatArray, deviation: FloatArray) -> FloatArray:
     """Return the (m,) tabulated values for Gaussian logits."""
     out = np.empty(len(mean))
-    look_up(0, len(mean), own_tables(response)[name], mean, deviation, out)
+    look_up(0, len(mean), response_tables(response)[name], mean, deviation, out)
     return out
 
 
@@ -69,22 +71,22 @@ def gaussian_outcomes(response: Response, mean: FloatArray, deviation: FloatArra
 
 
 def sampled_outcomes(
-    response: Response, planes: tuple[FloatArray, FloatArray], samples: FloatArray, weights: FloatArray
+    response: Response, slopes_and_offsets: tuple[FloatArray, FloatArray], samples: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return (3, m) probabilities of "first", "second" and a tie over samples, and the (m,) mean entropy in bits."""
-    slopes, offsets = planes
-    mean, entropy = np.empty((3, len(offsets))), np.empty(len(offsets))
+    slopes, offsets = slopes_and_offsets
+    probabilities, entropy = np.empty((3, len(offsets))), np.empty(len(offsets))
     for chunk in _chunks(len(offsets), len(samples)):
         chances = outcomes(response, _logits(slopes[chunk], offsets[chunk], samples))
-        mean[:, chunk], entropy[chunk] = chances @ weights, _bits(chances) @ weights
-    return mean, entropy
+        probabilities[:, chunk], entropy[chunk] = chances @ weights, _entropy(chances) @ weights
+    return probabilities, entropy
 
 
 def reweighted_moments(
-    response: Response, planes: tuple[FloatArray, FloatArray], samples: FloatArray, weights: FloatArray
+    response: Response, slopes_and_offsets: tuple[FloatArray, FloatArray], samples: FloatArray, weights: FloatArray
 ) -> FloatArray:
     """Return (m, 1 + d + d²) unnormalised moments of the samples after "first": Σ w P, Σ w P x, Σ w P x x'."""
-    slopes, offsets = planes
+    slopes, offsets = slopes_and_offsets
     squares = np.einsum("sd,se->sde", samples, samples).reshape(len(samples), -1)
     powers = weights[:, None] * np.concatenate([np.ones((len(samples), 1)), samples, squares], axis=1)
     out = np.empty((len(offsets), powers.shape[1]))
@@ -115,6 +117,6 @@ def _logits(slopes: FloatArray, offsets: FloatArray, samples: FloatArray) -> Flo
     return np.asarray(np.einsum("md,sd->ms", slopes, samples) + offsets[:, None])
 
 
-def _bits(chances: FloatArray) -> FloatArray:
+def _entropy(chances: FloatArray) -> FloatArray:
     """Return the entropy over the first axis, in bits."""
     return np.asarray(np.sum(entr(np.maximum(chances, 0.0)), axis=0) / np.log(2))

@@ -37,8 +37,9 @@ else:
 __all__ = ["PairFeatures", "TableName", "credits_of", "logit_constant", "typical_response"]
 
 # Pairs per chunk: enough to amortise scheduling, and independent of the number of threads.
-_CHUNK = 8192
-_SAMPLED_CHUNK = 16
+_PAIRS_PER_CHUNK = 8192
+# Pairs per chunk if each is averaged over all samples.
+_SAMPLED_PAIRS_PER_CHUNK = 16
 # Gauss-Hermite nodes over the part of a logit explained by the point.
 _QUADRATURE_NODES = 9
 # Moments after a rarer outcome lose all significant digits to rounding, so its probability counts as 0.
@@ -163,9 +164,9 @@ class PairFeatures:
         i, j = (np.arange(m), np.arange(m, 2 * m)) if few else (first, second)
         shadows = np.empty_like(used)
         mean, root = read_only(belief.mean), principal_root(belief.covariance)
-        for_ranges(shadow, len(used), _CHUNK, used, mean, root, shadows)
+        for_ranges(shadow, len(used), _PAIRS_PER_CHUNK, used, mean, root, shadows)
         model = (logit_constant(response), response.noise_kind.code)
-        for_ranges(describe, m, _CHUNK, i, j, used, shadows, (mean, root), model, out)
+        for_ranges(describe, m, _PAIRS_PER_CHUNK, i, j, used, shadows, (mean, root), model, out)
         margin, length, constant, variance = out
         if appeal is None:
             appeal = np.zeros(len(points))
@@ -273,7 +274,7 @@ class PairFeatures:
             return expectations.gaussian_expectation(response, name, mean, deviation)
         out = np.empty(len(self))
         values = table(response.link, name, self.spread, response.lapse_rate, response.tie_width)
-        for_ranges(look_up, len(self), _CHUNK, values, mean, deviation, out)
+        for_ranges(look_up, len(self), _PAIRS_PER_CHUNK, values, mean, deviation, out)
         return out
 
     def point_information(self) -> FloatArray:
@@ -318,11 +319,11 @@ class PairFeatures:
         if not (belief.reliability is None and self.response.is_log_concave):
             samples, weights, mixture = self._links(belief)
             mixed = ((slopes, offsets), np.ascontiguousarray(samples.T), weights, mixture, self.response.link, out)
-            for_ranges(expect_mixed, len(self), _SAMPLED_CHUNK, *mixed)
+            for_ranges(expect_mixed, len(self), _SAMPLED_PAIRS_PER_CHUNK, *mixed)
             return out[0], out[1] / np.log(2)
         columns = np.ascontiguousarray(belief.samples.T)
         arguments = (slopes, offsets, columns, belief.weights, self.response.link, out)
-        for_ranges(expect, len(self), _SAMPLED_CHUNK, *arguments)
+        for_ranges(expect, len(self), _SAMPLED_PAIRS_PER_CHUNK, *arguments)
         return out[0], out[1] / np.log(2)
 
     def _by_tables(self) -> tuple[FloatArray, FloatArray]:
@@ -349,7 +350,7 @@ class PairFeatures:
         bases, parts, ratios = mixture
         out = np.empty((3, len(self)))
         arguments = (self.planes(), np.ascontiguousarray(samples.T), weights, (bases * (2 / 3), parts, ratios), width)
-        for_ranges(expect_ties, len(self), _SAMPLED_CHUNK, *arguments, self.response.link, out)
+        for_ranges(expect_ties, len(self), _SAMPLED_PAIRS_PER_CHUNK, *arguments, self.response.link, out)
         first, second, conditional = out
         tie = np.maximum(1.0 - first - second, 0.0)
         return np.asarray((entr(first) + entr(second) + entr(tie) - conditional) / np.log(2))
@@ -400,14 +401,14 @@ class PairFeatures:
             out = expectations.reweighted_moments(self.response, (slopes, moved), columns.T, belief.weights)
         elif reliability is None and self.response.is_log_concave:
             arguments = (slopes, moved, columns, belief.weights)
-            for_ranges(weigh, len(self), _SAMPLED_CHUNK, *arguments, self.response.link, out)
+            for_ranges(weigh, len(self), _SAMPLED_PAIRS_PER_CHUNK, *arguments, self.response.link, out)
         else:
             ones = np.ones(len(belief.weights))
             factors_and_lapses = (ones, self.response.lapse_rate * ones)
             if reliability is not None:
                 factors_and_lapses = (reliability.k / logit_constant(self.response), np.array(reliability.lapse))
             mixed = ((slopes, moved), columns, belief.weights, factors_and_lapses, self.response.link, out)
-            for_ranges(weigh_mixed, len(self), _SAMPLED_CHUNK, *mixed)
+            for_ranges(weigh_mixed, len(self), _SAMPLED_PAIRS_PER_CHUNK, *mixed)
         total = np.concatenate(([1.0], np.zeros(d), covariance.ravel()))
         outcomes = []
         for part in (out, total - out):

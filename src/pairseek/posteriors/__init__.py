@@ -11,15 +11,15 @@ if _TYPE_CHECKING:
     from pairseek.posteriors.grid import Grid
     from pairseek.posteriors.particles import Particles
 
-# Loaded on first use: a default search needs only EP.
-_PLACES = {
+# Modules are loaded on first use, because a default search needs only EP.
+_LOCATIONS = {
     "ep": "pairseek.posteriors.ep:EP",
     "particles": "pairseek.posteriors.particles:Particles",
     "grid": "pairseek.posteriors.grid:Grid",
 }
-POSTERIORS = _LazyMembers[type[Posterior]](_PLACES)
+POSTERIORS = _LazyMembers[type[Posterior]](_LOCATIONS)
 """All posteriors, by name."""
-_MEMBERS = _LazyMembers[_Any]({place.partition(":")[2]: place for place in _PLACES.values()})
+_MEMBERS = _LazyMembers[_Any]({location.partition(":")[2]: location for location in _LOCATIONS.values()})
 
 __all__ = ["EP", "POSTERIORS", "Grid", "Particles", "Posterior"]
 

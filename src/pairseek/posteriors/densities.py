@@ -17,7 +17,8 @@ from pairseek.model.priors import AnyPrior, log_density_of
 from pairseek.numerics.covariances import square_root
 from pairseek.numerics.moments import sample_moments
 from pairseek.posteriors.base import sampled_belief
-from pairseek.posteriors.smc import WIDTH, tempered_samples
+from pairseek.posteriors.slice_kernels import SLICE_WIDTH
+from pairseek.posteriors.smc import tempered_samples
 
 # A particle stays put if its slice has been shrunk this many times without an accepted point.
 _MAX_SHRINKS = 100
@@ -85,8 +86,8 @@ class DensityTarget:
         """Move every point along one direction, in place; `here` holds the (n,) current log densities."""
         n = len(states)
         level = here + np.log(1.0 - rng.random(n))
-        left = -WIDTH * rng.random(n)
-        right = left + WIDTH
+        left = -SLICE_WIDTH * rng.random(n)
+        right = left + SLICE_WIDTH
         moving = np.arange(n)
         for _ in range(_MAX_SHRINKS):
             t = left[moving] + (right - left)[moving] * rng.random(len(moving))

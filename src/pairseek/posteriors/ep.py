@@ -14,7 +14,7 @@ from pairseek.model.responses import Response
 from pairseek.posteriors.base import BasePosterior
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.gaussian import CONVERGENCE, PriorForm, gaussian_fit, is_trusted
-from pairseek.posteriors.point_beliefs import PointBelief, importance_sampled, propagated
+from pairseek.posteriors.point_beliefs import PointBelief, ep_point_belief, sampled_point_belief
 
 # Tolerance and largest number of sweeps at each node of a mixture and with residual utilities, whose sites are weak:
 # the error of EP itself is larger.
@@ -79,9 +79,9 @@ class EP(BasePosterior):
         factors = Factors.of(evidence, response)
         fit = gaussian_fit(factors, form, convergence=_NODE_CONVERGENCE if form.residuals else CONVERGENCE)
         if is_trusted(fit, factors, form):
-            point = propagated(fit, factors, prior, self.points, time.perf_counter() - began)
+            point = ep_point_belief(fit, factors, prior, self.points, time.perf_counter() - began)
         else:
-            point = importance_sampled(fit, factors, prior, self.points)
+            point = sampled_point_belief(fit, factors, prior, self.points)
         return point.with_evidence(prior, len(evidence.offsets))
 
 
@@ -96,7 +96,7 @@ class PropagatedNodes:
     def infer(self, factors: Factors, prior: Prior, start: FloatArray | None, *, rough: bool = False) -> PointBelief:
         """Return the belief by EP with its evidence; `start` holds the sites of a neighbouring node, if any."""
         convergence = _PROPOSAL_CONVERGENCE if rough else _NODE_CONVERGENCE
-        return propagated(gaussian_fit(factors, self.form, start, convergence), factors, prior, self.points)
+        return ep_point_belief(gaussian_fit(factors, self.form, start, convergence), factors, prior, self.points)
 
     def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:  # noqa: ARG002
         """Return whether EP is accurate; within a mixture, sharp answers are not a reason to doubt it."""
@@ -104,4 +104,4 @@ class PropagatedNodes:
 
     def refined(self, point: PointBelief, factors: Factors, prior: Prior) -> PointBelief:
         """Return the belief by importance samples or, if their weights are too uneven, by particles."""
-        return point if point.fit is None else importance_sampled(point.fit, factors, prior, self.points)
+        return point if point.fit is None else sampled_point_belief(point.fit, factors, prior, self.points)

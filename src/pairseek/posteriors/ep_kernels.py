@@ -55,9 +55,11 @@ _PROBIT_TIE_HALF_WIDTH = 8.0
 # 1e-5).
 _PROBIT_DEVIATION = 16.0
 _LOGISTIC_VARIANCE = math.pi**2 / 3.0
-# `exp_minus` stays at 2e-16 beyond 36. It is accurate enough for the quadrature of an answer up to this (z - m)²/2v and
-# down to this z at the centre: the variance then matches the exact exponential to 1e-9.
-_FAST_SQUARE, _FAST_LOGIT = 4.0, -8.0
+# `exp_minus` stays at 2e-16 beyond 36. It is accurate enough for the quadrature of an answer if, at the centre,
+# (z - m)²/2v is below _MAX_FAST_SQUARE and z above _MIN_FAST_LOGIT: the variance then matches the exact exponential to
+# 1e-9.
+_MAX_FAST_SQUARE = 4.0
+_MIN_FAST_LOGIT = -8.0
 # With lapses, updates are halved after this many sweeps, because undamped ones can alternate between two states.
 _UNDAMPED_SWEEPS = 6
 # Half length of the lines of the line check, in standard deviations.
@@ -144,7 +146,12 @@ def _quadrature(m: float, v: float, decided: float, link: int, width: float) -> 
             step = min(_STEP_IN_DEVIATIONS * s, _MAX_PROBIT_STEP)
     centre = _centre(m, v, decided, link, width)
     count = math.ceil(reach / step)
-    if link == LOGISTIC and decided > 0.0 and centre > _FAST_LOGIT and (centre - m) ** 2 < 2.0 * _FAST_SQUARE * v:
+    if (
+        link == LOGISTIC
+        and decided > 0.0
+        and centre > _MIN_FAST_LOGIT
+        and (centre - m) ** 2 < 2.0 * _MAX_FAST_SQUARE * v
+    ):
         return _fast_quadrature(m, v, centre, step, count)
     top = _log_factor(centre, decided, link, width) - 0.5 * (centre - m) * (centre - m) / v
     mass = 0.0

@@ -24,12 +24,13 @@ MOST_DIMENSIONS = 3
 DEFAULT_POINTS = {1: 2001, 2: 201, 3: 41}
 # Half width of the grid for a prior without a box, in standard deviations.
 _HALF_WIDTH = 6.0
-# Mass that shrinking may cut off at each end of a dimension, and mass in an outermost slice of cells from which the
-# grid is enlarged again.
-_CUT_MASS = 1e-9
-_EDGE_MASS = 1e-6
-# Cells kept around the mass, and rounds of shrinking or enlarging the grid.
+# Largest mass that shrinking cuts off at each end of a dimension.
+_MAX_CUT_MASS = 1e-9
+# The grid is enlarged if an outermost slice of cells has more than this mass.
+_MAX_EDGE_MASS = 1e-6
+# Cells kept around the mass.
 _MARGIN_CELLS = 2
+# Largest number of rounds of shrinking or enlarging the grid.
 _MAX_ROUNDS = 12
 # The grid is fine enough if variances on every second cell differ by at most this fraction from those on all cells.
 _VARIANCE_TOLERANCE = 0.02
@@ -148,17 +149,17 @@ def _around_mass(
     for axis in range(d):
         mass = weights.sum(axis=tuple(other for other in range(d) if other != axis))
         step = (bounds[1][axis] - bounds[0][axis]) / points
-        inside = np.flatnonzero((np.cumsum(mass) > _CUT_MASS) & (np.cumsum(mass[::-1])[::-1] > _CUT_MASS))
+        inside = np.flatnonzero((np.cumsum(mass) > _MAX_CUT_MASS) & (np.cumsum(mass[::-1])[::-1] > _MAX_CUT_MASS))
         first, last = int(inside[0]) - _MARGIN_CELLS, int(inside[-1]) + 1 + _MARGIN_CELLS
-        if bounds[0][axis] > widest[0][axis] and mass[0] > _EDGE_MASS:
+        if bounds[0][axis] > widest[0][axis] and mass[0] > _MAX_EDGE_MASS:
             first = -points // 2
-        if bounds[1][axis] < widest[1][axis] and mass[-1] > _EDGE_MASS:
+        if bounds[1][axis] < widest[1][axis] and mass[-1] > _MAX_EDGE_MASS:
             last = points + points // 2
         low[axis] = max(bounds[0][axis] + first * step, widest[0][axis])
         high[axis] = min(bounds[0][axis] + last * step, widest[1][axis])
-        if mass[0] <= _EDGE_MASS:
+        if mass[0] <= _MAX_EDGE_MASS:
             low[axis] = max(low[axis], bounds[0][axis])
-        if mass[-1] <= _EDGE_MASS:
+        if mass[-1] <= _MAX_EDGE_MASS:
             high[axis] = min(high[axis], bounds[1][axis])
     return low, high
 

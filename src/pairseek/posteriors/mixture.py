@@ -22,16 +22,17 @@ from pairseek.posteriors.mixture_samples import GaussianMixture, JointSamples
 from pairseek.posteriors.parameter_nodes import Node, NodeInference, NoiseHypothesis, evidence_of, nodes_of, normalized
 from pairseek.posteriors.parameter_posterior import reliability_of
 
-# Nodes of less weight than _MIN_CHECKED_WEIGHT are not checked. If the nodes that fail the check have a total weight
-# above _MAX_FAILED_WEIGHT, joint importance samples of all nodes replace the mixture.
+# Nodes of less weight are not checked.
 _MIN_CHECKED_WEIGHT = 0.02
+# If the nodes that fail the check have a larger total weight, joint importance samples of all nodes replace the
+# mixture.
 _MAX_FAILED_WEIGHT = 0.1
-# Least effective size of joint importance samples: as a fraction of their number, and times d + 1. If it is smaller,
-# the nodes that failed are inferred by particles one by one.
+# Joint importance samples are used if their effective size is at least _MIN_EFFECTIVE_FRACTION of their number, and at
+# least _MIN_EFFECTIVE_PER_DIMENSION * (d + 1); otherwise the nodes that failed are refined one by one.
 _MIN_EFFECTIVE_FRACTION = 0.1
-_SAMPLES_PER_DIMENSION = 50.0
-# Least number of joint importance samples, times d + 1: the error of a covariance grows with d.
-_POINTS_PER_DIMENSION = 384
+_MIN_EFFECTIVE_PER_DIMENSION = 50.0
+# At least this many joint importance samples are drawn for each of d + 1: the error of a covariance grows with d.
+_MIN_SAMPLES_PER_DIMENSION = 384
 
 
 def mixture_belief(
@@ -71,10 +72,12 @@ def mixture_belief(
     source: GaussianMixture | JointSamples = GaussianMixture(tuple(nodes), weights, points)
     effective = None
     if lapsing or (sampled and float(np.sum(weights[failed()])) > _MAX_FAILED_WEIGHT):
-        count = max(points, _POINTS_PER_DIMENSION * (evidence.slopes.shape[1] + 1))
+        count = max(points, _MIN_SAMPLES_PER_DIMENSION * (evidence.slopes.shape[1] + 1))
         joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, count, rough=lapsing)
         effective = joint.effective_samples
-        if effective >= max(_MIN_EFFECTIVE_FRACTION * count, _SAMPLES_PER_DIMENSION * (evidence.slopes.shape[1] + 1.0)):
+        if effective >= max(
+            _MIN_EFFECTIVE_FRACTION * count, _MIN_EFFECTIVE_PER_DIMENSION * (evidence.slopes.shape[1] + 1.0)
+        ):
             source = joint
         else:
             effective = None

@@ -9,11 +9,14 @@ import numpy as np
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import LOGISTIC, Answers, exp_minus, kernel, log_tie
 
-# This many probabilities of at least 1e-16 can be multiplied without underflow.
-_BLOCK = 16
+# Probabilities without lapses are clipped from below to this one.
 _MIN_PROBABILITY = 1e-16
-# With lapses every probability is at least the floor, and longer products do not underflow.
-_LAPSING_BLOCK, _LAPSING_FLOOR = 96, 1e-3
+# Number of such probabilities that can be multiplied without underflow.
+_BLOCK = 16
+# Least probability with lapses at which longer products do not underflow.
+_LAPSING_FLOOR = 1e-3
+# Number of probabilities above that floor that can be multiplied without underflow.
+_LAPSING_BLOCK = 96
 # Points computed together, so that all loops over them use vector registers.
 _LANES = 64
 

@@ -37,10 +37,12 @@ _PRIOR_FRACTION = 0.15
 _MIN_WEIGHT = 1e-4
 # The number of samples of each node is rounded up to a multiple of this.
 _SAMPLE_MULTIPLE = 16
-# A log r grid whose end has more than this fraction of its highest weight is extended by this many steps.
-_MAX_END_WEIGHT, _EXTENSION_STEPS = 0.01, 4
-GOLDEN = 0.6180339887498949
-"""Golden ratio less 1, whose multiples modulo 1 are evenly spread."""
+# A log r grid is extended if one of its ends has more than this fraction of its highest weight.
+_MAX_END_WEIGHT = 0.01
+# Steps by which it is extended.
+_EXTENSION_STEPS = 4
+GOLDEN_FRACTION = 0.6180339887498949
+"""Golden ratio minus 1, whose multiples modulo 1 are evenly spread."""
 
 
 ParameterGrid: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
@@ -105,7 +107,7 @@ class GaussianMixture(BaseSampleSource):
     @property
     def parameters(self) -> Parameters:
         """The posterior of the parameters."""
-        columns = np.array([(node.kind, node.log_factor, node.lapse, node.point.log_evidence) for node in self.nodes])
+        columns = np.array([(node.kind, node.log_factor, node.lapse, node.point.log_mass) for node in self.nodes])
         return Parameters(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2], self.weights, columns[:, 3])
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -378,7 +380,7 @@ class _WeightedSamples:
 
     def with_nodes(self) -> ParameterSamples:
         """Return the samples with one node each, chosen by its conditional probability at evenly spread quantiles."""
-        level = (GOLDEN * np.arange(1, len(self.samples) + 1)) % 1.0
+        level = (GOLDEN_FRACTION * np.arange(1, len(self.samples) + 1)) % 1.0
         chances = self.chances(slice(None))
         node = np.minimum(np.sum(np.cumsum(chances, axis=1) < level[:, None], axis=1), chances.shape[1] - 1)
         return ParameterSamples(self.samples, self.weights, node)

@@ -23,31 +23,38 @@ from pairseek.model.unknowns import MIN_LAPSE, Beta, LogNormal
 from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.point_beliefs import PointBelief
 
-# Initial step of the nodes of log r, in units of the prior's standard deviation (at most 1), and the largest step in
-# standard deviations of the posterior. For a Gaussian of standard deviation s, the relative error of the trapezoidal
-# rule with step h is 2 e^(-2π²s²/h²): 0.2 % at h = 1.7 s.
-_STEP, _STEP_TO_DEVIATION = 0.9, 1.7
-# The corresponding steps for the single lapse of a proposal, which may be rough, and for the grid of its importance
-# samples: the density is narrower at smaller lapses.
-_PROPOSED_STEP, _PROPOSED_STEP_TO_DEVIATION = 0.7, 2.6
+# Initial step of the nodes of log r, in units of the prior's standard deviation (at most 1).
+_STEP = 0.9
+# Largest step, in standard deviations of the posterior. For a Gaussian of standard deviation s, the relative error of
+# the trapezoidal rule with step h is 2 e^(-2π²s²/h²): 0.2 % at h = 1.7 s.
+_STEP_TO_DEVIATION = 1.7
+# Initial and largest step for the single lapse of a proposal, which may be rough.
+_PROPOSED_STEP = 0.7
+_PROPOSED_STEP_TO_DEVIATION = 2.6
+# The grid of importance samples is finer than that, because the density is narrower at smaller lapses.
 GRID_STEP_TO_DEVIATION = 1.3
 """Largest step of the log r grid for importance samples, in standard deviations at the lapse of the proposal."""
+# Largest number of times that a step is halved.
 _MAX_HALVINGS = 6
 # Nodes whose log density is this far below the best are left out: e^-6.5 = 0.0015.
 _LOG_DENSITY_CUTOFF = 6.5
 MAX_DEVIATIONS = 6.0
 """Largest distance of log r from its prior median, in prior standard deviations."""
-# Least number of nodes of an unknown lapse, with an unknown r and without. More answers determine the lapse better, so
-# there is one node for every 20 answers. With four nodes after 300 answers, its mean was off by 0.2 standard
-# deviations.
-_LAPSE_NODES = 4
-_LAPSE_NODES_FIXED_R = 8
-_MAX_LAPSE_NODES, _ANSWERS_PER_LAPSE_NODE = 12, 20
-# Lapse nodes used by the proposal of joint importance samples: every second one, or with an unknown r the one nearest
-# to the second of four, so that it does not jump as nodes are added.
-_PROPOSED_FIXED_R = slice(None, None, 2)
-_PROPOSED = 1
-_COLUMNS = ("slopes", "offsets", "decided")
+# Least number of nodes of an unknown lapse if r is unknown too.
+_MIN_LAPSE_NODES = 4
+# Least number of nodes of an unknown lapse if r is known.
+_MIN_LAPSE_NODES_FIXED_R = 8
+# More answers determine the lapse better, and so need more nodes: with four nodes after 300 answers, the mean of the
+# lapse was off by 0.2 standard deviations.
+_ANSWERS_PER_LAPSE_NODE = 20
+_MAX_LAPSE_NODES = 12
+# If r is known, the proposal of joint importance samples uses every second lapse node.
+_PROPOSED_LAPSES_FIXED_R = slice(None, None, 2)
+# If r is unknown, it uses the node nearest to this one of the first _MIN_LAPSE_NODES, so that it does not jump as nodes
+# are added.
+_PROPOSED_LAPSE = 1
+# Arrays of `Evidence` with one entry for each answer.
+_EVIDENCE_COLUMNS = ("slopes", "offsets", "decided")
 
 
 class NodeInference(Protocol):
@@ -104,7 +111,7 @@ class Node:
     @property
     def log_weight(self) -> float:
         """Log of the unnormalized posterior weight."""
-        return self.log_prior + self.point.log_evidence
+        return self.log_prior + self.point.log_mass
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +157,8 @@ def nodes_of(
 
     lapses, shares = lapse_nodes(response, len(evidence.offsets))
     if not all_lapses and len(lapses) > 1:
-        chosen = _PROPOSED_FIXED_R if factor_prior is None else _nearest(lapses, lapse_nodes(response, 0)[0][_PROPOSED])
+        usual = lapse_nodes(response, 0)[0]
+        chosen = _PROPOSED_LAPSES_FIXED_R if factor_prior is None else _nearest(lapses, usual[_PROPOSED_LAPSE])
         mass = sum(shares) / sum(shares[chosen])
         lapses, shares = lapses[chosen], [mass * share for share in shares[chosen]]
     random = [_random_node(index, kind, prior, inference)] if lapses[0] > 0.0 else []
@@ -170,7 +178,7 @@ def nodes_of(
 
 def _random_node(index: int, kind: NoiseHypothesis, prior: Prior, inference: NodeInference) -> Node:
     """Return the node of answers at random: the prior of the point, and probability 1/2 or 1/3 for every answer."""
-    nothing = replace(kind.evidence, **{name: getattr(kind.evidence, name)[:0] for name in _COLUMNS})
+    nothing = replace(kind.evidence, **{name: getattr(kind.evidence, name)[:0] for name in _EVIDENCE_COLUMNS})
     factors = Factors.of(nothing, kind.response, lapse=0.0)
     point = inference.infer(factors, prior, None)
     ties, answers = int(np.sum(kind.evidence.decided == 0.0)), len(kind.evidence.decided)
@@ -179,7 +187,7 @@ def _random_node(index: int, kind: NoiseHypothesis, prior: Prior, inference: Nod
     logs = -answers * math.log(3.0 if kind.response.tie_width > 0.0 else 2.0) if possible else -math.inf
     share = 0.0 if kind.response.lapse_prior is None else kind.response.lapse_prior.random
     log_prior = kind.log_prior + (math.log(share) if share > 0.0 else -math.inf)
-    return Node(index, 0.0, 1.0, log_prior, replace(point, log_evidence=point.log_evidence + logs), factors)
+    return Node(index, 0.0, 1.0, log_prior, replace(point, log_mass=point.log_mass + logs), factors)
 
 
 def _row(
@@ -256,7 +264,7 @@ def lapse_nodes(response: Response, answers: int) -> tuple[list[float], list[flo
     prior = response.lapse_prior
     if prior is None:
         return [response.lapse_rate], [1.0]
-    minimum = _LAPSE_NODES if response.factor_prior is not None else _LAPSE_NODES_FIXED_R
+    minimum = _MIN_LAPSE_NODES if response.factor_prior is not None else _MIN_LAPSE_NODES_FIXED_R
     nodes, shares = _jacobi(prior, max(minimum, min(_MAX_LAPSE_NODES, -(-answers // _ANSWERS_PER_LAPSE_NODE))))
     return nodes, [(1.0 - prior.random) * share for share in shares]
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from pairseek.core.types import FloatArray, Reliability, SampleReliability
 from pairseek.model.responses import Response
-from pairseek.posteriors.mixture_samples import GOLDEN, GaussianMixture, JointSamples, Parameters
+from pairseek.posteriors.mixture_samples import GOLDEN_FRACTION, GaussianMixture, JointSamples, Parameters
 from pairseek.posteriors.parameter_nodes import NoiseHypothesis, normalized
 
 # Number of samples with a conditional distribution of the parameters.
 _CONDITIONAL_ROWS = 256
-# Points of the reported distribution: steps between two nodes of log r, and values of the lapse.
+# Steps of the reported distribution between two nodes of log r.
 _STEPS_PER_NODE = 6
+# Number of lapses in the reported distribution.
 _LAPSE_VALUES = 48
 
 
@@ -47,7 +48,7 @@ def _sample_reliability(
     node = source.drawn.node
     count = min(len(node), _CONDITIONAL_ROWS)
     # Take rows at golden-ratio steps: evenly strided points of a Halton sequence are not evenly spread.
-    rows = np.unique((GOLDEN * np.arange(1, count + 1) % 1.0 * len(node)).astype(np.int64))
+    rows = np.unique((GOLDEN_FRACTION * np.arange(1, count + 1) % 1.0 * len(node)).astype(np.int64))
     count = len(rows)
     conditional = source.conditional(rows)
     values, group = np.unique(parameters.log_factor[own], return_inverse=True)

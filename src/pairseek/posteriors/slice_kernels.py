@@ -27,8 +27,10 @@ from pairseek.numerics.jit import (
     primitive,
 )
 
+SLICE_WIDTH = 5.0
+"""Width of the slice interval, in standard deviations along the direction."""
 # A product of this many factors between 1 and 2 cannot overflow, so they share one logarithm.
-_BLOCK = 512
+_FACTORS_PER_LOGARITHM = 512
 
 
 @primitive
@@ -38,11 +40,11 @@ def log_line(t: float, z: FloatArray, c: FloatArray, decided: FloatArray, link: 
     total = 0.0
     if link == LOGISTIC and model[0] == 0.0:
         # Without lapses there are no ties: see `Factors`.
-        for block in range(0, m, _BLOCK):
+        for block in range(0, m, _FACTORS_PER_LOGARITHM):
             # log f(z) = (z - |z|)/2 - log(1 + e^-|z|).
             linear = 0.0
             product = 1.0
-            for j in range(block, min(block + _BLOCK, m)):
+            for j in range(block, min(block + _FACTORS_PER_LOGARITHM, m)):
                 y = z[j] + t * c[j]
                 linear += y - abs(y)
                 product *= 1.0 + exp_minus(abs(y))

@@ -15,13 +15,11 @@ from pairseek.core.types import FloatArray
 from pairseek.numerics.moments import sample_moments
 from pairseek.posteriors.weights import resampled, reweighted, tempering_step
 
-WIDTH = 5.0
-"""Width of the slice interval, in standard deviations along the direction."""
-# Only one particle in four is tempered, and at least 250; the others are resampled from them at the end, which costs
-# a fraction of the time.
+# Only a quarter of the particles, but at least _MIN_TEMPERED, are tempered; all n are resampled from these in the last
+# stage, which takes a fraction of the time.
 _PARTICLES_PER_TEMPERED = 4
 _MIN_TEMPERED = 250
-# Limit on the stages, which bounds the time; the rest of the path is then a single step. A stage gains about one bit.
+# Largest number of stages, to bound the time; the rest of the path is then one step. A stage gains about one bit.
 _MAX_STAGES = 200
 
 

@@ -17,8 +17,8 @@ from pairseek.posteriors.base import sampled_belief
 from pairseek.posteriors.control_variates import controlled_moments
 from pairseek.posteriors.densities import density_belief
 from pairseek.posteriors.factors import Factors
-from pairseek.posteriors.slice_kernels import log_densities, slice_sweep
-from pairseek.posteriors.smc import WIDTH, tempered_samples
+from pairseek.posteriors.slice_kernels import SLICE_WIDTH, log_densities, slice_sweep
+from pairseek.posteriors.smc import tempered_samples
 
 
 def tempered_belief(
@@ -83,7 +83,7 @@ class PointTarget:
                 factors.data,
                 (*self.prior.box(d), *self.prior.quadratic(d)),
                 power,
-                WIDTH,
+                SLICE_WIDTH,
                 factors.link,
                 factors.model,
             )

@@ -14,12 +14,14 @@ from pairseek.experiments.runs.processes import on_processes
 from pairseek.quiz.tree import AnswerPath, QuizTree, grow, result_of
 from pairseek.search.state import SearchState
 
-RECOMMENDED = 6
+RECOMMENDATION_COUNT = 6
 """Number of recommended items at the end of a quiz, as on the result page of a study."""
-_CUT = 6
+_CUT_DEPTH = 6
 """Answers after which the tree is divided: 64 parts suffice for many processes and a smooth progress bar."""
-_PROBES, _MAX_PROBE_ANSWERS = 3, 20
-_START_SECONDS = 4.0
+_PROBE_COUNT = 3
+"""Number of paths through the tree that are timed to forecast its cost."""
+_MAX_PROBE_ANSWERS = 20
+_WORKER_START_SECONDS = 4.0
 """Time to start worker processes; trees that take less than twice as long are grown in this process."""
 
 
@@ -43,11 +45,11 @@ class TreeCost:
         """Return the expected time with this number of processes."""
         if not _is_divided(self.seconds, jobs):
             return self.seconds
-        return _START_SECONDS + self.seconds / jobs
+        return _WORKER_START_SECONDS + self.seconds / jobs
 
 
 def _is_divided(seconds: float, jobs: int) -> bool:
-    return jobs > 1 and seconds > 2 * _START_SECONDS
+    return jobs > 1 and seconds > 2 * _WORKER_START_SECONDS
 
 
 class CostProbe:
@@ -64,7 +66,7 @@ class CostProbe:
     def __init__(self, search: SearchState, answers: int) -> None:
         answers = min(answers, _MAX_PROBE_ANSWERS)
         _walk(search, answers, 0)  # compiles and loads kernels
-        walks = [_walk(search, answers, seed) for seed in range(1, _PROBES + 1)]
+        walks = [_walk(search, answers, seed) for seed in range(1, _PROBE_COUNT + 1)]
         # Take the minimum: other programs make some of the times longer.
         self._asking = np.min([asking for asking, _ in walks], axis=0)
         self._result = min(result for _, result in walks)
@@ -83,13 +85,13 @@ def _walk(search: SearchState, answers: int, seed: int) -> tuple[list[float], fl
     times = [0.0] * answers
     for number, side in enumerate(sides.tolist()):
         began = time.perf_counter()
-        query = search.following()
+        query = search.next_query()
         times[number] = time.perf_counter() - began
         if query is None:
             break
         search = search.answered(query, query.right if side else query.left)
     began = time.perf_counter()
-    result_of(search, RECOMMENDED)
+    result_of(search, RECOMMENDATION_COUNT)
     return times, time.perf_counter() - began
 
 
@@ -106,7 +108,7 @@ class BranchWork:
 
         def grow_part(task: Task) -> QuizTree:
             path, events = self.cut[task.unit]
-            return grow(self.search.after(events), path, self.answers, RECOMMENDED)
+            return grow(self.search.after(events), path, self.answers, RECOMMENDATION_COUNT)
 
         return grow_part
 
@@ -138,7 +140,7 @@ def compile_tree(
     progress
         Called with the number of results whenever a part is complete.
     """
-    tree = grow(search, "", answers, RECOMMENDED, cut=min(_CUT, answers))
+    tree = grow(search, "", answers, RECOMMENDATION_COUNT, cut=min(_CUT_DEPTH, answers))
     report = progress or (lambda _: None)
     report(len(tree.results))
 

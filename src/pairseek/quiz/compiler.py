@@ -60,4 +60,4 @@ def compile_quiz(
         record, pictures = quiz_record(plan.source, tree, plan.answers, plan.seed)
         sizes = write_quiz(folder, record, pictures)
     seconds = time.perf_counter() - began
-    return CompiledQuiz(out, sizes, len(tree.pairs), len(tree.results), len(tree.used()), seconds)
+    return CompiledQuiz(out, sizes, len(tree.pairs), len(tree.results), len(tree.shown_items()), seconds)

@@ -19,21 +19,21 @@ from pairseek.quiz.encoding import MapFrame, encode_tree
 from pairseek.quiz.tree import QuizTree
 from pairseek.search.state import SearchState
 from pairseek.store.media import StoredPicture
-from pairseek.web.pages.map import MOST_DOTS, map_frame, placed_names
+from pairseek.web.pages.map import MAX_DOTS, map_frame, placed_names
 from pairseek.web.studies.cards import safe_html
 from pairseek.web.studies.configuration import StudyConfiguration
 from pairseek.web.studies.names import name_of
 from pairseek.web.views.result import REGION, dots, plane
 
 FORMAT, FORMAT_VERSION = "pairseek quiz", 1
-_MESSAGES = (
+_MESSAGE_KEYS = (
     "quiz.", "start.begin", "start.how", "start.instructions", "start.tap", "run.progress", "run.side.", "run.of",
     "run.undo", "run.announce", "run.last.undo", "result.title", "result.map", "result.caption", "result.nearest",
     "result.share", "result.chosen.",
 )  # fmt: skip
 _NETWORK_MEDIA = ("audio", "video")
 # The map shows credible regions up to this fraction of its width beyond the items.
-_MARGIN = 0.15
+_MAP_MARGIN = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ def quiz_record(source: QuizSource, tree: QuizTree, answers: int, seed: int) -> 
     configuration, items = source.configuration, source.items
     messages = words(configuration.language)
     frame, drawing = _map(items, tree)
-    shown = tree.used()
+    shown = tree.shown_items()
     columns, pictures = _columns(items, shown, source.copies)
     record: JSON = {
         "format": FORMAT,
@@ -90,7 +90,7 @@ def quiz_record(source: QuizSource, tree: QuizTree, answers: int, seed: int) -> 
         "debrief": safe_html(configuration.debrief),
         "undo": configuration.offer.undo,
         "answers": answers,
-        "words": messages.starting(*_MESSAGES),
+        "words": messages.starting(*_MESSAGE_KEYS),
         "map": drawing,
         "items": columns,
     }
@@ -152,7 +152,7 @@ def _map(items: Items, tree: QuizTree) -> tuple[MapFrame, JSON | None]:
     # The vertical axis of a drawing points downwards.
     flip = np.array([[placed.scale], [-placed.scale]])
     frame = MapFrame(np.array(placed.place(0.0, 0.0)) - (flip * shown.axes.T) @ shown.centre, flip * shown.axes.T)
-    drawn = [(*placed.place_rounded(x, y), colour or "") for x, y, colour, _ in thinned(everything, MOST_DOTS)]
+    drawn = [(*placed.place_rounded(x, y), colour or "") for x, y, colour, _ in thinned(everything, MAX_DOTS)]
     # Names must not hide the middle, where most estimates are.
     names = placed_names(everything, placed, (width // 2, height // 2), (width, height))
     drawing: JSON = {
@@ -172,7 +172,7 @@ def _extent(places: FloatArray, shown: Plane, tree: QuizTree) -> FloatArray:
     reach = ellipse_radius(REGION) * np.sqrt(
         [np.maximum(np.diag(axes.T @ result.covariance[:d, :d] @ axes), 0.0) for result in tree.results.values()]
     )
-    margin = _MARGIN * float(np.ptp(places, axis=0).max())
+    margin = _MAP_MARGIN * float(np.ptp(places, axis=0).max())
     low = np.maximum((points - reach).min(axis=0), places.min(axis=0) - margin)
     high = np.minimum((points + reach).max(axis=0), places.max(axis=0) + margin)
     lowest = np.minimum.reduce([low, places.min(axis=0), points.min(axis=0)])

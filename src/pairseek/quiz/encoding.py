@@ -48,14 +48,14 @@ class MapFrame:
 def encoded_size(items: int, d: int, answers: int, recommended: int) -> int:
     """Return an upper bound on the number of characters of the encoded pairs and results."""
     leaves: int = 2**answers
-    bits = _bits(min(items, (2 + recommended) * leaves))
+    bits = _bit_width(min(items, (2 + recommended) * leaves))
     pairs = 2 * bits * (leaves - 1)
     results = (recommended * (bits + _NUMBER_BITS) + 4 * _NUMBER_BITS + 32 * d) * leaves
     return (pairs + results) // 6 + 8
 
 
 def encode_tree(tree: QuizTree, answers: int, d: int, frame: MapFrame) -> JSON:
-    """Encode a tree as ``pairs``, ``results`` and the fields describing them; items are numbered by `QuizTree.used`.
+    """Encode a tree as ``pairs``, ``results`` and the fields describing them, with items numbered by `shown_items`.
 
     Parameters
     ----------
@@ -68,19 +68,19 @@ def encode_tree(tree: QuizTree, answers: int, d: int, frame: MapFrame) -> JSON:
     frame
         The map.
     """
-    used = tree.used()
+    used = tree.shown_items()
     number = {row: index for index, row in enumerate(used)}
-    bits = _bits(len(used))
+    bits = _bit_width(len(used))
     # Positions without a pair have the first item twice.
     asked = np.zeros((2**answers - 1, 2), dtype=np.uint32)
     for path, (left, right) in tree.pairs.items():
-        asked[_position(path)] = number[left], number[right]
-    results = [tree.results[path] for path in sorted(tree.results, key=_position)]
+        asked[_position_number(path)] = number[left], number[right]
+    results = [tree.results[path] for path in sorted(tree.results, key=_position_number)]
     best = np.array([[number[row] for row, _ in result.recommended] for result in results], dtype=np.uint32)
     chance = np.array([[p for _, p in result.recommended] for result in results])
     covariances = np.array([frame.axes @ result.covariance[:d, :d] @ frame.axes.T for result in results])
     spread = [covariances[:, 0, 0], covariances[:, 0, 1], covariances[:, 1, 1]]
-    scaled = [_quantized(values) for values in (np.array([result.radius for result in results]), *spread)]
+    scaled = [_quantize(values) for values in (np.array([result.radius for result in results]), *spread)]
     points = (
         np.array([result.point[:d] for result in results], dtype=np.float32).reshape(len(results), d).view(np.uint32)
     )
@@ -93,12 +93,12 @@ def encode_tree(tree: QuizTree, answers: int, d: int, frame: MapFrame) -> JSON:
         "dimensions": d,
         "recommended": best.shape[1],
         "scales": [[low, step] for _, low, step in scaled],
-        "pairs": _packed([(asked[:, 0], bits), (asked[:, 1], bits)]),
-        "results": _packed(fields),
+        "pairs": _pack_base64([(asked[:, 0], bits), (asked[:, 1], bits)]),
+        "results": _pack_base64(fields),
     }
 
 
-def _position(path: AnswerPath) -> int:
+def _position_number(path: AnswerPath) -> int:
     """Return the number of the position after a path."""
     number = 0
     for side in path:
@@ -106,18 +106,18 @@ def _position(path: AnswerPath) -> int:
     return number
 
 
-def _bits(count: int) -> int:
+def _bit_width(count: int) -> int:
     return max(1, (count - 1).bit_length())
 
 
-def _quantized(values: FloatArray) -> tuple[npt.NDArray[np.uint32], float, float]:
+def _quantize(values: FloatArray) -> tuple[npt.NDArray[np.uint32], float, float]:
     """Quantize values to 16 bits; return them with the lowest value and the step."""
     low, step = float(values.min()), float(np.ptp(values)) / _MAX_NUMBER
     numbers = np.round((values - low) / step) if step > 0.0 else np.zeros(len(values))
     return numbers.astype(np.uint32), low, step
 
 
-def _packed(fields: Sequence[Column]) -> str:
+def _pack_base64(fields: Sequence[Column]) -> str:
     """Encode rows of bit fields in Base64."""
     columns = [
         (values[:, None] >> np.arange(width - 1, -1, -1, dtype=np.uint32)) & np.uint32(1) for values, width in fields

@@ -15,8 +15,8 @@ try:
 except ModuleNotFoundError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-TREE = "tree.js"
-HEAD = "globalThis.pairseekQuiz="
+TREE_FILE = "tree.js"
+TREE_PREFIX = "globalThis.pairseekQuiz="
 """First characters of the tree file; the rest is JSON."""
 
 
@@ -62,8 +62,8 @@ def _check_place(out: Path, *, force: bool) -> None:
 def is_quiz(folder: Path) -> bool:
     """Return whether a folder contains a compiled quiz."""
     try:
-        with (folder / TREE).open("rb") as file:
-            return file.read(len(HEAD)) == HEAD.encode()
+        with (folder / TREE_FILE).open("rb") as file:
+            return file.read(len(TREE_PREFIX)) == TREE_PREFIX.encode()
     except OSError:
         return False
 

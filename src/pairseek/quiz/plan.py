@@ -8,18 +8,18 @@ from pairseek.core.media import MEDIA
 from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
-from pairseek.quiz.compilation import RECOMMENDED, CostProbe, TreeCost
+from pairseek.quiz.compilation import RECOMMENDATION_COUNT, CostProbe, TreeCost
 from pairseek.quiz.content import QuizSource, check_media
 from pairseek.quiz.encoding import encoded_size
 from pairseek.quiz.settings import check_settings
 from pairseek.quiz.tree import items_of
 from pairseek.search.state import SearchState
 
-ANSWERS = 12
+DEFAULT_ANSWERS = 12
 """Default number of answers in a quiz without a study."""
 _FIXED_SIZE = 8_000
 """Characters of texts and map."""
-_PUNCTUATION = 6
+_PUNCTUATION_SIZE = 6
 """Characters around each value in the columns of items."""
 
 
@@ -104,12 +104,12 @@ def plan_quiz(
     items_of(search)
     probe = CostProbe(search, answers)
 
-    def expected(depth: int) -> tuple[int, float]:
+    def expected_cost(depth: int) -> tuple[int, float]:
         return tree_size(source.items, depth), probe.cost(depth).elapsed(jobs)
 
-    size, seconds = expected(answers)
+    size, seconds = expected_cost(answers)
     if not limits.fit(size, seconds):
-        fitting = next((depth for depth in range(answers - 1, 0, -1) if limits.fit(*expected(depth))), None)
+        fitting = next((depth for depth in range(answers - 1, 0, -1) if limits.fit(*expected_cost(depth))), None)
         advice = "no number of answers fits" if fitting is None else f"at most {fitting} answers fit"
         raise InvalidParameter(
             f"{answers} answers have {2**answers - 1:,} pairs and {2**answers:,} results: about {size / 1e6:,.1f} MB "
@@ -122,10 +122,14 @@ def plan_quiz(
 
 def tree_size(items: Items, answers: int) -> int:
     """Return an upper bound on the size of a quiz's tree in bytes."""
-    shown: int = min(items.n, (2 + RECOMMENDED) * 2**answers)
+    shown: int = min(items.n, (2 + RECOMMENDATION_COUNT) * 2**answers)
     texts = [items.ids, items.labels, *(items.data[name] for name in MEDIA if name in items.data)]
-    written = sum(len(str(value).encode()) + _PUNCTUATION for column in texts for value in column)
-    return _FIXED_SIZE + written * shown // items.n + encoded_size(items.n, items.d, answers, min(RECOMMENDED, items.n))
+    written = sum(len(str(value).encode()) + _PUNCTUATION_SIZE for column in texts for value in column)
+    return (
+        _FIXED_SIZE
+        + written * shown // items.n
+        + encoded_size(items.n, items.d, answers, min(RECOMMENDATION_COUNT, items.n))
+    )
 
 
 def minutes_in_words(seconds: float) -> str:

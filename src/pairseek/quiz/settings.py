@@ -5,14 +5,18 @@ from __future__ import annotations
 from pairseek.errors import InvalidParameter
 from pairseek.web.studies.configuration import StudyConfiguration
 
-KEPT = frozenset(
+FOLLOWED = frozenset(
     {
         "title", "slug", "language", "question", "instructions", "debrief", "strategy", "response", "prior", "goal",
         "posterior", "candidates", "rest", "askable", "coordinates", "standardize", "scaled", "answers",
         "stop", "offer.undo", "seed",
     }
 )  # fmt: skip
-"""Settings that a quiz follows. A stop rule ends a path, and an unknown reliability is inferred along each path."""
+"""Settings that a quiz follows.
+
+A quiz is a tree of questions: a stop rule ends a path through it, and an unknown reliability is inferred along each
+path.
+"""
 
 LEFT_OUT = {
     "consent": "a quiz stores and sends no data",
@@ -43,7 +47,7 @@ def check_settings(configuration: StudyConfiguration) -> list[str]:
     """Raise `InvalidParameter` if a quiz cannot follow a setting; return a note for each setting that is left out."""
     notes = []
     for name in changed_settings(configuration):
-        if name in KEPT:
+        if name in FOLLOWED:
             continue
         if name not in LEFT_OUT:
             reason = REFUSED.get(name, "quizzes do not support it")

@@ -11,7 +11,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.people.population import Population
 from pairseek.quiz.content import QuizSource
-from pairseek.quiz.plan import ANSWERS
+from pairseek.quiz.plan import DEFAULT_ANSWERS
 from pairseek.store import media, populations
 from pairseek.store.database import Database
 from pairseek.store.media import StoredPicture
@@ -34,7 +34,7 @@ def from_items_file(path: Path, population: Path | None = None, coordinates: Seq
     """Read an items file; the quiz is named after it."""
     title = spoken_name(path.resolve().stem)[:200]
     chosen = None if coordinates is None else list(coordinates)
-    configuration = configured({"title": title, "answers": ANSWERS, "coordinates": chosen})
+    configuration = configured({"title": title, "answers": DEFAULT_ANSWERS, "coordinates": chosen})
     items, files = items_in(path, configuration)
     loaded = None if population is None else Population.load(population)
     return _with_files(configuration, items, files, loaded)
@@ -47,7 +47,7 @@ def from_database(database: Database, study: Study) -> QuizSource:
     version = database.read(lambda connection: populations.latest(connection, number))
     by_version = populations_of(database, [(number, version)])
 
-    def stored(name: str) -> Sequence[StoredPicture]:
+    def stored_pictures(name: str) -> Sequence[StoredPicture]:
         def read(connection: sa.Connection) -> list[StoredPicture]:
             sizes = study.pictures.get(name, [])
             stored_copies = [media.picture(connection, number, name, width) for width, _ in sizes]
@@ -56,14 +56,16 @@ def from_database(database: Database, study: Study) -> QuizSource:
         return database.read(read)
 
     learned = by_version.get((number, version))
-    return QuizSource(study.configuration, study.items, stored, learned if isinstance(learned, Population) else None)
+    return QuizSource(
+        study.configuration, study.items, stored_pictures, learned if isinstance(learned, Population) else None
+    )
 
 
 def _check_kind(configuration: StudyConfiguration) -> None:
     if configuration.is_similarity:
         raise InvalidParameter(
-            f"the study {configuration.named()!r} asks for similarity judgements, which a quiz cannot: make a "
-            f"preference study of its map with pairseek study create --from, and compile that"
+            f"the study {configuration.slug_or_default()!r} asks for similarity judgements, which a quiz cannot: make "
+            f"a preference study of its map with pairseek study create --from, and compile that"
         )
 
 

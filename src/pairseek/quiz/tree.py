@@ -60,7 +60,7 @@ class QuizTree:
         self.pairs.update(other.pairs)
         self.results.update(other.results)
 
-    def used(self) -> list[int]:
+    def shown_items(self) -> list[int]:
         """Return the rows of all items that the tree shows, in increasing order."""
         shown = {row for pair in self.pairs.values() for row in pair}
         return sorted(shown | {row for result in self.results.values() for row, _ in result.recommended})
@@ -93,7 +93,7 @@ def _visit(search: SearchState, path: AnswerPath, answers: int, recommended: int
     if len(path) == cut:
         tree.cut[path] = search.events
         return
-    query = search.following() if len(path) < answers else None
+    query = search.next_query() if len(path) < answers else None
     if query is None:
         tree.results[path] = result_of(search, recommended)
         return

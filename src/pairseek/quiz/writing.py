@@ -11,17 +11,17 @@ from string import Template
 from pairseek.core.files import write_atomically
 from pairseek.core.messages import words
 from pairseek.core.types import JSON
-from pairseek.quiz.folder import HEAD, TREE
+from pairseek.quiz.folder import TREE_FILE, TREE_PREFIX
 from pairseek.store.media import StoredPicture
 
 PAGE, MODULE, PLAYER, PICTURES = "index.html", "quiz.js", "player.js", "pictures"
-_SOURCE = Path(__file__).parent / "page"
+_PAGE_FOLDER = Path(__file__).parent / "page"
 
 
 def write_quiz(folder: Path, record: JSON, pictures: Sequence[StoredPicture]) -> dict[str, int]:
     """Write the files of a quiz into a folder; return their sizes in bytes, with one total for all pictures."""
-    module, player = ((_SOURCE / name).read_text(encoding="utf-8") for name in (MODULE, PLAYER))
-    files = {TREE: tree_text(record), MODULE: module, PLAYER: player, PAGE: _page(record, module)}
+    module, player = ((_PAGE_FOLDER / name).read_text(encoding="utf-8") for name in (MODULE, PLAYER))
+    files = {TREE_FILE: tree_text(record), MODULE: module, PLAYER: player, PAGE: _page(record, module)}
     sizes = {}
     for name, text in files.items():
         write_atomically(folder / name, text)
@@ -37,17 +37,17 @@ def write_quiz(folder: Path, record: JSON, pictures: Sequence[StoredPicture]) ->
 
 def tree_text(record: JSON) -> str:
     """Return the tree file: a script, so that pages opened from a file can load it, with JSON after the first ``=``."""
-    return HEAD + json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+    return TREE_PREFIX + json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def _page(record: JSON, module: str) -> str:
     """Return the page. It contains the module, because browsers do not import modules from files."""
     messages = words(record["language"])
-    return Template((_SOURCE / PAGE).read_text(encoding="utf-8")).substitute(
+    return Template((_PAGE_FOLDER / PAGE).read_text(encoding="utf-8")).substitute(
         language=record["language"],
         title=html.escape(record["title"]),
         noscript=html.escape(messages.say("quiz.noscript")),
-        tree=TREE,
+        tree=TREE_FILE,
         player=PLAYER,
         module=module,
     )

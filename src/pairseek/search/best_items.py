@@ -23,13 +23,18 @@ _MIN_K = 1e-100
 _MAX_TREE_DIMENSIONS = 8
 # User points per matrix product.
 _CHUNK = 64
-# With residual utilities: the minimum and maximum number of samples of the belief, and the target for samples times
-# items in between.
-_MIN_SAMPLES, _MAX_SAMPLES, _SAMPLES_TIMES_ITEMS = 256, 1024, 1 << 18
-# Number of items of highest expected utility that are treated exactly, and size of the sample that represents the rest.
-_MAX_EXACT = 1024
-# Bins of utilities, and a grid of the best utility, both in standard deviations of a residual utility.
-_BIN_WIDTH, _BINS, _GRID_STEP = 0.125, 96, 0.25
+# With residual utilities, _SAMPLES_TIMES_ITEMS / items samples of the belief are drawn, within these limits.
+_SAMPLES_TIMES_ITEMS = 1 << 18
+_MIN_SAMPLES = 256
+_MAX_SAMPLES = 1024
+# Number of items of highest expected utility that are treated exactly; as many others represent the rest.
+_MAX_EXACT_ITEMS = 1024
+# Width of the bins of utilities, in standard deviations of a residual utility.
+_BIN_WIDTH = 0.125
+# Number of bins of utilities.
+_BINS = 96
+# Grid of the best utility, in standard deviations of a residual utility.
+_GRID_STEP = 0.25
 _GRID = np.arange(-4.0, 7.0, _GRID_STEP)
 
 
@@ -156,7 +161,7 @@ def _residual_probabilities(pool: RecommendationPool, residuals: Residuals, rows
     item with the integral of its density above that utility. The result averages over samples.
     """
     shown = residuals.rows[np.isfinite(pool.utilities[residuals.rows])]
-    candidates, counts = _representatives(pool, np.union1d(pool.highest(_MAX_EXACT), shown))
+    candidates, counts = _representatives(pool, np.union1d(pool.highest(_MAX_EXACT_ITEMS), shown))
     size = min(max(_SAMPLES_TIMES_ITEMS // len(candidates), _MIN_SAMPLES), _MAX_SAMPLES)
     drawn, weights = _sample_rows(pool.belief.weights, size)
     points = pool.belief.samples[drawn]
@@ -269,10 +274,10 @@ def _sample_rows(weights: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
 def _representatives(pool: RecommendationPool, top: IntArray) -> tuple[IntArray, FloatArray]:
     """Return ascending rows that represent all items that may be recommended, and how many items each represents."""
     allowed = pool.allowed
-    if len(allowed) <= len(top) + _MAX_EXACT:
+    if len(allowed) <= len(top) + _MAX_EXACT_ITEMS:
         return allowed, np.ones(len(allowed))
     # A grid over the rows is deterministic: equal answers give equal numbers.
-    places = ((np.arange(_MAX_EXACT) + 0.618) * (len(allowed) / _MAX_EXACT)).astype(np.int64)
+    places = ((np.arange(_MAX_EXACT_ITEMS) + 0.618) * (len(allowed) / _MAX_EXACT_ITEMS)).astype(np.int64)
     others = np.setdiff1d(allowed[places], top)
     rows = np.union1d(top, others)
     counts = np.ones(len(rows))

@@ -43,9 +43,9 @@ class Contract:
     alternatives: tuple[tuple[str, ...], ...]
 
     def missing(self, part: object) -> tuple[str, ...]:
-        """Return the members that a part lacks, from the set of which it lacks fewest."""
-        lacking = [missing_members(part, members) for members in self.alternatives]
-        return min(lacking, key=len)
+        """Return the members that a part lacks to meet the alternative it comes closest to."""
+        missing_by_alternative = [missing_members(part, members) for members in self.alternatives]
+        return min(missing_by_alternative, key=len)
 
     def check(self, part: object, name: str) -> None:
         """Raise `InvalidParameter`, naming the missing members, if a part does not meet the contract."""
@@ -151,15 +151,15 @@ def check_together(
     given: Mapping[str, object],
     rules: Sequence[StopRule],
 ) -> None:
-    """Reject parts that do not work with these items, or that these items or this strategy would ignore."""
+    """Reject parts that cannot work with these items, or that the items or the strategy would silently ignore."""
     if utility is None or utility.planes is None:
-        capable = (
+        space_strategies = (
             name for name, kind in UTILITIES.items() if issubclass(kind, BaseUtility) and kind.planes is not None
         )
         items._require_catalogue(
             Unsupported(
                 f"the strategy {_name(utility, procedure)!r} defines no planes(), so it cannot ask about a continuous "
-                f"Space: use one of {', '.join(capable)}"
+                f"Space: use one of {', '.join(space_strategies)}"
             )
         )
     for rule in rules:
@@ -168,7 +168,7 @@ def check_together(
             words = f"a continuous Space has no best item, so {kind} is never met: use another stop rule"
             items._require_catalogue(Unsupported(words))
     for name, part in given.items():
-        # A default that is given explicitly has no effect either way.
+        # An explicit Rest() equals the default, so it is accepted.
         if part is not None and part != Rest():
             words = f"{name}={part!r} would do nothing, because"
             items._require_catalogue(Unsupported(f"{words} a continuous Space has no list of pairs: leave it out"))
@@ -198,7 +198,10 @@ def check_appeal(items: Items | Space, response: Response) -> None:
 
 
 def check_residual(items: Items | Space, response: Response, posterior: Posterior) -> None:
-    """Reject residual utilities that make no sense here or cannot be inferred, and items with nothing to learn."""
+    """Reject residual utilities that the items or the posterior cannot support, and items with nothing to learn.
+
+    Nothing can be learned about items that have neither coordinates nor residual utilities.
+    """
     if response.residual_deviation == 0.0:
         if not items.d:
             raise Unsupported(
@@ -237,28 +240,28 @@ def check_curvature(items: Items | Space, response: Response, prior: Prior) -> N
 
 def check_inference(response: Response, posterior: Posterior, prior: Prior, d: int) -> None:
     """Reject a response, a prior or a number of dimensions that the posterior does not support."""
-    kind, able = type(posterior).__name__, posterior_of(posterior)
-    most = able.most_dimensions
-    if most is not None and d > most:
+    kind, capabilities = type(posterior).__name__, posterior_of(posterior)
+    most_dimensions = capabilities.most_dimensions
+    if most_dimensions is not None and d > most_dimensions:
         raise InvalidParameter(
-            f"a {kind} takes at most {most} dimensions and the items have {d}: use EP() or Particles()",
+            f"a {kind} takes at most {most_dimensions} dimensions and the items have {d}: use EP() or Particles()",
             field="posterior",
         )
-    if able.uses_kernels or response.unknown:
+    if capabilities.uses_kernels or response.unknown:
         _ = response.link  # raises Unsupported for a response with formulas of its own
-    if able.uses_kernels and is_density(prior):
+    if capabilities.uses_kernels and is_density(prior):
         raise Unsupported(
             f"{kind} needs a Gaussian factor inside a box, but {type(prior).__name__} is known only by its "
             f"log_density(): use Particles(), Grid() in up to {posteriors.Grid.most_dimensions} dimensions, or one of "
             "your own"
         )
-    if able.infers_reliability:
+    if capabilities.infers_reliability:
         return
     if response.unknown:
         raise Unsupported(
             f"{kind} cannot infer k or a lapse, but they are unknown in {response!r}: use EP(), or give numbers"
         )
-    if response.lapse_rate > 0.0 and not able.takes_lapses:
+    if response.lapse_rate > 0.0 and not capabilities.takes_lapses:
         raise Unsupported(
             f"{kind} needs a log-concave posterior, but lapse={response.lapse_rate:g} rules that out: "
             f"use Particles(), or lapse=0"

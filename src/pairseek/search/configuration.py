@@ -136,7 +136,7 @@ class SearchConfiguration:
         response, prior, posterior, strategy = resolve(
             items, parts.get("response"), own_prior, parts.get("posterior"), parts.get("strategy"), purpose
         )
-        known = cls(
+        configuration = cls(
             items,
             response,
             prior,
@@ -151,10 +151,12 @@ class SearchConfiguration:
             own=own,
             given=given,
         )
-        known._check({"candidates": candidates, "rest": rest})
-        if known.candidates is not None:
-            return known
-        return replace(known, candidates=default_candidates(known.askable, known.utility, response, prior))
+        configuration._check({"candidates": candidates, "rest": rest})
+        if configuration.candidates is not None:
+            return configuration
+        return replace(
+            configuration, candidates=default_candidates(configuration.askable, configuration.utility, response, prior)
+        )
 
     def _check(self, given: Mapping[str, object]) -> None:
         """Reject combinations of parts that have no meaning, with the source and the rest that were given."""
@@ -189,7 +191,7 @@ class SearchConfiguration:
         return self.items if self.askable_rows is None else subset_of(self.catalogue, self.askable_rows.tobytes())
 
     def modelled(self, items: Asked) -> Asked:
-        """Return items as the model has them: with one more coordinate where the curvature is unknown."""
+        """Return items in the coordinates of the model, which has one more if the curvature is unknown."""
         return extended_items(items, self.prior, self.response)
 
     def side(self, value: object) -> Side:

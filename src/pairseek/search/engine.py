@@ -28,11 +28,12 @@ from pairseek.posteriors.span import infer_within_span
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.serialization import query_name
 
+# Purposes of random draws, which keep their streams apart.
 _CHOICE, _SIDES, _PROCEDURE, _SCORES = range(4)
 
 
 def infer(configuration: SearchConfiguration, events: Sequence[Event]) -> Belief:
-    """Return the posterior after these events: of the point, and of residual utilities where the response has any."""
+    """Return the posterior after these events: of the point, and of any residual utilities of the response."""
     items, response, posterior = configuration.items, configuration.response, configuration.posterior
     evidence, pairs = _evidence(configuration, events)
     prior = extended_prior(configuration.prior, response, items.d)
@@ -59,7 +60,7 @@ def next_pair(
 ) -> ChosenPair | None:
     """Return the pair to ask after these events while other queries are pending; None once a procedure has finished.
 
-    ``belief`` is `infer(configuration, events)` where the caller has it already.
+    ``belief`` is `infer(configuration, events)` if the caller has computed it already.
     """
     began = time.perf_counter()
     belief = infer(configuration, events) if belief is None else belief
@@ -92,9 +93,9 @@ def belief_about(configuration: SearchConfiguration, belief: Belief, items: Item
     """Return a belief about the point and the items of another catalogue, or of a part of this one."""
     if belief.residuals is None or items is configuration.items:
         return belief
-    ids, there = configuration.catalogue.ids, items._require_catalogue(Unsupported("a continuous Space has no items"))
+    ids, other = configuration.catalogue.ids, items._require_catalogue(Unsupported("a continuous Space has no items"))
     return belief.for_catalogue(
-        np.array([there.find(ids[row]) for row in belief.residuals.rows.tolist()], dtype=np.int64)
+        np.array([other.find(ids[row]) for row in belief.residuals.rows.tolist()], dtype=np.int64)
     )
 
 
@@ -143,8 +144,8 @@ def _places(configuration: SearchConfiguration, rows: IntArray) -> tuple[FloatAr
     if not removed:
         modelled = configuration.modelled(items)
         return modelled.coordinates[rows], modelled.appeal[rows]
-    here = np.minimum(rows, items.n - 1)
-    points, appeal = items.coordinates[here], items.appeal[here]
+    present_rows = np.minimum(rows, items.n - 1)
+    points, appeal = items.coordinates[present_rows], items.appeal[present_rows]
     for i in np.flatnonzero(rows >= items.n).tolist():
         item = removed[int(rows[i]) - items.n]
         points[i], appeal[i] = item.coordinates, item.appeal

@@ -33,8 +33,10 @@ class Interval:
 Manner: TypeAlias = Literal["consistent", "noisy", "random"]
 # Number of samples for a credible radius, if there are residual utilities.
 _RADIUS_POINTS = 1024
-CONSISTENT, RANDOM = 0.8, 0.6
-"""Thresholds of `agreement`: answers are consistent from the first, and random below the second."""
+CONSISTENT_AGREEMENT = 0.8
+"""`agreement` from which answers are called consistent."""
+RANDOM_AGREEMENT = 0.6
+"""`agreement` below which answers are called random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ def estimate_panel(estimate: Estimate) -> str:
         # If the curvature is unknown, samples have an extra coordinate, which the map leaves out.
         samples = estimate.belief.samples[:, : len(point)]
         plane = map_plane(samples)
-        mean, outline = plane.region(point, estimate.covariance, notebook.LEVEL)
+        mean, outline = plane.region(point, estimate.covariance, notebook.REGION_PROBABILITY)
         drawing = notebook.plane_map(
             plane.project(samples),
             words="Samples of the posterior, and the region that contains the point with probability 95 %",
@@ -234,7 +236,11 @@ def reliability_estimate(belief: Belief, response: Response, spread: float) -> R
     agreement = np.asarray(0.5 * lapses + (1.0 - lapses) * f)
     likely = [
         float(np.sum(weights[within]))
-        for within in (agreement >= CONSISTENT, (agreement >= RANDOM) & (agreement < CONSISTENT), agreement < RANDOM)
+        for within in (
+            agreement >= CONSISTENT_AGREEMENT,
+            (agreement >= RANDOM_AGREEMENT) & (agreement < CONSISTENT_AGREEMENT),
+            agreement < RANDOM_AGREEMENT,
+        )
     ]
     k, lapse, agrees = (_interval(values, weights) for values in (ks, lapses, agreement))
     return ReliabilityEstimate(k, lapse, agrees, get_args(Manner)[int(np.argmax(likely))])

@@ -33,11 +33,13 @@ HORIZON = 1000
 
 # Number of items considered in a large catalogue; half are those farthest from the middle, whose pairs are long.
 _MAX_ITEMS = 128
-# Plausible user points, and the pairs at each: items this far apart when ordered by utility.
-_PLACES = 8
+# Number of plausible user points at which pairs are considered.
+_PLAUSIBLE_POINTS = 8
+# The pairs at a point: items this far apart when ordered by utility there.
 _LAGS = (1, 2, 3)
-# The best pair at a place rests once asked; in a whole catalogue, the third best represents those that follow.
-_RANK = 2
+# Index, from 0, of the pair that represents the pairs at a point. The best one rests once it has been asked; in a whole
+# catalogue, the third best represents those that follow.
+_REPRESENTATIVE_RANK = 2
 # Standard deviation of a logit at which information is proportional to its square.
 _SMALL_DEVIATION = 0.1
 
@@ -93,7 +95,7 @@ Step = tuple[float, float]
 def _steps(
     lengths: Sequence[float], steepness: Sequence[float], bits: FloatArray
 ) -> Iterator[tuple[Sequence[float], float]]:
-    """Yield squared lengths and bits of the next answer after each answer, until answers tell next to nothing."""
+    """Yield squared lengths and bits of the next answer after each answer, until answers are hardly informative."""
     squares = [length**2 for length in lengths]
     deviations = [slope * length for slope, length in zip(steepness, lengths, strict=True)]
     for _ in range(HORIZON):
@@ -184,16 +186,16 @@ def _looked_up(values: FloatArray, m: FloatArray, s: FloatArray) -> FloatArray:
 def _rows(items: Items) -> tuple[IntArray, int]:
     """Return the rows of the items considered, and the rank among their pairs of the one that represents all."""
     if items.n <= _MAX_ITEMS:
-        return np.arange(items.n), _RANK
+        return np.arange(items.n), _REPRESENTATIVE_RANK
     points = items.coordinates
     away = np.argsort(-np.sum((points - points.mean(axis=0)) ** 2, axis=1), kind="stable")
     others = np.random.default_rng(0).permutation(away[_MAX_ITEMS // 2 :])
     rows = np.concatenate([away[: _MAX_ITEMS // 2], others[: _MAX_ITEMS - _MAX_ITEMS // 2]])
-    return rows, int(_RANK * (_MAX_ITEMS / items.n) ** 2)
+    return rows, int(_REPRESENTATIVE_RANK * (_MAX_ITEMS / items.n) ** 2)
 
 
 @lru_cache(maxsize=16)
 def _normals(d: int) -> FloatArray:
     """Return (places + 1, d) standard normal points: 0, and pairs of opposite points."""
-    drawn = np.random.default_rng(0).standard_normal((_PLACES // 2, d))
+    drawn = np.random.default_rng(0).standard_normal((_PLAUSIBLE_POINTS // 2, d))
     return np.concatenate([np.zeros((1, d)), drawn, -drawn])

@@ -31,9 +31,10 @@ from pairseek.pairs.item_utilities import (
 
 HORIZON = 200
 """Longest forecast, in answers."""
-# Numbers of items and of simulated courses in a forecast.
-_ITEMS = 24
-_COURSES = 32
+# Number of items in a forecast.
+_FORECAST_ITEMS = 24
+# Number of simulated courses of the search in a forecast.
+_FORECAST_COURSES = 32
 # The logistic function is within 0.01 of Φ(z/1.702).
 _PROBIT_SCALE = 1.702
 # Lower bound on divisors.
@@ -71,7 +72,7 @@ def expected_gains(context: SelectionContext, size: int, *, repeats: bool) -> It
     points, response = context.points, context.response
     if size >= len(points):
         return
-    rows = highest_reach(points, context.appeal, context.belief, response, max(_ITEMS, 2 * size))
+    rows = highest_reach(points, context.appeal, context.belief, response, max(_FORECAST_ITEMS, 2 * size))
     unit = residual_unit(points, response)
     courses = _Courses(
         expected_utilities(points, context.appeal, context.belief, response)[rows] / unit,
@@ -114,12 +115,12 @@ class _Courses:
         size: int,
         resting: BoolArray,
     ) -> None:
-        self.mean = np.repeat(mean[None], _COURSES, axis=0)
-        self.covariance = np.repeat(covariance[None], _COURSES, axis=0)
+        self.mean = np.repeat(mean[None], _FORECAST_COURSES, axis=0)
+        self.covariance = np.repeat(covariance[None], _FORECAST_COURSES, axis=0)
         self.reliability, self.lapse = reliability_and_lapse
         self.size = size
-        self.resting = np.repeat(resting[None], _COURSES, axis=0)
-        self._course = np.arange(_COURSES)
+        self.resting = np.repeat(resting[None], _FORECAST_COURSES, axis=0)
+        self._course = np.arange(_FORECAST_COURSES)
         self._rng = np.random.default_rng(0)
         self._compare()
 
@@ -141,7 +142,7 @@ class _Courses:
         """Ask about the best permitted exchange of each course, draw its answer, and update the moments."""
         course = self._course
         allowed = np.where(self.resting[course[:, None], self._listed], -1.0, self._exchanges)
-        place, q = np.divmod(allowed.reshape(_COURSES, -1).argmax(axis=1), self.mean.shape[1])
+        place, q = np.divmod(allowed.reshape(_FORECAST_COURSES, -1).argmax(axis=1), self.mean.shape[1])
         p = self._listed[course, place]
         asked = allowed.max(axis=(1, 2)) >= 0.0
         if not repeats:
@@ -152,7 +153,7 @@ class _Courses:
         t = self.reliability * (self.mean[course, p] - self.mean[course, q]) / root
         chance = self.lapse / 2.0 + (1.0 - self.lapse) * ndtr(t)
         # Stratified draws, in a new order at every step.
-        uniform = (self._rng.permutation(_COURSES) + 0.5) / _COURSES
+        uniform = (self._rng.permutation(_FORECAST_COURSES) + 0.5) / _FORECAST_COURSES
         sign = np.where(uniform < chance, 1.0, -1.0)
         share = np.maximum(np.where(sign > 0.0, chance, 1.0 - chance), _MIN_DIVISOR)
         density = (1.0 - self.lapse) * np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi)

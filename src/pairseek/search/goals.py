@@ -47,7 +47,7 @@ class SearchGoal:
         return strategies.InfoGain(checks=CHECKS if response.lapse_prior is not None else checks)
 
     def stop(self) -> StopRule | None:
-        """Return the stop rule that serves the goal; None for ``"taste"``, of which there is always more to learn."""
+        """Return the stop rule that serves the goal; None for ``"taste"``, because every answer teaches more."""
         return GainBelow(size=self.size) if self.size else None
 
 

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 # Smallest `diversity` before it becomes 0.
 _MIN_DIVERSITY = 0.01
-# Diverse lists are chosen from the best items: this many for each item of the list, and at least this many in all.
-_CANDIDATES_PER_ITEM, _MIN_CANDIDATES = 20, 1024
+# Diverse lists are chosen from the best items: this many for each item of the list.
+_CANDIDATES_PER_ITEM = 20
+# Smallest number of items from which a diverse list is chosen.
+_MIN_CANDIDATES = 1024
 
 
 class RecommendOptions(TypedDict, total=False):

@@ -71,13 +71,13 @@ class SearchRecord:
 
     def restored(self, configuration: SearchConfiguration) -> Saved:
         """Restore the search, after validating that its events and queries fit its items and each other."""
-        known = configuration.with_removed({item.id: item for item in self.removed})
+        configuration = configuration.with_removed({item.id: item for item in self.removed})
         asked = [(event.left, event.right) for event in self.events]
         asked += [(query.left, query.right) for query in self.pending]
         for side in (side for pair in asked for side in pair):
-            known.side(side)
+            configuration.side(side)
         serialization.check_order(self.events, self.pending)
-        return SearchState(known, self.seed, tuple(self.events)), tuple(self.pending)
+        return SearchState(configuration, self.seed, tuple(self.events)), tuple(self.pending)
 
 
 @contextmanager

@@ -41,12 +41,12 @@ def carried(record: SearchRecord, configuration: SearchConfiguration, before: It
     items = configuration.catalogue
     check_dimension(before, items)
     removed = [item for item in record.removed if items.find(item.id) < 0]
-    known = {item.id for item in removed}
+    removed_ids = {item.id for item in removed}
     sides = [side for event in record.events for side in (event.left, event.right)]
-    names = [side for side in sides if not isinstance(side, tuple) and side not in known]
+    names = [side for side in sides if not isinstance(side, tuple) and side not in removed_ids]
     removed += removed_items(names, before, items)
-    kept = [query for query in record.pending if min(items.find(query.left), items.find(query.right)) >= 0]
-    return replace(record, pending=kept, removed=removed).restored(configuration)
+    pending = [query for query in record.pending if min(items.find(query.left), items.find(query.right)) >= 0]
+    return replace(record, pending=pending, removed=removed).restored(configuration)
 
 
 def moved(
@@ -57,16 +57,16 @@ def moved(
     askable: Selected,
 ) -> Saved:
     """Carry the answers and parts of a search over to other items: see `Search.moved_to`."""
-    known = state.configuration
-    check_dimension(known.catalogue, items)
-    choice = known.askable_choice
+    earlier = state.configuration
+    check_dimension(earlier.catalogue, items)
+    choice = earlier.askable_choice
     if askable is None and choice is not None:
         askable = choice if isinstance(choice, int) else [name for name in choice if items.find(name) >= 0]
-    parts = known.given if population is None else known.own
+    parts = earlier.given if population is None else earlier.own
     configuration = SearchConfiguration.resolved(
-        items, population=population, askable=askable, goal=known.goal.name, **parts
+        items, population=population, askable=askable, goal=earlier.goal.name, **parts
     )
-    return carried(SearchRecord.of(state, pending), configuration, known.catalogue)
+    return carried(SearchRecord.of(state, pending), configuration, earlier.catalogue)
 
 
 def check_dimension(before: Items, items: Items) -> None:
@@ -161,18 +161,18 @@ def from_light(
         saved = dict(record["configuration"])
         # Checked first, because parts of another version may be unreadable.
         _check_model(saved["model"], "the saved search", InvalidFile, ": load it with the pairseek that wrote it")
-        known = {kind: _light_part(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
+        stored_parts = {kind: _light_part(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
         search = SearchRecord.read(record, LIGHT)
         saved_askable, goal, name = saved["askable"], saved["goal"], record["items"]
     if population is not None:
-        known = {kind: part for kind, part in known.items() if kind not in ("response", "prior")}
+        stored_parts = {kind: part for kind, part in stored_parts.items() if kind not in ("response", "prior")}
     if saved_askable is not None and not isinstance(saved_askable, int) and askable is None:
         raise InvalidParameter(
             "the search had a list of items to ask about: give it again, askable=...", field="askable"
         )
     askable = saved_askable if isinstance(saved_askable, int) else askable
     configuration = SearchConfiguration.resolved(
-        items, population=population, askable=askable, goal=goal, **{**known, **parts}
+        items, population=population, askable=askable, goal=goal, **{**stored_parts, **parts}
     )
     before = named_catalogue(name, [configuration.catalogue, items, *catalogues])
     return carried(search, configuration, before)
@@ -195,14 +195,14 @@ def _light_part(kind: str, record: Any, given: object) -> Any:
 
 def named_catalogue(name: str, catalogues: Iterable[Items]) -> Items:
     """Return the catalogue whose hash starts with this text."""
-    known = list(catalogues)
-    for items in known:
+    choices = list(catalogues)
+    for items in choices:
         if isinstance(name, str) and name and items.hash.startswith(name):
             return items
-    given = " and ".join(dict.fromkeys(items.hash[:16] for items in known))
+    hashes = " and ".join(dict.fromkeys(items.hash[:16] for items in choices))
     raise CatalogueMismatch(
-        f"this search is about the catalogue {str(name)[:16]}, but the given items are {given}: give the items that it "
-        f"started with, or catalogues=[...] with the earlier ones"
+        f"this search is about the catalogue {str(name)[:16]}, but the given items are {hashes}: give the items that "
+        f"it started with, or catalogues=[...] with the earlier ones"
     )
 
 

@@ -1,7 +1,7 @@
-"""`Search`, the interactive search for one person's point, and the only class with mutable state.
+"""`Search`: the interactive search for one person's point, and the only mutable class.
 
-A search holds an immutable state, which computes everything that follows from the events, and the pending queries. A
-lock makes every call atomic, so threads can share a search without computing anything twice.
+A search holds the pending queries and an immutable state, which computes the belief, the next pair and the results from
+the events. A lock makes every call atomic, so threads can share a search without computing anything twice.
 """
 
 from __future__ import annotations
@@ -64,26 +64,27 @@ class Search(StoredSearch):
         Method of inference. None: ``EP()``. One that cannot infer residual utilities, such as `Grid`, also changes the
         default response to the paper's model, ``Logistic()``; a `DefaultWarning` says so.
     strategy
-        Rule that chooses pairs. None: that of the goal.
+        Rule that chooses pairs. None: the strategy that serves the goal.
     candidates
-        Source of pairs. None: all pairs if they are few, and otherwise what suits the response, the strategy and the
-        number of dimensions.
+        Source of pairs. None: all pairs if they are few, otherwise a source that suits the response, the strategy and
+        the number of dimensions.
     rest
         Number of questions before a pair or an item may be repeated. None: ``Rest()``.
     stop
-        A stop rule, several (any of them suffices), or a number of answers. None: that of the goal, if it has one.
+        A stop rule, several (the first to be met ends the search), or a number of answers. None: the stop rule that
+        serves the goal, if any.
     rng
         A seed (integer, at least 0), or a generator to draw one from. None: a random seed.
     population
-        A model fitted to other people's choices among these items: it provides appeal, and the prior and response
-        where none is given. A saved search stores these values, not the population.
+        A model fitted to other people's choices among these items. It provides the appeal, and the prior and the
+        response if you do not give your own. A saved search stores these values, not the population.
     goal
-        What the search is for: ``"taste"``, to predict any choice of the person; ``"best"``, to find one item that the
-        person loves; ``"list"``, to find a few. It provides the strategy (`InfoGain`, `EUBO`, `Shortlist`) and, for the
-        last two, the stop rule `GainBelow`, where none is given; ``stop=()`` for none.
+        Purpose of the search: ``"taste"``, to predict any choice of the person; ``"best"``, to find one item that the
+        person loves; ``"list"``, to find a few. It provides the default strategy (`InfoGain`, `EUBO`, `Shortlist`) and,
+        for the last two, the default stop rule `GainBelow`; give ``stop=()`` for none.
     askable
-        The items to ask about, all of which `recommend` may return: ids, a mask of one bool for each item, or a number
-        of items, which are chosen to cover the catalogue, those of high appeal first. None: all.
+        The items to ask about: ids, a mask of one bool for each item, or a number of items, which are then chosen to
+        cover the catalogue, preferably by items of high appeal. `recommend` may still return any item. None: all.
 
     Examples
     --------
@@ -180,15 +181,15 @@ class Search(StoredSearch):
     @property
     @atomic
     def finished(self) -> str | None:
-        """The reason for which the search has stopped, or None."""
+        """The reason why the search has stopped, or None."""
         return self._state.stopped(pending=bool(self._pending))
 
     @atomic
     def forecast(self) -> int | None:
-        """Return the expected number of answers until the first stop rule is met, among rules with a forecast.
+        """Return the expected number of answers until the first stop rule is met; None if no rule has a forecast.
 
-        None without such a rule: `BestItemFound` has no forecast, `RadiusBelow` and `InformationBelow` have none beyond
-        a thousand answers.
+        `BestItemFound` has no forecast, and the forecasts of `RadiusBelow` and `InformationBelow` end after a thousand
+        answers.
         """
         return self._state.forecast()
 
@@ -248,7 +249,7 @@ class Search(StoredSearch):
         events
             The events of the copy.
         rng
-            Seed of the copy, or a generator to draw one from. None: that of this search.
+            Seed of the copy, or a generator to draw one from. None: the seed of this search.
         """
         other = copy.copy(self)
         seed = self.seed if rng is None else seed_of(rng)
@@ -271,7 +272,7 @@ class Search(StoredSearch):
 
     @atomic
     def estimate(self) -> Estimate:
-        """Return the estimate of the user point: the posterior mean, or that of the procedure."""
+        """Return the estimate of the user point: the posterior mean, or the estimate of the procedure."""
         return self._state.estimate()
 
     @atomic
@@ -284,11 +285,11 @@ class Search(StoredSearch):
         among: Items | CatalogueIndex | None = None,
         diversity: float = 0.0,
     ) -> list[Recommendation]:
-        """Return the items of highest probability of being the user's best; for a list, of highest expected utility.
+        """Return the items most likely to be the user's best or, for a list, those of highest expected utility.
 
-        With residual utilities it is the expected utility for every goal: of many items each has a small probability of
-        being the best, which samples do not resolve. Probabilities are those of being the best of the items that may be
-        recommended.
+        With residual utilities, the expected utility decides for every goal: each of many items has only a small
+        probability of being the best, which samples cannot resolve. Probabilities refer to the best of the items that
+        may be recommended.
 
         Parameters
         ----------
@@ -299,11 +300,11 @@ class Search(StoredSearch):
         exclude
             Items that may not be recommended, in the same form.
         among
-            Other items in the same coordinates, such as tomorrow's catalogue, to recommend from; or millions of them in
-            a vector database, which say neither probabilities nor distances: see `pairseek.indexes`.
+            Other items to recommend from, in the same coordinates, such as tomorrow's catalogue; or millions of items
+            in a vector database, for which neither probabilities nor distances are known: see `pairseek.indexes`.
         diversity
-            Least distance of two recommended items, as a share of the root mean square distance of two items, from 0
-            to 1. It is halved as often as too few items are left.
+            Smallest distance between two recommended items, from 0 to 1, as a fraction of the root mean square distance
+            between items. It is halved until enough items are left.
         """
         return self._state.recommend(count, only=only, exclude=exclude, among=among, diversity=diversity)
 
@@ -312,21 +313,23 @@ class Search(StoredSearch):
     def _record(self, query: Query | str, outcome: Outcome, winner: object) -> None:
         """Record the outcome of a pending query; verify that a repeated outcome agrees with the recorded one."""
         name = query.id if isinstance(query, Query) else query if isinstance(query, str) else None
-        known = next((q for q in self._pending if q.id == name), None)
+        pending = next((q for q in self._pending if q.id == name), None)
         answered = next((e for e in self._state.events if e.query is not None and e.query.id == name), None)
-        stored = known or (answered.query if answered else None)
+        stored = pending or (answered.query if answered else None)
         if stored is None or (isinstance(query, Query) and query != stored):
             raise UnknownQuery(f"this search has no query {query!r}: answer the one that ask() returns")
         decided = self._winner(stored.left, stored.right, winner) if outcome == "answer" else None
-        if known is None:
+        if pending is None:
             assert answered is not None
             if (answered.outcome, answered.winner) != (outcome, decided):
-                said = answered.outcome if answered.winner is None else f"winner {answered.winner!r}"
-                told = outcome if decided is None else f"winner {decided!r}"
-                raise AnswerConflict(f"query {name!r} has the answer {said}, received {told}: undo first to change it")
+                recorded = answered.outcome if answered.winner is None else f"winner {answered.winner!r}"
+                received = outcome if decided is None else f"winner {decided!r}"
+                raise AnswerConflict(
+                    f"query {name!r} has the answer {recorded}, received {received}: undo first to change it"
+                )
             return
-        self._pending.remove(known)
-        event = Event(known.left, known.right, outcome, decided, known)
+        self._pending.remove(pending)
+        event = Event(pending.left, pending.right, outcome, decided, pending)
         self._state = self._state.after((*self._state.events, event))
 
     def _winner(self, left: Side, right: Side, winner: object) -> Side:

@@ -20,7 +20,7 @@ from pairseek.model.priors import PRIORS
 from pairseek.model.responses import RESPONSES
 from pairseek.model.unknowns import UNKNOWNS
 from pairseek.pairs.sources import SOURCES, Rest
-from pairseek.pairs.strategies import UTILITIES, strategies
+from pairseek.pairs.strategies import UTILITIES, all_strategies
 from pairseek.posteriors import POSTERIORS
 from pairseek.search.stopping import STOP_RULES
 
@@ -42,7 +42,7 @@ _QUERY = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
 
 def parts_by_name(kind: str) -> Mapping[str, Any]:
     """Return the classes of a kind of part by name."""
-    return strategies() if kind == "strategy" else _TABLES[kind]
+    return all_strategies() if kind == "strategy" else _TABLES[kind]
 
 
 def encode(part: object) -> JSON:

@@ -1,4 +1,4 @@
-"""`SearchState`: a search after some events, with everything that follows from them."""
+"""`SearchState`: a search after some events, with the belief, the next query and the results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ else:
 
 @dataclass(frozen=True, eq=False)
 class SearchState:
-    """A search after some events. Its belief and its next pair are computed at first use, and once.
+    """A search after some events. Its belief and its next pair are computed once, on first use.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class SearchState:
     events
         The events so far.
     memo
-        Recalls the pairs that other searches with the same configuration have chosen after the same events.
+        Cache of the pairs that other searches with this configuration have chosen after the same events.
     """
 
     configuration: SearchConfiguration
@@ -53,7 +53,7 @@ class SearchState:
     memo: PairMemo | None = field(default=None, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What follows from the events is computed again, and each process has its own memo.
+        # The belief and the next pair are computed again, and each process has its own memo.
         return type(self), (self.configuration, self.seed, self.events)
 
     def after(self, events: Iterable[Event]) -> Self:
@@ -82,8 +82,8 @@ class SearchState:
         pair = self._chosen(pending) if pending else self._next
         return None if pair is None else engine.shown_pair(pair, len(self.events), len(pending), seed=self.seed)
 
-    def following(self) -> Query | None:
-        """Return the next query; None if a stop rule is met or no pair is left, as a session of a study ends then."""
+    def next_query(self) -> Query | None:
+        """Return the next query; None if a stop rule is met or no pair is left, which ends a session of a study."""
         try:
             return None if self.stopped() is not None else self.query()
         except NoPairLeft:
@@ -105,7 +105,7 @@ class SearchState:
     # The end
 
     def stopped(self, *, pending: bool = False) -> str | None:
-        """Return the reason for which the search has ended, or None; ``pending`` tells whether a query is open."""
+        """Return the reason why the search has ended, or None; ``pending`` says whether a query is open."""
         for rule in self.configuration.stop:
             reason = rule.reached(self)
             if reason is not None:
@@ -115,7 +115,7 @@ class SearchState:
         return None
 
     def forecast(self) -> int | None:
-        """Return the expected number of answers until the first stop rule is met; None where no rule has a forecast."""
+        """Return the expected number of answers until the first stop rule is met; None if no rule has a forecast."""
         counts = [rule.remaining(self) for rule in self.configuration.stop]
         return min((count for count in counts if count is not None), default=None)
 
@@ -135,14 +135,14 @@ class SearchState:
         return [float(share) for share in choice_shares(self._context, [items.index(name) for name in ids])]
 
     def estimate(self) -> Estimate:
-        """Return the estimate of the user point: the posterior mean, or that of the procedure."""
-        known, belief, d = self.configuration, self.belief, self.configuration.items.d
-        reliability = estimates.reliability_estimate(belief, known.response, spread_of(known.prior, d))
+        """Return the estimate of the user point: the posterior mean, or the estimate of the procedure."""
+        configuration, belief, d = self.configuration, self.belief, self.configuration.items.d
+        reliability = estimates.reliability_estimate(belief, configuration.response, spread_of(configuration.prior, d))
         point, note = belief.mean[:d], None
-        if known.procedure is not None:
-            point = np.asarray(known.procedure.estimate(known.catalogue, self.events))
-            note = known.procedure.status(known.catalogue, self.events)
-        utility = CurvedUtility.of(known.prior, known.response, d)
+        if configuration.procedure is not None:
+            point = np.asarray(configuration.procedure.estimate(configuration.catalogue, self.events))
+            note = configuration.procedure.status(configuration.catalogue, self.events)
+        utility = CurvedUtility.of(configuration.prior, configuration.response, d)
         return estimates.Estimate(point, belief.covariance[:d, :d], belief, note, reliability, utility)
 
     def recommend(self, count: int, **options: Unpack[RecommendOptions]) -> list[Recommendation]:
@@ -156,7 +156,7 @@ class SearchState:
         return self.estimate().credible_radius(level)
 
     def information(self) -> float:
-        """Return the expected bits of the next answer, as if no query were open; 0 if no pair is left."""
+        """Return the expected bits in the next answer, as if no query were open; 0 if no pair is left."""
         try:
             query = self.query()
         except NoPairLeft:
@@ -165,7 +165,7 @@ class SearchState:
             return 0.0
         if self.belief.residuals is None or not self.configuration.items.d:
             return query.info.information
-        # Each new pair of a large catalogue tells of two more residual utilities, without end.
+        # Each new pair of a large catalogue informs about two more residual utilities, so only the point counts.
         items = self.configuration.catalogue
         rows = [np.array([items.find(side)]) for side in (query.left, query.right)]
         return float(self._context.features(rows[0], rows[1]).point_information()[0])
@@ -183,12 +183,12 @@ class SearchState:
         return gains.expected_gain(self._resting_context(), min(size, self._modelled.n - 1))
 
     def gains(self, size: int) -> Iterator[float]:
-        """Yield the gain now, and the least gain expected to be reached within 1, 2, ... further answers."""
+        """Yield the gain now, and the smallest gain expected within 1, 2, ... further answers."""
         repeats = self.configuration.rest.pair is not None
         return gains.expected_gains(self._resting_context(), min(size, self._modelled.n - 1), repeats=repeats)
 
     def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
-        """Yield the expected (credible radius, bits of the next answer) after 0, 1, 2, ... further answers."""
+        """Yield the expected credible radius and bits of the next answer after 0, 1, 2, ... further answers."""
         information, radius = self.information(), self.radius(level)
         modelled = self.configuration.modelled(self.configuration.items)
         typical = typical_response(self.configuration.response, self.belief)

@@ -127,7 +127,7 @@ class RadiusBelow:
 
 @dataclass(frozen=True)
 class InformationBelow:
-    """Stop when the next answer is expected to tell less than this many bits.
+    """Stop when the next answer is expected to provide less than this many bits of information.
 
     With residual utilities, only bits about the user point count.
 
@@ -150,12 +150,12 @@ class InformationBelow:
             )
 
     def reached(self, progress: Progress) -> str | None:
-        """Return the reason once the next answer is expected to tell too little."""
+        """Return the reason once the next answer is expected to be too uninformative."""
         bits = progress.information()
         return f"the next answer would tell {bits:.3g} bits, below {self.bits:g}" if bits < self.bits else None
 
     def remaining(self, progress: Progress) -> int | None:
-        """Return the number of answers after which the next one is expected to tell too little."""
+        """Return the number of answers after which the next one is expected to be too uninformative."""
         return _first(bits < self.bits for _, bits in progress.path())
 
 
@@ -201,8 +201,9 @@ class BestItemFound:
 class GainBelow:
     """Stop when one more comparison is expected to improve the recommended items by too little.
 
-    The gain is what the list would gain on average if the difference between an item on it and another item became
-    known, for the best such exchange: see `pairseek.search.gains`. Choose a gain that is worth the effort of an answer.
+    The gain of an exchange is how much the list would improve on average if the difference between an item on it and
+    another item became known. The best exchange counts: see `pairseek.search.gains`. Choose a gain that is worth the
+    effort of an answer.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def atomic(
 
 
 class StoredSearch:
-    """The state and the pending queries of a search: its parts, its events and its saved forms."""
+    """A search without its conversation: its parts, its events and its saved forms."""
 
     def _begin(self, state: SearchState, pending: Iterable[Query] = ()) -> None:
         self._lock = threading.RLock()
@@ -140,7 +140,7 @@ class StoredSearch:
 
     @property
     def modelled_items(self) -> Items:
-        """The items as the model has them: with one more coordinate where the curvature is unknown."""
+        """The items in the coordinates of the model, which has one more if the curvature is unknown."""
         items = self.items._require_catalogue(Unsupported("a continuous Space has no items"))
         return self._state.configuration.modelled(items)
 
@@ -167,7 +167,8 @@ class StoredSearch:
     def moved_to(self, items: Items, *, population: Population | None = None, askable: Selected = None) -> Self:
         """Return a search with the same answers and settings among other items, such as tomorrow's catalogue.
 
-        Answers about items that are gone count with the coordinates that they had. Queries about them are dropped.
+        Answers about removed items still count, with the coordinates that the items had. Queries about removed items
+        are dropped.
 
         Parameters
         ----------
@@ -176,7 +177,7 @@ class StoredSearch:
         population
             A population of the other items, if this search has one.
         askable
-            The items to ask about. None: as many as before, or those of the items before that are still there.
+            The items to ask about. None: as many as before or, if they were listed, those that still exist.
         """
         refused = Unsupported("moved_to needs items: a continuous Space has none")
         self.items._require_catalogue(refused)
@@ -236,15 +237,15 @@ class StoredSearch:
         Parameters
         ----------
         record
-            What `to_dict` returned, also after a way through JSON.
+            The value that `to_dict` returned; it may have been converted to JSON and back.
         items
-            The items; if they are those of another catalogue, the answers carry over to them: see `moved_to`.
+            The items. If their catalogue has changed, the answers carry over to them: see `moved_to`.
         catalogues
             Earlier catalogues that the record may be about.
         population
-            The population that the search began with, if it had one.
+            The population with which the search started, if it had one.
         askable
-            The items to ask about, where they were given by ids or a mask.
+            The items to ask about, if they were given by ids or a mask.
         parts
             Parts that the record only names: response, prior, posterior, strategy, candidates, rest, stop.
         """
@@ -254,13 +255,13 @@ class StoredSearch:
     def to_token(self, *, key: Key, lifetime: float | None = None) -> str:
         """Return a signed token with seed and events, under 256 bytes for 20 answers among 50,000 items.
 
-        It holds neither items nor configuration: `from_token` takes the same ones. Whoever has a token can read which
-        items were asked and what was answered; nobody without the key can change it.
+        It holds neither items nor configuration: give them again to `from_token`. Whoever has a token can read which
+        items were asked about and what was answered; nobody without the key can change it.
 
         Parameters
         ----------
         key
-            A secret of at least 16 bytes, or several, of which the first signs.
+            A secret of at least 16 bytes, or several; the first one signs.
         lifetime
             Seconds until it expires. None: never.
         """
@@ -275,15 +276,15 @@ class StoredSearch:
         Parameters
         ----------
         token
-            What `to_token` returned.
+            The token that `to_token` returned.
         items
-            The items; if they are those of another catalogue, the answers carry over to them: see `moved_to`.
+            The items. If their catalogue has changed, the answers carry over to them: see `moved_to`.
         key
             The secret, or several.
         catalogues
             Earlier catalogues that the token may be about.
         configuration
-            The arguments of the search, as it was begun with: population, askable, response, goal and so on.
+            The arguments with which the search started: population, askable, response, goal and so on.
         """
         return cls._restored(saving.from_token(token, items, key, catalogues, configuration))
 

@@ -27,21 +27,25 @@ FORMAT = 2
 # The previous format, whose payload lacks the model version.
 _FORMAT_WITHOUT_MODEL = 1
 _PURPOSE = b"pairseek search token"
-# Bytes of the signature, of a catalogue's hash and of the configuration's hash.
-_MAC, _HASH, _CONFIGURATION = 16, 8, 4
+# Bytes that a token holds of its signature, of a catalogue's hash and of the configuration's hash.
+_MAC_BYTES = 16
+_HASH_BYTES = 8
+_CONFIGURATION_BYTES = 4
 _MIN_KEY_BYTES = 16
 _MAX_TOKEN_LENGTH = 1 << 16
 # Format and model version.
 _VERSIONS = struct.Struct("<BB")
-# Number of catalogues, configuration, seed, expiry in seconds since 1970 (0: never), numbers of events and of pending
-# queries.
+# Number of catalogues, hash of the configuration, seed, expiry in seconds since 1970 (0: never), number of events, and
+# number of pending queries.
 _HEAD = struct.Struct("<B4sQIHH")
-_CATALOGUE = struct.Struct(f"<{_HASH}sI")
+_CATALOGUE = struct.Struct(f"<{_HASH_BYTES}sI")
 _OUTCOMES = ("l", "r", "t", "s")
-# An event is an observation, or answers the query asked directly before it, or another query.
+# Kinds of event: an observation, an answer to the query asked directly before it, and an answer to any other query.
 _OBSERVED, _NEXT, _OTHER = range(3)
-# Bases for the number of events before a query, and for its index.
-_EVENTS_BASE, _INDEX_BASE = 1 << 17, 1 << 12
+# Base for the number of events before a query.
+_EVENTS_BASE = 1 << 17
+# Base for the index of a query among those asked after the same events.
+_INDEX_BASE = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class PackedEvent:
     outcome
         ``"l"`` or ``"r"`` for the winner, ``"t"`` for a tie or ``"s"`` for a skip, as in light records.
     query
-        Number of events before the query that was answered, and its index; None for an observation.
+        The answered query, as the number of events before it and its index; None for an observation.
     """
 
     left: int
@@ -92,14 +96,14 @@ class TokenContent:
     pending: tuple[tuple[int, int, int, int], ...]
 
 
-def short_hash(text: str) -> str:
+def short_catalogue_hash(text: str) -> str:
     """Return the part of a catalogue's hash that a token holds."""
-    return text[: 2 * _HASH]
+    return text[: 2 * _HASH_BYTES]
 
 
 def short_configuration(text: str) -> str:
     """Return the part of a configuration's hash that a token holds."""
-    return text[: 2 * _CONFIGURATION]
+    return text[: 2 * _CONFIGURATION_BYTES]
 
 
 def keys_of(key: Key) -> list[bytes]:
@@ -124,19 +128,26 @@ def sign(content: TokenContent, key: Key, lifetime: float | None = None) -> str:
             f"lifetime is {lifetime!r}: give a number of seconds, above 0 and below 2^31", field="lifetime"
         )
     expiry = 0 if lifetime is None else int(time.time() + lifetime)
-    if content.seed >= 1 << 64:
-        raise InvalidParameter(f"the seed is {content.seed}, but a token holds at most 64 bits: use a smaller rng=...")
+    if not 0 <= content.seed < 1 << 64:
+        raise InvalidParameter(
+            f"the seed is {content.seed}, but a token holds a seed from 0 to 2^64 - 1: use another rng=..."
+        )
+    if content.model is None or not 0 <= content.model < 1 << 8:
+        raise InvalidParameter(f"the model version is {content.model}: give a whole number from 0 to 255")
     configuration = bytes.fromhex(short_configuration(content.configuration))
-    counts = len(content.events), len(content.pending)
-    if max(counts) >= 1 << 16:
-        raise InvalidParameter(f"the search has {max(counts)} events, but a token holds at most 65,535: use to_dict()")
+    events, pending = len(content.events), len(content.pending)
+    if max(events, pending) >= 1 << 16:
+        raise InvalidParameter(
+            f"the search has {events} events and {pending} pending queries, but a token holds at most 65,535 of each: "
+            f"use to_dict()"
+        )
     head = _VERSIONS.pack(FORMAT, content.model)
-    head += _HEAD.pack(len(content.catalogues), configuration, content.seed, expiry, *counts)
+    head += _HEAD.pack(len(content.catalogues), configuration, content.seed, expiry, events, pending)
     for name, n in content.catalogues:
-        head += _CATALOGUE.pack(bytes.fromhex(short_hash(name)), n)
+        head += _CATALOGUE.pack(bytes.fromhex(short_catalogue_hash(name)), n)
     payload = head + _packed(content)
-    text = payload + _mac(secret, payload)
-    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+    signed = payload + _mac(secret, payload)
+    return base64.urlsafe_b64encode(signed).rstrip(b"=").decode()
 
 
 def verify(token: str, key: Key) -> TokenContent:
@@ -145,12 +156,12 @@ def verify(token: str, key: Key) -> TokenContent:
     if not isinstance(token, str) or not token or len(token) > _MAX_TOKEN_LENGTH:
         raise InvalidToken("the token is not text, or is empty or too long: send the token that to_token() returned")
     try:
-        text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        signed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise InvalidToken(
             "the token is not base64url text, so it was cut or changed in transit: send what to_token() returned"
         ) from None
-    payload, mac = text[:-_MAC], text[-_MAC:]
+    payload, mac = signed[:-_MAC_BYTES], signed[-_MAC_BYTES:]
     if not any(hmac.compare_digest(mac, _mac(secret, payload)) for secret in secrets):
         raise InvalidToken(
             "the token's signature does not match, so it was changed, or signed with another key: begin a new session"
@@ -164,14 +175,14 @@ def verify(token: str, key: Key) -> TokenContent:
     if expiry and time.time() > expiry:
         raise ExpiredToken(f"the token expired {time.time() - expiry:.0f} seconds ago: begin a new session")
     end = start + catalogues * _CATALOGUE.size
-    known = tuple((name.hex(), int(n)) for name, n in _CATALOGUE.iter_unpack(payload[start:end]))
+    catalogue_list = tuple((name.hex(), int(n)) for name, n in _CATALOGUE.iter_unpack(payload[start:end]))
     packed = int.from_bytes(payload[end:], "little")
-    content = TokenContent(known, model, configuration.hex(), seed, (), ())
+    content = TokenContent(catalogue_list, model, configuration.hex(), seed, (), ())
     return _unpacked(content, packed, events, pending)
 
 
 def _mac(secret: bytes, payload: bytes) -> bytes:
-    return hmac.new(secret, _PURPOSE + payload, hashlib.sha256).digest()[:_MAC]
+    return hmac.new(secret, _PURPOSE + payload, hashlib.sha256).digest()[:_MAC_BYTES]
 
 
 def _packed(content: TokenContent) -> bytes:

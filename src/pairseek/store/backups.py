@@ -23,7 +23,8 @@ from pairseek.store.schema import logins, metadata, rates
 FORMAT = "pairseek backup"
 # Tables without a backup: rates, which soon expire, and logins, which must not be restored.
 _LEFT_OUT = {rates.name, logins.name}
-_BATCH = 500
+# Rows read or written at a time.
+_BATCH_SIZE = 500
 
 
 def write(database: Database, path: Path) -> int:
@@ -51,7 +52,7 @@ def _dump(connection: sa.Connection, lines: TextIO) -> int:
     lines.write(json.dumps(head) + "\n")
     count = 0
     for table in _tables():
-        streamed = connection.execution_options(yield_per=_BATCH).execute(sa.select(table))
+        streamed = connection.execution_options(yield_per=_BATCH_SIZE).execute(sa.select(table))
         for row in streamed.mappings():
             lines.write(json.dumps({"table": table.name, "row": {k: _plain(v) for k, v in row.items()}}) + "\n")
             count += 1
@@ -124,7 +125,7 @@ def _fill(connection: sa.Connection, path: Path) -> None:
     current = ""
     for record in _records(path):
         name = record.get("table", "")
-        if batch and (name != current or len(batch) >= _BATCH):
+        if batch and (name != current or len(batch) >= _BATCH_SIZE):
             connection.execute(tables[current].insert(), batch)
             batch = []
         current = name

@@ -21,8 +21,11 @@ class Counts:
     times: list[int]
 
 
-def counts(connection: sa.Connection, study_id: int, since: str) -> Counts:
-    """Count sessions and answers; ``recent`` are answers since a time, ``times`` the newest response times in ms."""
+def counts(connection: sa.Connection, study_id: int, since: str | None = None) -> Counts:
+    """Count the sessions and answers of a study.
+
+    ``recent`` counts the answers since a time, and is 0 without one; ``times`` are the newest response times in ms.
+    """
     people = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
     joined = events.join(sessions, sessions.c.id == events.c.session_id)
     answered = people & (events.c.kind == "answer")
@@ -35,9 +38,11 @@ def counts(connection: sa.Connection, study_id: int, since: str) -> Counts:
     undone = connection.execute(
         sa.select(sa.func.count(events.c.number)).select_from(joined).where(people & (events.c.kind == "undo"))
     ).scalar_one()
-    recent = connection.execute(
-        sa.select(sa.func.count(events.c.number)).select_from(joined).where(answered & (events.c.at >= since))
-    ).scalar_one()
+    recent = 0
+    if since is not None:
+        recent = connection.execute(
+            sa.select(sa.func.count(events.c.number)).select_from(joined).where(answered & (events.c.at >= since))
+        ).scalar_one()
     newest = sa.select(events.c.rt_ms).select_from(joined).where(answered & events.c.rt_ms.is_not(None))
     times = connection.execute(newest.order_by(events.c.at.desc()).limit(500)).scalars()
     return Counts(int(started), int(finished), int(given) - int(undone), int(recent), last, [int(ms) for ms in times])

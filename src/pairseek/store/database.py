@@ -23,9 +23,13 @@ T = TypeVar("T")
 
 logger = logging.getLogger("pairseek.store")
 
-_TRIES = 6
-_PAUSE = 0.05
+# Attempts at a transaction that fails for a transient reason.
+_MAX_ATTEMPTS = 6
+# Mean pause before the first retry; it doubles with each further one.
+_RETRY_SECONDS = 0.05
+# Seconds that a statement waits for another writer of a SQLite file.
 _BUSY_SECONDS = 20.0
+# Milliseconds that scrubbing waits for the other connections to a SQLite file.
 _SCRUB_MS = 2000
 _POOL_SIZE = 10
 # SQLSTATE prefixes after which a transaction is retried: lost connection, too many connections, server start or
@@ -131,7 +135,7 @@ class Database:
             self._turns.close()
 
     def _attempt(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:
-        for attempt in range(_TRIES):
+        for attempt in range(_MAX_ATTEMPTS):
             try:
                 with self._turn if writes else contextlib.nullcontext():
                     return self._run(function, writes=writes)
@@ -144,10 +148,10 @@ class Database:
             except (DBAPIError, sa.exc.TimeoutError) as error:
                 if isinstance(error, _STATEMENT_ERRORS):
                     raise
-                if attempt == _TRIES - 1 or not _is_transient(error):
+                if attempt == _MAX_ATTEMPTS - 1 or not _is_transient(error):
                     raise unavailable(error) from error
                 # Jitter prevents repeated collisions.
-                time.sleep(_PAUSE * 2**attempt * (0.5 + random.random()))
+                time.sleep(_RETRY_SECONDS * 2**attempt * (0.5 + random.random()))
         raise AssertionError("unreachable")
 
     def _run(self, function: Callable[[sa.Connection], T], *, writes: bool) -> T:

@@ -29,9 +29,12 @@ from pairseek.store.schema import (
 )
 from pairseek.store.studies import retire
 
-_LAST_DELETION_KEY, _SCRUB_KEY = "last_deletion", "scrub"
+# Key in `meta` of a random value that changes with each deletion.
+_LAST_DELETION_KEY = "last_deletion"
+# Key in `meta` of the time of a deletion whose traces have not been scrubbed yet.
+_SCRUB_KEY = "scrub"
 # Ids per statement; databases limit the number of parameters.
-_BATCH = 500
+_BATCH_SIZE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +58,22 @@ class AffectedSession:
 
 def sessions_of_person(connection: sa.Connection, study_id: int, person: str) -> list[str]:
     """Return the ids of a participant's sessions in a study; ``person`` is an id from a link or of a session."""
-    same = sa.or_(*(sessions.c[name] == person for name in ("id", "participant", "prolific_pid")))
-    chosen = sa.select(sessions.c.id).where((sessions.c.study_id == study_id) & same)
+    condition = sa.or_(*(sessions.c[name] == person for name in ("id", "participant", "prolific_pid")))
+    chosen = sa.select(sessions.c.id).where((sessions.c.study_id == study_id) & condition)
     return list(connection.execute(chosen.order_by(sessions.c.id)).scalars())
 
 
-def ended_before(connection: sa.Connection, study_id: int, time: str) -> list[str]:
-    """Return the ids of participants' sessions whose end, or else last event, or else start, was before a time."""
+def ended_before(connection: sa.Connection, study_id: int, time: str | None) -> list[str]:
+    """Return the ids of participants' sessions whose end, or else last event, or else start, was before a time.
+
+    With ``time`` None, all sessions of participants are returned.
+    """
     last = sa.select(sa.func.max(events.c.at)).where(events.c.session_id == sessions.c.id).scalar_subquery()
     ended = sa.func.coalesce(sessions.c.finished_at, last, sessions.c.created_at)
-    mine = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
-    return list(connection.execute(sa.select(sessions.c.id).where(mine & (ended < time))).scalars())
+    chosen = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
+    if time is not None:
+        chosen &= ended < time
+    return list(connection.execute(sa.select(sessions.c.id).where(chosen)).scalars())
 
 
 def lock(connection: sa.Connection, session_ids: Sequence[str]) -> list[str]:
@@ -77,7 +85,7 @@ def lock(connection: sa.Connection, session_ids: Sequence[str]) -> list[str]:
     return locked
 
 
-def learned(connection: sa.Connection, session_ids: Sequence[str]) -> list[tuple[int, int]]:
+def populations_learned_from(connection: sa.Connection, session_ids: Sequence[str]) -> list[tuple[int, int]]:
     """Return (study id, version) of the populations that were learned from these sessions."""
     versions: set[tuple[int, int]] = set()
     for ids in _batches(session_ids):
@@ -88,17 +96,17 @@ def learned(connection: sa.Connection, session_ids: Sequence[str]) -> list[tuple
 
 def drop_population(connection: sa.Connection, study_id: int, version: int) -> None:
     """Delete the content of a population. Its version number is not reused, because sessions refer to it."""
-    same = (populations.c.study_id == study_id) & (populations.c.version == version)
-    connection.execute(populations.update().where(same).values(content=b"", dropped_at=now()))
-    same = (learned_from.c.study_id == study_id) & (learned_from.c.version == version)
-    connection.execute(learned_from.delete().where(same))
+    condition = (populations.c.study_id == study_id) & (populations.c.version == version)
+    connection.execute(populations.update().where(condition).values(content=b"", dropped_at=now()))
+    condition = (learned_from.c.study_id == study_id) & (learned_from.c.version == version)
+    connection.execute(learned_from.delete().where(condition))
 
 
-def began_with(connection: sa.Connection, study_id: int, versions: Iterable[int]) -> list[AffectedSession]:
+def sessions_begun_with(connection: sa.Connection, study_id: int, versions: Iterable[int]) -> list[AffectedSession]:
     """Return the sessions that began with populations of these versions, locked until the transaction ends."""
-    same = (sessions.c.study_id == study_id) & sessions.c.population.in_(list(versions))
+    condition = (sessions.c.study_id == study_id) & sessions.c.population.in_(list(versions))
     names = ("id", "population", "finished_at", "catalogue")
-    chosen = sa.select(*(sessions.c[name] for name in names)).where(same)
+    chosen = sa.select(*(sessions.c[name] for name in names)).where(condition)
     rows = connection.execute(chosen.order_by(sessions.c.id).with_for_update())
     return [AffectedSession(row.id, row.population, row.finished_at is not None, row.catalogue) for row in rows]
 
@@ -111,8 +119,8 @@ def replace_parts(
         return
     key, names = stored_parts.add(connection, content), set(without)
     for ids in _batches(session_ids):
-        mine = sessions.c.id.in_(ids)
-        connection.execute(sessions.update().where(mine).values(parts=key, population=None))
+        chosen = sessions.c.id.in_(ids)
+        connection.execute(sessions.update().where(chosen).values(parts=key, population=None))
         if names:
             _strip_details(connection, ids, names)
     _delete_unused_parts(connection)
@@ -125,9 +133,9 @@ def _strip_details(connection: sa.Connection, session_ids: Sequence[str], names:
         {"of": row.session_id, "named": row.name, "kept": {k: v for k, v in row.details.items() if k not in names}}
         for row in rows
     ]
-    same = (queries.c.session_id == sa.bindparam("of")) & (queries.c.name == sa.bindparam("named"))
+    condition = (queries.c.session_id == sa.bindparam("of")) & (queries.c.name == sa.bindparam("named"))
     if changed:
-        connection.execute(queries.update().where(same).values(details=sa.bindparam("kept")), changed)
+        connection.execute(queries.update().where(condition).values(details=sa.bindparam("kept")), changed)
 
 
 def mark(connection: sa.Connection, reasons: Mapping[str, str], action: str, who: str) -> None:
@@ -164,10 +172,10 @@ def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
     # Locked, so that no session begins while the existing ones are deleted.
     if connection.execute(sa.select(studies.c.id).where(studies.c.id == study_id).with_for_update()).first() is None:
         return None
-    mine = connection.execute(sa.select(sessions.c.id).where(sessions.c.study_id == study_id)).scalars().all()
-    mine = lock(connection, mine)
+    session_ids = connection.execute(sa.select(sessions.c.id).where(sessions.c.study_id == study_id)).scalars().all()
+    session_ids = lock(connection, session_ids)
     connection.execute(learned_from.delete().where(learned_from.c.study_id == study_id))
-    deleted = delete_sessions(connection, mine)
+    deleted = delete_sessions(connection, session_ids)
     for table in (learning, populations, media, tokens, catalogues):
         connection.execute(table.delete().where(table.c.study_id == study_id))
     connection.execute(studies.delete().where(studies.c.id == study_id))
@@ -181,12 +189,12 @@ def last_deletion(connection: sa.Connection) -> str | None:
     return meta.value(connection, _LAST_DELETION_KEY)
 
 
-def unscrubbed(connection: sa.Connection) -> str | None:
+def unscrubbed_since(connection: sa.Connection) -> str | None:
     """Return the time of the last deletion if the database files have not been scrubbed since."""
     return meta.value(connection, _SCRUB_KEY)
 
 
-def scrubbed(connection: sa.Connection, time: str) -> None:
+def note_scrub(connection: sa.Connection, time: str) -> None:
     """Record that the database files were scrubbed after the deletion at this time."""
     meta.remove(connection, _SCRUB_KEY, time)
 
@@ -204,4 +212,4 @@ def _delete_unused_parts(connection: sa.Connection) -> None:
 
 
 def _batches(values: Sequence[str]) -> Iterable[Sequence[str]]:
-    return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
+    return (values[start : start + _BATCH_SIZE] for start in range(0, len(values), _BATCH_SIZE))

@@ -42,14 +42,14 @@ class EventRow:
     attempt: int | None
     at: str
     server_ms: float | None
-    # Whether the sound or video on each side was played; None for a pair without media.
+    # What was played on each side: yes, no, failed or unknown; None for a pair without media.
     played: dict[str, str] | None = None
 
 
 class AnsweredPair(NamedTuple):
     """Pair with its answer, reduced to what later pairs depend on.
 
-    A tuple, because all pairs of a session are rebuilt whenever it is read.
+    A named tuple, because it is fast to build, and all pairs of a session are rebuilt on each read.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ _NEXT_VERSION = (
     .values(version=sessions.c.version + 1)
 )
 _ADD_EVENT, _ADD_QUERY = events.insert(), queries.insert()
-_SAME_QUERY = sa.select(queries).where(
+_QUERY_BY_NAME = sa.select(queries).where(
     (queries.c.session_id == sa.bindparam("session")) & (queries.c.name == sa.bindparam("query"))
 )
 _CHOSEN: sa.BindParameter[str] = sa.bindparam("chosen", expanding=True)
@@ -133,7 +133,7 @@ _ANSWERED = (
     .where(events.c.session_id == sa.bindparam("session"))
     .order_by(events.c.number)
 )
-_QUERIES_FROM = (
+_QUERIES_SINCE = (
     sa.select(queries)
     .where((queries.c.session_id == sa.bindparam("session")) & (queries.c.position >= sa.bindparam("first")))
     .order_by(queries.c.position, queries.c.asked_at)
@@ -141,7 +141,7 @@ _QUERIES_FROM = (
 
 
 def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> None:
-    """Add an event and increment the session's version; raise `VersionConflict` if it is not ``version``."""
+    """Add an event and increment the session's version; raise `VersionConflict` if it is no longer at ``version``."""
     changed = connection.execute(_NEXT_VERSION, {"session": event.session_id, "seen": version})
     if changed.rowcount != 1:
         raise VersionConflict
@@ -155,7 +155,7 @@ def add_pair(connection: sa.Connection, pair: AskedPair) -> None:
 
 def was_asked(connection: sa.Connection, session_id: str, query: str) -> bool:
     """Return whether a session has a query of this name."""
-    return connection.execute(_SAME_QUERY, {"session": session_id, "query": query}).first() is not None
+    return connection.execute(_QUERY_BY_NAME, {"session": session_id, "query": query}).first() is not None
 
 
 def events_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[EventRow]:
@@ -195,9 +195,9 @@ def remaining_answers(kinds: Iterable[str]) -> list[int]:
     return indices
 
 
-def queries_from(connection: sa.Connection, session_id: str, position: int) -> list[AskedPair]:
+def queries_since(connection: sa.Connection, session_id: str, position: int) -> list[AskedPair]:
     """Return the queries of a session that were asked at a position or later, in order."""
-    rows = connection.execute(_QUERIES_FROM, {"session": session_id, "first": position})
+    rows = connection.execute(_QUERIES_SINCE, {"session": session_id, "first": position})
     return [AskedPair(*row) for row in rows]
 
 

@@ -63,13 +63,13 @@ def wait_in_transaction(connection: sa.Connection, task: str) -> None:
 
 @contextlib.contextmanager
 def _advisory_lock(database: Database, task: str) -> Iterator[bool]:
-    key = {"key": lock_key(task)}
+    parameters = {"key": lock_key(task)}
     with contextlib.ExitStack() as stack:
         try:
-            # A transaction would keep deleted rows from being vacuumed while the task runs.
+            # Autocommit, because an open transaction would keep PostgreSQL from vacuuming while the task runs.
             autocommit = database.engine.execution_options(isolation_level="AUTOCOMMIT")
             connection = stack.enter_context(autocommit.connect())
-            held = bool(connection.execute(_LOCK, key).scalar())
+            held = bool(connection.execute(_LOCK, parameters).scalar())
         except DBAPIError as error:
             raise unavailable(error) from error
         try:
@@ -77,7 +77,7 @@ def _advisory_lock(database: Database, task: str) -> Iterator[bool]:
         finally:
             if held:
                 try:
-                    connection.execute(_UNLOCK, key)
+                    connection.execute(_UNLOCK, parameters)
                 except DBAPIError:
                     # The connection was lost, and the lock with it.
                     connection.invalidate()
@@ -104,7 +104,8 @@ def _file_lock(database: Database, task: str) -> Iterator[bool]:
             return
         yield True
     finally:
-        # Closing the file releases the lock. The file stays, because a waiting process may have it open.
+        # Closing the file releases the lock. The file stays, because another process that tries the lock may have it
+        # open.
         os.close(handle)
 
 

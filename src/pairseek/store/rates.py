@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from pairseek.store.schema import rates
 
 # Seconds by which a clock may go back while it is being adjusted.
-_CLOCK_TOLERANCE = 1.0
+_CLOCK_TOLERANCE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,11 @@ class Bucket:
     seconds: float
 
     def refilled(self, tokens: float, elapsed: float) -> float:
-        """Return the tokens after ``elapsed`` seconds; a reset clock makes these negative, and the bucket full."""
-        if elapsed < -_CLOCK_TOLERANCE:
+        """Return the tokens after ``elapsed`` seconds.
+
+        A negative time means that the clock was reset; the bucket is then full.
+        """
+        if elapsed < -_CLOCK_TOLERANCE_SECONDS:
             return float(self.count)
         return min(float(self.count), tokens + max(0.0, elapsed) * self.count / self.seconds)
 
@@ -61,7 +64,9 @@ def take(connection: sa.Connection, buckets: Sequence[Bucket]) -> list[float]:
 def forget(connection: sa.Connection, seconds: float) -> None:
     """Delete buckets unused for this time, and buckets from before the clock was reset."""
     moment = _clock(connection)
-    connection.execute(rates.delete().where((rates.c.at < moment - seconds) | (rates.c.at > moment + _CLOCK_TOLERANCE)))
+    connection.execute(
+        rates.delete().where((rates.c.at < moment - seconds) | (rates.c.at > moment + _CLOCK_TOLERANCE_SECONDS))
+    )
 
 
 def _stored(connection: sa.Connection, buckets: Sequence[Bucket]) -> dict[str, tuple[float, float]]:

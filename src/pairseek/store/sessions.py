@@ -57,6 +57,11 @@ class SessionRow:
     catalogue: int
     is_open: bool
 
+    @property
+    def participant_name(self) -> str | None:
+        """Id of the participant in the link, or else the Prolific id; None without either."""
+        return self.participant or self.prolific_pid
+
 
 # Joined with the study, because every answer depends on whether the study is open.
 _COLUMNS = [*(sessions.c[name] for name in SessionRow.__slots__ if name != "is_open"), studies.c.is_open]

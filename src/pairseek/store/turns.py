@@ -18,9 +18,10 @@ try:
 except ModuleNotFoundError:  # Windows, where a server has one process
     fcntl = None  # type: ignore[assignment]
 
-# Seconds between two polls, and seconds after which a writer begins out of turn and waits inside SQLite.
-_PAUSE = 0.0005
-_PATIENCE = 1.0
+# Seconds between two polls.
+_POLL_SECONDS = 0.0005
+# Seconds after which a writer begins out of turn and waits inside SQLite.
+_MAX_WAIT_SECONDS = 1.0
 
 
 class WriteTurns:
@@ -65,10 +66,10 @@ class WriteTurns:
         with contextlib.suppress(OSError):
             if self._handle is None:
                 self._handle = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
-            until = time.monotonic() + _PATIENCE
+            until = time.monotonic() + _MAX_WAIT_SECONDS
             while time.monotonic() < until:
                 with contextlib.suppress(BlockingIOError):
                     fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     return True
-                time.sleep(_PAUSE)
+                time.sleep(_POLL_SECONDS)
         return False

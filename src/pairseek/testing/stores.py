@@ -126,7 +126,7 @@ class StoreContract:
             AnsweredPair("p3", "strategy", "a", "b", "right"),
         )
         assert database.read(lambda c: events.answers_of(c, SESSION)) == events.Answers(done, {"p2": "tie"}, 4, 4)
-        assert database.read(lambda c: events.queries_from(c, SESSION, 1)) == asked[1:]
+        assert database.read(lambda c: events.queries_since(c, SESSION, 1)) == asked[1:]
 
     def test_parts_are_stored_once_and_read_to_the_bit(self, database: Database) -> None:
         """Assert one key for equal parts from concurrent writers, and another key for other parts."""

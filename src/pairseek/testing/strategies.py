@@ -26,20 +26,23 @@ from pairseek.testing.scenes import ITEM_COUNT, ITEMS, belief_of, random_belief,
 Score: TypeAlias = Callable[[PairFeatures, Belief], FloatArray]
 
 
-def resolved(strategy: Utility) -> BaseUtility:
+def resolved_for_test_items(strategy: Utility) -> BaseUtility:
     """Return a strategy with its defaults resolved for the test items."""
     return utility_of(utility_of(strategy).resolved(ITEMS, UniformBox()))
 
 
 def scores_of(strategy: Utility) -> list[Score]:
     """Return ``score`` of a resolved strategy, and ``exact`` if it is defined."""
-    ready = resolved(strategy)
+    ready = resolved_for_test_items(strategy)
     exact = [] if ready.exact is None else [ready.exact]
     return [score_of(ready), *exact]
 
 
 def score_of(strategy: BaseUtility) -> Score:
-    """Return ``score`` as a function of pairs and belief; a score that draws makes equal draws in every call."""
+    """Return ``score`` as a function of pairs and belief.
+
+    A score that uses a generator gets a fresh one with the same seed in every call.
+    """
     if not strategy.takes_generator:
         return strategy.score
     return lambda candidates, belief: strategy.score(candidates, belief, rng=np.random.default_rng(0))
@@ -139,7 +142,7 @@ class StrategyContract:
 
     @pytest.mark.parametrize("k", [0.0, 1e-9, 1e6])
     def test_scores_are_finite_for_extreme_noise_constants(self, strategy: Utility, k: float) -> None:
-        """Assert finite scores without noise and without information, for every response and noise kind."""
+        """Assert finite scores from k = 0 (coin tosses) to k = 1e6 (hardly any noise), for every response and noise."""
         belief, rows = random_belief(np.random.default_rng(1), 300, 3), np.arange(6)
         for kind in RESPONSES.values():
             for noise in NOISES:
@@ -154,7 +157,7 @@ class StrategyContract:
         """Assert that two items at the same point raise no warning and lose to any other pair."""
         belief = random_belief(np.random.default_rng(1), 50, 3)
         points = np.vstack([ITEMS.coordinates, ITEMS.coordinates[:1]])
-        ready, appeal, count = resolved(strategy), np.arange(13.0), ITEM_COUNT + 1
+        ready, appeal, count = resolved_for_test_items(strategy), np.arange(13.0), ITEM_COUNT + 1
         first, second = np.array([0, 0]), np.array([ITEM_COUNT, 5])
         features = PairFeatures.of(points, first, second, belief=belief, response=Logistic(2.0), appeal=appeal)
         assert len(score_of(ready)(features, belief)) == 2
@@ -173,7 +176,7 @@ class StrategyContract:
         samples = rng.normal(size=(200, rank)) @ rng.normal(size=(rank, 3)) + 0.1
         flat = belief_of(samples, np.full(200, 1 / 200))
         features = _features(flat, Logistic(2.0))
-        assert np.all(np.isfinite(score_of(resolved(strategy))(features, flat)))
+        assert np.all(np.isfinite(score_of(resolved_for_test_items(strategy))(features, flat)))
         for score in scores_of(strategy):
             assert not np.any(np.isnan(score(features, flat)))
 

@@ -16,19 +16,22 @@ from pairseek.web.rounds import Rounds, attempt_all
 from pairseek.web.sessions import forgetting
 from pairseek.web.studies.catalogue import Catalogue
 
-# Seconds between two checks for deletions by other workers and commands, between two checks whether expired data is due
-# for deletion, and between two such deletions.
+# Seconds between two checks for deletions by other workers and commands.
 _ROUND_SECONDS = 5.0
+# Seconds between two checks whether expired data is due for deletion.
 _CHECK_SECONDS = 300.0
+# Seconds between two deletions of expired data.
 _EXPIRY_SECONDS = 3600.0
 _DAY = 86_400.0
 # Key of the time at which a worker of any server last deleted expired data.
 _DONE_AT_KEY = "housekeeping_at"
-# Seconds that a worker waits before it scrubs after a deletion by another process, and first pause after a failure.
-_SCRUB_DELAY = 60.0
-_SCRUB_PAUSE = 5.0
+# Seconds that a worker waits before it scrubs after a deletion by another process.
+_SCRUB_DELAY_SECONDS = 60.0
+# Seconds that a worker pauses after the first failure to scrub.
+_SCRUB_PAUSE_SECONDS = 5.0
 # Consecutive failures to scrub after which operators are told.
-_FAILURES_REPORTED = 3
+_MIN_REPORTED_FAILURES = 3
+# Hours after which previews are deleted.
 _PREVIEW_HOURS = 2
 
 
@@ -48,7 +51,7 @@ class Housekeeper:
         self._seen: str | None = None
         self._check_at = 0.0
         self._deleted_here = False
-        self._scrub_at, self._pause, self._unscrubbed = 0.0, _SCRUB_PAUSE, 0
+        self._scrub_at, self._pause, self._unscrubbed = 0.0, _SCRUB_PAUSE_SECONDS, 0
         self.rounds = Rounds("housekeeping", _ROUND_SECONDS, self.round)
 
     def start(self) -> None:
@@ -73,7 +76,7 @@ class Housekeeper:
     @property
     def problem(self) -> str | None:
         """Description of an error that persists."""
-        if self._unscrubbed >= _FAILURES_REPORTED:
+        if self._unscrubbed >= _MIN_REPORTED_FAILURES:
             return f"traces of deleted data could not be removed {self._unscrubbed} times in a row"
         return self.rounds.problem
 
@@ -105,9 +108,9 @@ class Housekeeper:
         """Scrub the database after a deletion; wait longer after each failure, because it rewrites the whole file."""
         if monotonic() < self._scrub_at:
             return
-        time = self._database.read(deletion.unscrubbed)
+        time = self._database.read(deletion.unscrubbed_since)
         if time is None or not (
-            self._deleted_here or time < stamp(datetime.now(UTC) - timedelta(seconds=_SCRUB_DELAY))
+            self._deleted_here or time < stamp(datetime.now(UTC) - timedelta(seconds=_SCRUB_DELAY_SECONDS))
         ):
             return
         with locks.try_lock(self._database, "scrub") as held:
@@ -115,7 +118,7 @@ class Housekeeper:
                 return
             done = forgetting.scrub(self._database)
         if done:
-            self._deleted_here, self._pause, self._unscrubbed = False, _SCRUB_PAUSE, 0
+            self._deleted_here, self._pause, self._unscrubbed = False, _SCRUB_PAUSE_SECONDS, 0
         else:
             BACKGROUND_FAILURES.labels("housekeeping").inc()
             self._unscrubbed += 1
@@ -135,4 +138,4 @@ def _delete_outdated(connection: sa.Connection) -> None:
     meta.put(connection, _DONE_AT_KEY, stamp(now))
     rates.forget(connection, _DAY)
     sessions.forget_preview(connection, stamp(now - timedelta(hours=_PREVIEW_HOURS)))
-    people.tidy(connection, attempts_before=stamp(now - timedelta(minutes=auth.MINUTES)))
+    people.tidy(connection, attempts_before=stamp(now - timedelta(minutes=auth.ATTEMPT_MINUTES)))

@@ -19,8 +19,8 @@ from pairseek.store.database import Database, now
 from pairseek.web.errors import Problem
 from pairseek.web.rounds import Background
 
-# Seconds between two trial writes: anyone may ask, so not every request causes one.
-_WRITE_INTERVAL = 2.0
+# Least seconds between two trial writes, because anybody may request the readiness.
+_MIN_SECONDS_BETWEEN_WRITES = 2.0
 # Free bytes below which the disk of a SQLite file counts as full.
 _MIN_FREE_BYTES = 20_000_000
 
@@ -66,7 +66,7 @@ class Readiness:
         if version != migrate.newest():
             raise StoreOutdated(f"the database has tables of version {version}")
         # Requests that arrive during a trial write get the result of the last one.
-        if monotonic() - self._tried_at >= _WRITE_INTERVAL and self._lock.acquire(blocking=False):
+        if monotonic() - self._tried_at >= _MIN_SECONDS_BETWEEN_WRITES and self._lock.acquire(blocking=False):
             try:
                 self._error = self._try_write()
                 self._tried_at = monotonic()

@@ -9,9 +9,10 @@ from typing import Protocol
 
 from pairseek.web.metrics import BACKGROUND_FAILURES
 
-# Consecutive failed rounds after which work counts as failing, and longest pause in seconds after a failed round.
-_FAILURES_REPORTED = 3
-_MAX_PAUSE = 300.0
+# Consecutive failed rounds after which work counts as failing.
+_MIN_REPORTED_FAILURES = 3
+# Longest pause after a failed round.
+_MAX_PAUSE_SECONDS = 300.0
 
 logger = logging.getLogger("pairseek.web")
 
@@ -82,7 +83,11 @@ class Rounds:
         if self.has_died:
             return f"{self.name} has ended"
         failures = self._failures
-        return f"{self.name} failed {failures} times in a row: {self._last}" if failures >= _FAILURES_REPORTED else None
+        return (
+            f"{self.name} failed {failures} times in a row: {self._last}"
+            if failures >= _MIN_REPORTED_FAILURES
+            else None
+        )
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -92,7 +97,7 @@ class Rounds:
                 self._failures, self._last = self._failures + 1, type(error).__name__
                 note_failure(self.name)
                 # A wake-up does not shorten this pause, because every answer may bring one.
-                self._stopped.wait(min(self._seconds * 2 ** min(self._failures - 1, 30), _MAX_PAUSE))
+                self._stopped.wait(min(self._seconds * 2 ** min(self._failures - 1, 30), _MAX_PAUSE_SECONDS))
             else:
                 self._failures = 0
                 self._woken.wait(self._seconds)

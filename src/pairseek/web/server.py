@@ -34,11 +34,14 @@ from pairseek.web.sessions.warmup import warm_studies, warm_up
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
 
-# Seconds that requests in progress get at shutdown, and then that the process gets to exit.
-GRACE = 10
+# Seconds that requests in progress get at shutdown.
+GRACE_SECONDS = 10
+# Seconds that the process then gets to exit.
 _EXIT_SECONDS = 5.0
-# Workers are no longer restarted after _MAX_EARLY_EXITS exits in a row, each within _EARLY_EXIT_SECONDS of the start.
-_EARLY_EXIT_SECONDS, _MAX_EARLY_EXITS = 1.0, 10
+# An exit counts as early within this time of the worker's start.
+_EARLY_EXIT_SECONDS = 1.0
+# Early exits in a row after which a worker is no longer restarted.
+_MAX_EARLY_EXITS = 10
 
 # Key of the hash of the password that the demo generated.
 _DEMO_PASSWORD_KEY = "demo_password"
@@ -97,7 +100,7 @@ def prepare(settings: Settings, *, demo: bool = False) -> dict[int, Study]:
     database = Database(settings.database)
     try:
         migrate.ready(database)
-        password = _demo_password(database, settings) if demo else auth.first_user(database, settings.password)
+        password = _demo_password(database, settings) if demo else auth.create_first_user(database, settings.password)
         if demo and password is None:
             _say(f"Sign in as {auth.FIRST_USER} with the password that was set; pairseek user add changes it")
         if password is not None:
@@ -110,7 +113,7 @@ def prepare(settings: Settings, *, demo: bool = False) -> dict[int, Study]:
 
 def _demo_password(database: Database, settings: Settings) -> str | None:
     """Set and return a new password of the first user; return None and change nothing if a person has set one."""
-    generated = auth.first_user(database, settings.password)
+    generated = auth.create_first_user(database, settings.password)
 
     def stored(connection: sa.Connection) -> tuple[str | None, str | None]:
         user = people.user(connection, auth.FIRST_USER)
@@ -206,7 +209,7 @@ class Server(uvicorn.Server):
 def _force_exit(delay: float = 0.0) -> None:
     """Exit after the delay and the grace period whatever happens, and write the threads' tracebacks to stderr."""
     # Runs in a C thread, which does not need the interpreter lock and can also end process 1 of a container.
-    faulthandler.dump_traceback_later(delay + GRACE + _EXIT_SECONDS, exit=True, file=2)
+    faulthandler.dump_traceback_later(delay + GRACE_SECONDS + _EXIT_SECONDS, exit=True, file=2)
 
 
 def _run_server(server: uvicorn.Server, listening: socket.socket) -> None:
@@ -227,7 +230,7 @@ def configuration_of(settings: Settings, app: FastAPI) -> uvicorn.Config:
         ws="none",
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=[text for network in settings.proxies for text in _network_texts(network)],
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=GRACE_SECONDS,
     )
 
 
@@ -317,7 +320,7 @@ class Workers:
     def _end(self) -> None:
         for pid in self._started:
             os.kill(pid, signal.SIGTERM)
-        until = time.monotonic() + self._settings.drain_seconds + GRACE + _EXIT_SECONDS
+        until = time.monotonic() + self._settings.drain_seconds + GRACE_SECONDS + _EXIT_SECONDS
         while self._started:
             late = time.monotonic() > until
             for pid in list(self._started):

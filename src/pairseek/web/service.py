@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse
 from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
-from pairseek.web.access.auth import COOKIE, HASHES
+from pairseek.web.access.auth import COOKIE, MAX_CONCURRENT_HASHES
 from pairseek.web.access.rates import Rates
 from pairseek.web.access.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
 from pairseek.web.housekeeping import Housekeeper
@@ -63,7 +63,7 @@ class Service:
     housekeeper: Housekeeper
     learner: Learner
     latency: Latency = field(default_factory=Latency)
-    hashing: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(HASHES))
+    hashing: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MAX_CONCURRENT_HASHES))
     _workers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="pairseek-later")
     )

@@ -20,7 +20,7 @@ def on_cluster(work: Work, pending: list[Task], take: Callable[[Outcome], None],
 
     The scheduler reruns tasks of lost workers; each outcome is still passed on only once.
     """
-    client = _client(address)
+    client = _connect(address)
     try:
         _await_workers(client, address)
         name = secrets.token_hex(8)
@@ -54,7 +54,7 @@ def _collect(client: Any, work: Work, futures: dict[Any, Task], take: Callable[[
         future.release()
 
 
-def _client(address: str) -> Any:
+def _connect(address: str) -> Any:
     try:
         import distributed
     except ModuleNotFoundError:

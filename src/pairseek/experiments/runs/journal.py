@@ -43,7 +43,7 @@ def write_result(path: Path, content: str | bytes) -> None:
     try:
         write_atomically(path, content)
     except OSError as error:
-        raise InvalidFile(f"cannot write {path}: {error.strerror or error}; {_KEPT}") from error
+        raise InvalidFile(f"cannot write {path}: {error.strerror or error}; {_RESUME_ADVICE}") from error
 
 
 def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -55,7 +55,7 @@ def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-_KEPT = "finished trials are kept: run the same command again to resume"
+_RESUME_ADVICE = "finished trials are kept: run the same command again to resume"
 
 
 class ResultsFolder:
@@ -90,7 +90,9 @@ class ResultsFolder:
             self._journal.flush()
             os.fsync(self._journal.fileno())
         except OSError as error:
-            raise InvalidFile(f"cannot write {self.path / JOURNAL}: {error.strerror or error}; {_KEPT}") from error
+            raise InvalidFile(
+                f"cannot write {self.path / JOURNAL}: {error.strerror or error}; {_RESUME_ADVICE}"
+            ) from error
         self.outcomes[outcome.task] = outcome
 
     def note(self, **facts: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +33,7 @@ def part_record(kind: str, part: object) -> JSON:
     return record
 
 
-def part_from(kind: str, record: Mapping[str, Any]) -> Any:
+def part_from_record(kind: str, record: Mapping[str, Any]) -> Any:
     """Build the part from a record by `part_record`."""
     name = str(record.get("name"))
     if ":" not in name:
@@ -40,23 +41,24 @@ def part_from(kind: str, record: Mapping[str, Any]) -> Any:
     parameters = {
         key: tuple(value) if isinstance(value, list) else value for key, value in record.items() if key != "name"
     }
-    return _imported(kind, name)(**parameters)
+    return _import_part(kind, name)(**parameters)
 
 
-def strategy_from(record: Mapping[str, Any], queries: int) -> Utility | Procedure:
-    """Build a strategy from its record; ``queries`` is the number of answers for strategies that plan ahead."""
-    if record.get("name") == "gausscloud":
-        record = {"answers": queries, **record}
-    strategy: Utility | Procedure = part_from("strategy", record)
+def strategy_from_record(record: Mapping[str, Any], answers: int) -> Utility | Procedure:
+    """Build a strategy from its record; ``answers`` is how many answers a strategy that plans ahead expects."""
+    cls = serialization.parts_by_name("strategy").get(str(record.get("name")))
+    if cls is not None and "answers" in {field.name for field in dataclasses.fields(cls)}:
+        record = {"answers": answers, **record}
+    strategy: Utility | Procedure = part_from_record("strategy", record)
     return strategy
 
 
-def _imported(kind: str, name: str) -> Any:
+def _import_part(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidParameter(
-            f"the {kind} {name!r} cannot be imported ({error}): give module:Class, where the module is installed or "
-            f"in the folder of the specification"
+            f"the {kind} {name!r} cannot be imported ({error}): give module:Class, with a module that is installed, "
+            f"or lies in the folder of the specification"
         ) from None

@@ -14,7 +14,7 @@ from pairseek.experiments.runs.plan import WorkOf
 _ERRORS = (pickle.PicklingError, AttributeError, TypeError, ValueError)
 
 
-def pickled(work: WorkOf[object]) -> bytes:
+def pickle_work(work: WorkOf[object]) -> bytes:
     """Return the pickled work.
 
     Workers import classes by name. That is impossible for classes defined inside functions, in a notebook or in an

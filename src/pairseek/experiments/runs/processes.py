@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from pairseek.errors import PairseekError
 from pairseek.experiments.runs.main_guard import require_main_guard
-from pairseek.experiments.runs.pickling import pickled
+from pairseek.experiments.runs.pickling import pickle_work
 from pairseek.experiments.runs.plan import Task, WorkOf
 from pairseek.experiments.runs.worker import KEPT, describe_failure, perform, prepare_pickled
 from pairseek.numerics import compilation
@@ -43,7 +43,7 @@ def on_processes(
     been passed on by then. Error messages end with ``kept``, which says what happens to those outcomes.
     """
     require_main_guard()
-    data = pickled(work)
+    data = pickle_work(work)
     compilation.announce()
     remaining = dict.fromkeys(pending)
     broken = 0

@@ -16,7 +16,7 @@ from pairseek.pairs.context import Selection, SelectionContext, best_of
 from pairseek.pairs.sources.branch_and_bound import SearchResult, StoppingCriterion, best_first
 from pairseek.pairs.sources.branch_and_bound.view import CatalogueView
 from pairseek.pairs.sources.sampled import SampledPairs, pair_rows, sampled_pairs
-from pairseek.pairs.sources.weighted import WeightedPairs, guide
+from pairseek.pairs.sources.weighted import WeightedPairs, information_view
 from pairseek.pairs.strategies.shape import UtilityShape
 
 # Pairs scored at a time when all pairs are enumerated.
@@ -169,7 +169,7 @@ def any_pair(context: SelectionContext, rng: np.random.Generator) -> Selection |
     if np.any(free):
         row = int(np.argmax(free))
         return Selection(int(first[row]), int(second[row]), 0.0, 1, f"any of {total:,} pairs, drawn at random")
-    keys = best_first(guide(context), context.resting.pairs, StoppingCriterion(1024, 0.0, 0.0, 1)).keys
+    keys = best_first(information_view(context), context.resting.pairs, StoppingCriterion(1024, 0.0, 0.0, 1)).keys
     if not len(keys):
         return None
     i, j = divmod(int(rng.choice(keys)), n)

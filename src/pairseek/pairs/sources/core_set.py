@@ -12,16 +12,16 @@ import numpy as np
 from pairseek.core.lazy import cached_by_array
 from pairseek.core.types import FloatArray, IntArray
 
-SIZE = 4096
+CORE_SET_SIZE = 4096
 """Size of the core set. On average, the proposed pair had 0.999 to 1.007 of the information of a pair proposed from all
 items, in 4 to 32 dimensions, with 12,000 to 40,000 items, over 20 questions each."""
 
 
 @cached_by_array
 def core_set(points: FloatArray) -> IntArray:
-    """Return the sorted rows of `SIZE` points, or of all points if they are fewer."""
+    """Return the sorted rows of `CORE_SET_SIZE` points, or of all points if they are fewer."""
     n, d = points.shape
-    if n <= SIZE:
+    if n <= CORE_SET_SIZE:
         return np.arange(n)
     # Sum coordinate by coordinate, so that the last digits do not depend on the processor.
     relative, absolute = np.zeros(n), np.zeros(n)
@@ -36,7 +36,7 @@ def core_set(points: FloatArray) -> IntArray:
             absolute += square * variance
     chosen = np.zeros(n, dtype=np.bool_)
     for distance in (relative, absolute):
-        chosen[np.argsort(-distance, kind="stable")[: SIZE // 4]] = True
+        chosen[np.argsort(-distance, kind="stable")[: CORE_SET_SIZE // 4]] = True
     others = np.flatnonzero(~chosen)
-    chosen[np.random.default_rng([n, d]).choice(others, SIZE - int(np.sum(chosen)), replace=False)] = True
+    chosen[np.random.default_rng([n, d]).choice(others, CORE_SET_SIZE - int(np.sum(chosen)), replace=False)] = True
     return np.flatnonzero(chosen)

@@ -19,7 +19,7 @@ from pairseek.numerics.pair_kernels import DECAYING
 from pairseek.pairs.context import Selection, SelectionContext
 from pairseek.pairs.sources.all_pairs import AllPairs, certified_gap, description, median_score
 from pairseek.pairs.sources.branch_and_bound import SearchResult
-from pairseek.pairs.sources.core_set import SIZE, core_set
+from pairseek.pairs.sources.core_set import CORE_SET_SIZE, core_set
 from pairseek.pairs.sources.sketch import Sketch
 from pairseek.pairs.sources.sketch_kernels import KEPT_PAIRS
 from pairseek.pairs.strategies.shape import UtilityShape
@@ -66,7 +66,7 @@ class ProposedPairs:
         if shape is None or not self._applies(context, shape) or len(rows) < 2:
             return self._all_pairs.choose(context, rng)
         n = len(context.points)
-        is_complete = n <= SIZE or context.response.noise_kind.code == DECAYING
+        is_complete = n <= CORE_SET_SIZE or context.response.noise_kind.code == DECAYING
         sketch = Sketch.of(context, shape, rows)
         keys, scored = sketch.best_pairs(self.items, self.improved)
         if keys is None:

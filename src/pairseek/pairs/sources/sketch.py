@@ -33,20 +33,27 @@ from pairseek.pairs.sources.sketch_kernels import (
 )
 from pairseek.pairs.strategies.shape import UtilityShape
 
-# A sketch has at least _MIN_AXES axes, and up to d while d² is at most _MAX_SKETCH_SIZE.
-_MIN_AXES, _MAX_SKETCH_SIZE = 12, 512
+# Number of axes of a sketch: min(d, max(_MIN_AXES, _AXES_TIMES_DIMENSION // d)).
+_MIN_AXES = 12
+_AXES_TIMES_DIMENSION = 512
 # Up to this many dimensions eigenvectors are exact; in more, the leading ones are approximated by subspace iteration.
-_EXACT_DIMENSIONS, _ITERATIONS, _ROWS_PER_PRODUCT = 64, 12, 64
+_EXACT_DIMENSIONS = 64
+# Number of subspace iterations.
+_ITERATIONS = 12
+# Rows of a matrix product computed by one thread at a time.
+_ROWS_PER_PRODUCT = 64
 # Half of the promising items come from strata of similar cost, so that they are partners for each other.
 _STRATA = 32
 # Items below this quantile of the potential occur in no good pair, and are left out of the strata.
 _MIN_QUANTILE = 0.6
 # Number of items from which strata are formed and the middle is computed.
 _SUBSAMPLE = 1024
-_CHUNK = 2048
-# A piece of a scan has this many rows of pairs of promising items, or rows with about this many pairs. The utility
-# reached is not shared between pieces.
-_ROWS_PER_PIECE, _PAIRS_PER_PIECE = 256, 32_768
+# Items sketched by one thread at a time.
+_ITEMS_PER_CHUNK = 2048
+# Rows of a piece of a scan over the pairs of promising items. The utility reached is not shared between pieces.
+_ROWS_PER_PIECE = 256
+# Approximate number of pairs of a piece of any other scan.
+_PAIRS_PER_PIECE = 32_768
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +106,7 @@ class Sketch:
         write_mean(points, rows, max(1, len(rows) // _SUBSAMPLE), middle)
         frame = (middle, np.array(belief.mean), axes, credit)
         noise = (model[1], model[2])
-        for_ranges(sketch_items, len(rows), _CHUNK, points, rows, frame, values, noise, columns, facts)
+        for_ranges(sketch_items, len(rows), _ITEMS_PER_CHUNK, points, rows, frame, values, noise, columns, facts)
         return cls(rows, columns, facts, values, model, own, context.resting.pairs, len(context.points))
 
     def best_pairs(self, items: int, improved: int) -> tuple[IntArray | None, int]:
@@ -190,7 +197,7 @@ def leading_axes(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
     other eigenvalues, which is unknown, is given as infinite.
     """
     d = len(covariance)
-    r = min(d, max(_MIN_AXES, _MAX_SKETCH_SIZE // d))
+    r = min(d, max(_MIN_AXES, _AXES_TIMES_DIMENSION // d))
     if d <= _EXACT_DIMENSIONS:
         root = principal_root(covariance)
         values = np.einsum("dc,dc->c", root, root)

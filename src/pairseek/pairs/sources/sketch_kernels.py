@@ -11,7 +11,7 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, pair_constant
 from pairseek.numerics.tables import S_MAX, interpolate
-from pairseek.pairs.sources.branch_and_bound.bounds import TABLE, Model, value
+from pairseek.pairs.sources.branch_and_bound.bounds import TABLE, Model, utility_value
 from pairseek.pairs.sources.branch_and_bound.finalists import keep, listed
 
 ScanModel: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray, float, float]
@@ -20,12 +20,21 @@ ScanModel: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray, flo
 KEPT_PAIRS = 64
 """Number of pairs that a scan keeps, to be scored exactly."""
 
+# Items computed together, so that all loops over them use vector registers.
 _LANES = 512
-# The highest squared mean of a good pair is looked up at these multiples of the least standard deviation of its logit
-# (at least _MIN_DEVIATION), then at deviations that grow by a factor. The resulting bound gets some slack.
-_FIRST_MULTIPLES, _MIN_DEVIATION, _GROWTH, _SLACK = (1.01, 1.05), 0.05, 1.2, 1.2
-# That bound is recomputed once the utility reached has grown by this factor. Highest ratio of mean and deviation.
-_REFRESH_FACTOR, _MAX_RATIO = 1.02, 40.0
+# The highest squared mean of a good pair is first looked up at these multiples of the least standard deviation of its
+# logit.
+_FIRST_MULTIPLES = (1.01, 1.05)
+# Smaller least deviations count as this one.
+_MIN_DEVIATION = 0.05
+# Factor between the further deviations at which the highest squared mean is looked up.
+_DEVIATION_FACTOR = 1.2
+# Factor on the resulting bound, which is approximate.
+_BOUND_SLACK = 1.2
+# The bound is recomputed once the utility reached has grown by this factor.
+_REFRESH_FACTOR = 1.02
+# Highest |m| of a good pair, in units of sqrt(1 + s²).
+_MAX_RATIO = 40.0
 
 
 @kernel
@@ -142,7 +151,7 @@ def sketch_items(  # noqa: C901
 def write_value_at(s: float, gain: float, model: Model, out: FloatArray) -> None:
     """Write the bound on the utility at mean 0 and standard deviation s."""
     shape, _, _, penalty, _, table = model
-    out[0] = value(shape, penalty, table, 0.0, s, 0.0, gain)
+    out[0] = utility_value(shape, penalty, table, 0.0, s, 0.0, gain)
 
 
 @inner
@@ -183,9 +192,9 @@ def _highest_line(reached: float, low: float, high: float, table: FloatArray) ->
     first = _highest_square(reached, near, table)
     slope = (_highest_square(reached, s, table) - first) / (s * s - near * near)
     while s < high:
-        s = min(_GROWTH * s, high)
+        s = min(_DEVIATION_FACTOR * s, high)
         slope = max(slope, (_highest_square(reached, s, table) - first) / (s * s - near * near))
-    return _SLACK * first, _SLACK * slope
+    return _BOUND_SLACK * first, _BOUND_SLACK * slope
 
 
 @inner
@@ -273,7 +282,7 @@ def scan_pairs(
                 if s < lowest or not square > 0.0:
                     continue
                 gain = reach / variance if variance > 0.0 else 0.0
-                u = value(shape, penalty, table, constant * margin, s, margin / length, gain)
+                u = utility_value(shape, penalty, table, constant * margin, s, margin / length, gain)
                 p, q = rows[i], others[begin + j]
                 key = min(p, q) * total + max(p, q)
                 if u > best[KEPT_PAIRS - 1] and p != q and not (listed(key, resting) or (not once and q in rows[:i])):

@@ -20,11 +20,14 @@ from pairseek.pairs.strategies.shape import UtilityShape
 
 # Level of the tree whose cells form the strata: about 33,000 pairs of cells.
 _STRATA_LEVEL = 8
-_CHUNK = 1024
+# Pairs of cells bounded by one thread at a time.
+_CELL_PAIRS_PER_CHUNK = 1024
+# Number of most informative pairs with which the sample starts.
 _INFORMATIVE_PAIRS = 1024
+# Number of pairs that the search for them may visit.
 _SEARCH_BUDGET = 10_000_000
 # Proxy utility for a strategy that declares no shape: the information of the answer.
-_GUIDE_SHAPE = UtilityShape("table", "information")
+_PROXY_SHAPE = UtilityShape("table", "information")
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,9 @@ class WeightedPairs:
         return best_of(context, first, second, rng, rescore=self.rescore, words=words)
 
 
-def guide(context: SelectionContext) -> CatalogueView:
+def information_view(context: SelectionContext) -> CatalogueView:
     """Return the catalogue with the information of an answer as utility, for a strategy that declares no shape."""
-    return CatalogueView.of(replace(context, response=context.response.stand_in), _GUIDE_SHAPE)
+    return CatalogueView.of(replace(context, response=context.response.stand_in), _PROXY_SHAPE)
 
 
 def weighted_pairs(context: SelectionContext, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -79,7 +82,7 @@ def weighted_pairs(context: SelectionContext, count: int, rng: np.random.Generat
 
     A few may repeat, rest, or contain an item twice. If any pair is permitted, the sample contains a permitted one.
     """
-    view = guide(context)
+    view = information_view(context)
     criterion = StoppingCriterion(min(_INFORMATIVE_PAIRS, count), 0.0, 0.0, _SEARCH_BUDGET)
     keys = best_first(view, context.resting.pairs, criterion).keys[:count]
     informative = np.divmod(keys, len(context.points))
@@ -87,7 +90,9 @@ def weighted_pairs(context: SelectionContext, count: int, rng: np.random.Generat
     level = min(_STRATA_LEVEL, view.tree.depth)
     cells = np.stack(np.triu_indices(1 << level)).astype(np.int64) + ((1 << level) - 1)
     estimates = np.empty(cells.shape[1])
-    for_ranges(bound_pairs, len(estimates), _CHUNK, cells[0], cells[1], view.cores, view.model, estimates)
+    for_ranges(
+        bound_pairs, len(estimates), _CELL_PAIRS_PER_CHUNK, cells[0], cells[1], view.cores, view.model, estimates
+    )
     even = rng.permutation(np.arange(third) % len(estimates))
     spread = _draw_items(view.tree, cells[:, even], rng)
     observed = np.full(len(estimates), -np.inf)

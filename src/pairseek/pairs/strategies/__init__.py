@@ -15,8 +15,9 @@ if _TYPE_CHECKING:
     from pairseek.pairs.strategies.mcmv import MCMV
     from pairseek.pairs.strategies.shortlist import Shortlist
 
-# Loaded on first use: a default search needs only InfoGain.
-_PLACES = {
+# Modules are loaded on first use, because a default search needs only InfoGain. Random is imported above because
+# `pairs.context` needs it in any case.
+_LOCATIONS = {
     "infogain": "pairseek.pairs.strategies.infogain:InfoGain",
     "epmv": "pairseek.pairs.strategies.epmv:EPMV",
     "mcmv": "pairseek.pairs.strategies.mcmv:MCMV",
@@ -26,12 +27,12 @@ _PLACES = {
     "greedy_volume": "pairseek.pairs.strategies.greedy:GreedyVolume",
     "random": "pairseek.pairs.strategies.random:Random",
 }
-UTILITIES = _LazyMembers[type[Utility]](_PLACES)
+UTILITIES = _LazyMembers[type[Utility]](_LOCATIONS)
 """All utilities, by name."""
-_MEMBERS = _LazyMembers[_Any]({place.partition(":")[2]: place for place in _PLACES.values()})
+_MEMBERS = _LazyMembers[_Any]({location.partition(":")[2]: location for location in _LOCATIONS.values()})
 
 
-def strategies() -> dict[str, type[Utility] | type[Procedure]]:
+def all_strategies() -> dict[str, type[Utility] | type[Procedure]]:
     """Return all strategies by name. This call loads the baselines, which few searches use."""
     from pairseek.pairs.strategies.baselines import PROCEDURES
 
@@ -54,5 +55,5 @@ __all__ = [
     "Random",
     "Shortlist",
     "Utility",
-    "strategies",
+    "all_strategies",
 ]

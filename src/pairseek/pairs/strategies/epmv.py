@@ -20,6 +20,9 @@ from pairseek.pairs.planes import Planes, equiprobable_offset, widest_direction
 from pairseek.pairs.strategies.base import BaseUtility
 from pairseek.pairs.strategies.shape import UtilityShape
 
+# λ in a space, where planes have even odds, so that the penalty is nearly 0.
+_UNRESOLVED_PENALTY = 1.0
+
 
 @dataclass(frozen=True)
 class EPMV(BaseUtility):
@@ -28,7 +31,8 @@ class EPMV(BaseUtility):
     Parameters
     ----------
     penalty
-        λ, above 0. None: sqrt(tr cov(items)), as in the paper's experiments.
+        λ, above 0. None: a search among items sets sqrt(tr cov(items)), as in the paper's experiments. Pairs that are
+        scored outside a search, by a strategy that `resolved` has not set, are scored with λ = 1.
 
     Examples
     --------
@@ -51,11 +55,11 @@ class EPMV(BaseUtility):
             )
 
     def resolved(self, items: Items | Space, prior: Prior) -> EPMV:  # noqa: ARG002
-        """Return the strategy with λ set for these items. In a space the offset is equiprobable and λ is unused."""
+        """Return the strategy with λ set for these items; in a space, where planes have even odds, it stays unset."""
         return self if self.penalty is not None else dataclasses.replace(self, penalty=items.spread)
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:  # noqa: ARG002
-        """Return the (m,) utilities, with E f(z) for a Gaussian logit."""
+        """Return the (m,) utilities, with E f(z) computed as if the logit were Gaussian."""
         return self._utility(candidates, candidates.tabulated("probability"))
 
     def shape(self) -> UtilityShape:
@@ -76,4 +80,4 @@ class EPMV(BaseUtility):
 
     @property
     def _penalty(self) -> float:
-        return 1.0 if self.penalty is None else self.penalty
+        return _UNRESOLVED_PENALTY if self.penalty is None else self.penalty

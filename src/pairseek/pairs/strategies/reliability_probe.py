@@ -50,9 +50,10 @@ class ReliabilityProbe(BaseUtility):
             likelier = np.minimum(likelier, 1.0)
             chance = 0.5 * lapse + (1.0 - lapse) * np.where(mean > 0, likelier, 1.0 - likelier)
             probability_first += share * chance
-            conditional += share * _bits(chance)
-        return _bits(np.clip(probability_first, 0.0, 1.0)) - conditional
+            conditional += share * _binary_entropy(chance)
+        return _binary_entropy(np.clip(probability_first, 0.0, 1.0)) - conditional
 
 
-def _bits(chance: FloatArray) -> FloatArray:
+def _binary_entropy(chance: FloatArray) -> FloatArray:
+    """Return the entropy of two outcomes, in bits."""
     return np.asarray((entr(chance) + entr(1.0 - chance)) / np.log(2))

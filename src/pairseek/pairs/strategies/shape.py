@@ -26,7 +26,7 @@ class UtilityShape:
     kind
         ``"table"``: a table of `pairseek.numerics.tables` at (m, s), with the sign of log_volume reversed.
         ``"trace"``: the table times |Σa|²/(a'Σa).
-        ``"chance"``: s - penalty |P - 1/2|, P from the table of probabilities.
+        ``"chance"``: s - penalty |P - 1/2|, a penalty on uneven odds, with P from the table of probabilities.
         ``"distance"``: s - penalty |margin|/|a|, the distance of μ from the plane of even odds.
         ``"even"``: every pair has the same utility, so one is drawn uniformly.
     table

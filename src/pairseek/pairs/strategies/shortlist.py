@@ -22,10 +22,13 @@ from pairseek.pairs.strategies.base import BaseUtility
 
 # Number of items that may enter the list, and whose pairs are scored.
 _PROMISING_ITEMS = 200
-_CHUNK = 256
+# Pairs whose gains one thread computes at a time.
+_PAIRS_PER_THREAD_CHUNK = 256
 # Pairs whose covariances with all these items are held in memory at a time.
 _PAIRS_PER_CHUNK = 1 << 14
+# The unlikelier answer counts as at least this likely.
 _MIN_PROBABILITY = 1e-12
+# Weight of the information, in logits per bit, which breaks ties between pairs that would not change the list.
 _INFORMATION_WEIGHT = 1e-3
 
 
@@ -96,7 +99,7 @@ class Shortlist(BaseUtility):
             for_ranges(
                 _gains,
                 len(first),
-                _CHUNK,
+                _PAIRS_PER_THREAD_CHUNK,
                 (np.ascontiguousarray(first), np.ascontiguousarray(second)),
                 np.ascontiguousarray(covariance),
                 utility[rows],

@@ -54,7 +54,7 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
 def _order(path: Path, number: int, line: str, names: dict[int, str], *, ties: bool) -> tuple[int, list[list[ItemId]]]:
     """Return the number of people on a data line, and their ranking as groups of tied items."""
     head, colon, body = line.partition(":")
-    if not colon or not head.strip().isdigit() or int(head) < 1:
+    if not colon or not head.strip().isdecimal() or int(head) < 1:
         raise InvalidChoices(
             f"{path}, line {number}, column 1: {head.strip()[:30]!r} is not a number of people; expected a line "
             f"such as '12: 3,1,2'"
@@ -78,7 +78,7 @@ def _order(path: Path, number: int, line: str, names: dict[int, str], *, ties: b
             )
         group: list[ItemId] = []
         for cell in text.strip("{}").split(","):
-            if not cell.strip().isdigit() or int(cell) not in names:
+            if not cell.strip().isdecimal() or int(cell) not in names:
                 raise InvalidChoices(
                     f"{where}: {cell.strip()!r} is not one of the {len(names)} alternatives in the header"
                 )

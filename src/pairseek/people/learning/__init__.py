@@ -2,6 +2,16 @@
 
 from pairseek.people.learning.design import balanced_pair
 from pairseek.people.learning.lesson import HeldOut, Lesson, learn, learn_appeal
-from pairseek.people.learning.schedule import FIRST, RANDOM_SHARE, is_due, next_due
+from pairseek.people.learning.schedule import MIN_SESSIONS, RANDOM_SHARE, is_due, next_due
 
-__all__ = ["FIRST", "RANDOM_SHARE", "HeldOut", "Lesson", "balanced_pair", "is_due", "learn", "learn_appeal", "next_due"]
+__all__ = [
+    "MIN_SESSIONS",
+    "RANDOM_SHARE",
+    "HeldOut",
+    "Lesson",
+    "balanced_pair",
+    "is_due",
+    "learn",
+    "learn_appeal",
+    "next_due",
+]

@@ -17,7 +17,8 @@ from pairseek.core.types import IntArray
 Pair = frozenset[int]
 # Maximum number of rounds searched for a pair that may be asked.
 _MAX_ROUNDS = 200
-_DOMAIN = 0xBA1A
+# Separates the random order of rounds from other random numbers with the same seed.
+_ROUNDS_STREAM = 0xBA1A
 
 
 def balanced_pair(
@@ -60,6 +61,6 @@ def balanced_pair(
 @lru_cache(maxsize=64)
 def _round(n: int, seed: int, number: int) -> IntArray:
     """Return the (n, 2) pairs of a round in their order."""
-    order = np.random.default_rng(np.random.SeedSequence([seed, number, _DOMAIN])).permutation(n)
+    order = np.random.default_rng(np.random.SeedSequence([seed, number, _ROUNDS_STREAM])).permutation(n)
     pairs = np.stack([order, np.roll(order, -1)], axis=1)
     return np.concatenate([pairs[::2], pairs[1::2]])

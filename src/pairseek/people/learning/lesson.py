@@ -12,7 +12,7 @@ from pairseek.core.types import JSON, FloatArray, ItemId
 from pairseek.errors import InvalidChoices
 from pairseek.model.defaults import RESIDUAL_WITHOUT_COORDINATES
 from pairseek.model.items import Items
-from pairseek.people.learning.schedule import FIRST
+from pairseek.people.learning.schedule import MIN_SESSIONS
 from pairseek.people.learning.validation import Validation, predictions, validated
 from pairseek.people.population import Choices, Population
 from pairseek.people.population.fit import LearningStep
@@ -128,7 +128,7 @@ def learn(
     given = items if items.d else None
     met = _learnable(choices, given)
     tried = [FitOptions()] if given is not None else _candidates(met, previous)
-    tested = validated(met, given, tried, seed=seed, progress=progress) if len(met.people) >= FIRST else None
+    tested = validated(met, given, tried, seed=seed, progress=progress) if len(met.people) >= MIN_SESSIONS else None
     chosen = tried[0] if tested is None else tested.chosen
     population = _fitted(met, given, chosen, None if tested is None else residual_of(tested.share), seed, progress)
     if given is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FIRST = 10
+MIN_SESSIONS = 10
 """Number of finished sessions after which a study first learns."""
 RANDOM_SHARE = 0.1
 """Share of random pairs in the sessions of a learning study: they test its predictions, and reach new items."""
@@ -18,8 +18,8 @@ def next_due(learned: int | None) -> int:
     learned
         Number of sessions from which the newest version was learned; None before the first version.
     """
-    if learned is None or learned < FIRST:
-        return FIRST
+    if learned is None or learned < MIN_SESSIONS:
+        return MIN_SESSIONS
     return learned + max(1, -int(-_GROWTH * learned // 1))
 
 
@@ -29,7 +29,7 @@ def is_due(finished: int, learned: int | None) -> bool:
     Voiding sessions can reduce the number below that of the newest version, which then rests on answers that no longer
     count. The study learns again once the two numbers differ by a quarter.
     """
-    if finished < FIRST:
+    if finished < MIN_SESSIONS:
         return False
     if learned is None:
         return True

@@ -21,10 +21,12 @@ from pairseek.people.population.held_out import held_out_predictions
 from pairseek.people.population.model import FitOptions, fit_model
 from pairseek.people.population.residual import residual_of
 
-SHARES = (0.0, 0.2, 0.4, 0.6)
+RESIDUAL_SHARES = (0.0, 0.2, 0.4, 0.6)
 """Candidate shares of residual utilities in the noise of a fit: see `pairseek.people.population.residual`."""
-# The candidates nearest to the default residual of a search: for learned or no coordinates, and for given ones.
-_DEFAULT_LEARNED, _DEFAULT_GIVEN = 0.6, 0.4
+# Candidate nearest to the default residual of a search among items with learned coordinates, or with none.
+_DEFAULT_SHARE_LEARNED = 0.6
+# Candidate nearest to the default residual of a search among items with given coordinates.
+_DEFAULT_SHARE_GIVEN = 0.4
 _FOLDS = 4
 # Maximum number of a person's answers that the model observes; it predicts the others.
 _MAX_SEEN = 10
@@ -121,8 +123,8 @@ def validated(
     trials = trials_of(choices, seed)
     if not trials:
         raise InvalidChoices("nobody made two choices, so nothing can be predicted: collect more answers")
-    default = _DEFAULT_LEARNED if items is None else _DEFAULT_GIVEN
-    shares = sorted(SHARES, key=lambda share: abs(share - default))
+    default = _DEFAULT_SHARE_LEARNED if items is None else _DEFAULT_SHARE_GIVEN
+    shares = sorted(RESIDUAL_SHARES, key=lambda share: abs(share - default))
     fits = []
     for option, learned in enumerate(tried):
         fits.append(_fitted_folds(choices, items, learned, trials))

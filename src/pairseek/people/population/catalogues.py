@@ -111,10 +111,10 @@ def _difference(population: Population, items: Items) -> str:
     """Describe how items differ from those that a population was fitted to, which have the same ids."""
     if population.given is None:
         return "the population learned its own coordinates, which differ from those of the search"
-    known = population.items
-    d = min(items.d, known.d)
-    rows = [known.index(name) for name in items.ids]
-    gap = np.abs(known.coordinates[rows, :d] - items.coordinates[:, :d]).max(axis=1)
+    fitted = population.items
+    d = min(items.d, fitted.d)
+    rows = [fitted.index(name) for name in items.ids]
+    gap = np.abs(fitted.coordinates[rows, :d] - items.coordinates[:, :d]).max(axis=1)
     moved = [items.ids[row] for row in np.flatnonzero(gap > 0)]
     if moved and not population.provenance.get("configuration", {}).get("rescale"):
         return f"the coordinates of {quoted(moved)} differ"

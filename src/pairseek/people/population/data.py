@@ -23,20 +23,24 @@ from pairseek.people.population.kernels import MIXTURE, believe, gather
 from pairseek.people.population.rating_kernels import QUADRATURE, believe_ratings, gather_ratings, predict_ratings
 from pairseek.people.population.rating_points import Points, gather_points, slope_points, weigh_points
 
-# Maximum number of parameters with a full curvature matrix; larger models use one block per item.
-FULL_LIMIT = 1500
-# People and items per unit of work of a thread.
-_PEOPLE_CHUNK, _ITEM_CHUNK = 64, 16
+# Largest number of parameters with a full curvature matrix; larger models use one block per item.
+MAX_FULL_PARAMETERS = 1500
+# People per unit of work of a thread.
+_PEOPLE_CHUNK = 64
+# Items per unit of work of a thread.
+_ITEM_CHUNK = 16
 # Ratings with more distinct values are divided into this many levels of equal frequency.
-LEVELS = 20
+MAX_RATING_LEVELS = 20
 # EM iterations of the null model, in which ratings do not depend on the items.
 _NULL_ITERATIONS = 30
 # Largest number of ratings with two levels for which posteriors are weighted points.
 _MAX_BY_POINTS = 100_000
 # Prior standard deviation of a cut point around its initial value.
 _CUT_DEVIATION = 10.0
-# Largest change of a parameter in a Newton step, and smallest share of a gap between cut points that a step keeps.
-MAX_STEP, _MIN_GAP = 1.0, 0.3
+# Largest change of a parameter in a Newton step.
+MAX_STEP = 1.0
+# Smallest share of a gap between cut points that a Newton step keeps.
+_MIN_GAP_SHARE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +203,7 @@ class Data:
 
     def derivatives(self, model: Utilities, people: Posteriors, counts: FloatArray, q: int) -> Derivatives:
         """Return derivatives with a curvature bound; mixed ones with t cancel by symmetry and are neglected."""
-        whole = self.n * q <= FULL_LIMIT
+        whole = self.n * q <= MAX_FULL_PARAMETERS
         slope, by_offset = np.zeros((self.n, q)), np.zeros(2)
         curve = np.zeros((self.n * q, self.n * q if whole else q))
         thresholds, offset = model.thresholds, self._offset(model.thresholds)
@@ -399,7 +403,7 @@ class RatingData:
             number = np.maximum(np.bincount(rows, minlength=size), 1)
             score = score - (np.bincount(rows, score, minlength=size) / number)[rows]
         table = sparse.csr_matrix((score, (self.person, self.item)), shape=(self.people, self.n))
-        if self.n <= FULL_LIMIT or self.people <= d:
+        if self.n <= MAX_FULL_PARAMETERS or self.people <= d:
             values, vectors = np.linalg.eigh((table.T @ table).toarray())
             top = slice(-1, -d - 1, -1)
             axes, singular = vectors[:, top], np.sqrt(np.maximum(values[top], 1e-6))
@@ -415,7 +419,7 @@ class RatingData:
     def moved(self, thresholds: FloatArray, step: FloatArray) -> FloatArray:
         """Return the cut points after a Newton step, shortened so that they stay in order."""
         shrinkage = -np.diff(step) / np.diff(thresholds)
-        share = min(1.0, (1.0 - _MIN_GAP) / max(shrinkage.max(initial=0.0), 1e-12))
+        share = min(1.0, (1.0 - _MIN_GAP_SHARE) / max(shrinkage.max(initial=0.0), 1e-12))
         return np.asarray(thresholds + share * np.clip(step, -MAX_STEP, MAX_STEP))
 
 
@@ -427,9 +431,9 @@ def _ends(cuts: FloatArray) -> FloatArray:
 def to_levels(values: FloatArray) -> tuple[IntArray, int]:
     """Return the level of each rating and the number of levels: distinct values, or groups of equal frequency."""
     distinct, level = np.unique(values, return_inverse=True)
-    if len(distinct) <= LEVELS:
+    if len(distinct) <= MAX_RATING_LEVELS:
         return level.astype(np.int64), len(distinct)
-    edges = np.unique(np.quantile(values, np.arange(1, LEVELS) / LEVELS, method="lower"))
+    edges = np.unique(np.quantile(values, np.arange(1, MAX_RATING_LEVELS) / MAX_RATING_LEVELS, method="lower"))
     level = np.searchsorted(edges, values, side="left")
     return np.unique(level, return_inverse=True)[1].astype(np.int64), len(np.unique(level))
 

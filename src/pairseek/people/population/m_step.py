@@ -15,17 +15,21 @@ from pairseek.people.population.shift import Shift
 # Prior standard deviation of utilities, between people and between items. A difference of this size makes a choice
 # nearly certain. The prior keeps the estimates finite if all choices are consistent (separable data).
 _UTILITY_DEVIATION = 4.0
-# Ratings: the estimated deviations pull well-known items towards 0 with this share of their precision. Half of the
-# reduction applies where an item has this many times as much information as the pull.
-_MIN_PULL, _HALF_PULL = 0.1, 4.0
+# Ratings: the estimated deviations pull well-known items towards 0 with this share of their precision.
+_MIN_PULL_SHARE = 0.1
+# Half of that reduction applies to an item with this many times as much information as the pull.
+_HALF_PULL_RATIO = 4.0
 # Ratings: largest root mean square of the learned factors, over items and dimensions. Beyond it the quadrature of the
 # kernels is not accurate enough.
 _MAX_FACTOR = 2.5
-# Prior of the deviation of the appeals from a trend: it counts as this number of items with this deviation, in logits.
-_PSEUDO_ITEMS, _APPEAL = 5.0, 0.1
-# Prior of S: it counts as this multiple of d + 1 people, distributed as in the default model up to a scale of their
-# variance, which has a Gamma prior of mean 1 with this shape.
-_PSEUDO_PEOPLE, _SCALE_SHAPE = 2.0, 0.1
+# The prior of the deviation of appeals from a trend counts as _PSEUDO_ITEMS items with the deviation _APPEAL_DEVIATION,
+# in logits.
+_PSEUDO_ITEMS = 5.0
+_APPEAL_DEVIATION = 0.1
+# The prior of S counts as _PSEUDO_PEOPLE (d + 1) people, distributed as in the default model up to a scale of their
+# variance, which has a Gamma prior of mean 1 with the shape _SCALE_SHAPE.
+_PSEUDO_PEOPLE = 2.0
+_SCALE_SHAPE = 0.1
 
 
 def m_step(data: Data | RatingData, start: Start, state: FitState, counts: FloatArray) -> FitState:
@@ -43,7 +47,7 @@ def m_step(data: Data | RatingData, start: Start, state: FitState, counts: Float
     estimated = np.isnan(start.prior_deviation)
     scale = state.scale
     if estimated.any():
-        usual = (1.0, 1.0) if start.basis is None else (_PSEUDO_ITEMS, _APPEAL)
+        usual = (1.0, 1.0) if start.basis is None else (_PSEUDO_ITEMS, _APPEAL_DEVIATION)
         away = values[:, :1] - start.coefficients[:, None]
         scale = _deviation((away - start.centre(away))[estimated, 0], variance[estimated, 0], *usual)
     thresholds = data.moved(state.thresholds, by_threshold)
@@ -91,7 +95,7 @@ def hyperprior(start: Start, state: FitState, derivatives: Derivatives) -> tuple
         # All items contribute to the estimated deviations, which pull all of them towards 0. Ratings with few levels
         # hardly identify the common scale, so the pull on well-known items is reduced.
         known = np.einsum("nii->ni", derivatives.curve)
-        tight = tight * (1.0 - (1.0 - _MIN_PULL) * known / (known + _HALF_PULL * tight))
+        tight = tight * (1.0 - (1.0 - _MIN_PULL_SHARE) * known / (known + _HALF_PULL_RATIO * tight))
     return away, tight + _UTILITY_DEVIATION**-2
 
 

@@ -35,10 +35,14 @@ from pairseek.people.population.fit_state import FitState, Start
 from pairseek.people.population.kernels import MIXTURE
 from pairseek.people.population.m_step import pseudo_people
 
-# Prior standard deviation of the logarithm of the scale of utilities, and the step of its numerical derivatives.
-_SCALE_DEVIATION, _STEP = 0.5, 0.2
-# Prior standard deviation of the logarithm of the scale of S, and the logarithms at which its posterior is computed.
-_LOG_SPREAD_DEVIATION, _LOG_SPREADS = 1.0, np.linspace(-2.0, 5.0, 15)
+# Prior standard deviation of the logarithm of the scale of utilities.
+_LOG_SCALE_DEVIATION = 0.5
+# Step of numerical derivatives with respect to the logarithm of the scale of utilities.
+_LOG_SCALE_STEP = 0.2
+# Prior standard deviation of the logarithm of the scale of S.
+_LOG_SPREAD_DEVIATION = 1.0
+# Logarithms of the scale of S at which its posterior is computed.
+_LOG_SPREADS = np.linspace(-2.0, 5.0, 15)
 # With more people than this, the scale of S is taken as estimated: its posterior mean is then within a few percent.
 _MAX_RESCALED_PEOPLE = 300
 # Largest number of items whose appeals are modelled as deviations from a trend.
@@ -164,10 +168,11 @@ def spread_scale(data: Data, start: Start, state: FitState, counts: FloatArray) 
 def _shrinkage(data: Data, start: Start, state: FitState, counts: FloatArray) -> float:
     """Return the factor exp(m - s) on utilities: see the module's docstring."""
     low, middle, high = (
-        _evidence(data, start, state, counts, scale, state.spread) for scale in np.exp([-_STEP, 0.0, _STEP])
+        _evidence(data, start, state, counts, scale, state.spread)
+        for scale in np.exp([-_LOG_SCALE_STEP, 0.0, _LOG_SCALE_STEP])
     )
-    slope, precision = (high - low) / (2.0 * _STEP), _SCALE_DEVIATION**-2
-    curvature = max(2.0 * middle - low - high, 0.0) / _STEP**2 + precision
+    slope, precision = (high - low) / (2.0 * _LOG_SCALE_STEP), _LOG_SCALE_DEVIATION**-2
+    curvature = max(2.0 * middle - low - high, 0.0) / _LOG_SCALE_STEP**2 + precision
     if not start.free:
         size = _size(start.base(state.coefficients), state.factors, state.spread)
         slope += precision * np.log(_default_size(start) / size)

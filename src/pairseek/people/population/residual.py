@@ -26,15 +26,19 @@ from pairseek.people.population.fit import LearningStep
 from pairseek.people.population.held_out import SeenAndHidden, held_out_predictions
 
 ResidualSetting: TypeAlias = Literal["auto", "implied"]
-SHARES: dict[ResidualSetting, tuple[float, ...]] = {
+RESIDUAL_SHARES: dict[ResidualSetting, tuple[float, ...]] = {
     "auto": (0.0, 0.2, 0.4, 0.6),
     "implied": (0.0, 0.2, 0.4, 0.6, 0.8, 0.9),
 }
 """Candidate shares. People rate each item once, so the pairs implied by ratings never contradict each other and favour
 a share of 1. People who answer pairs do contradict themselves; the largest share of ``"auto"`` allows for it.
 ``"implied"`` does not: it is for newcomers whose answers are implied by ratings too, as in an evaluation."""
-# Numbers of people, of answers of each, and of choices of each that are predicted.
-_MAX_PEOPLE, _MAX_ANSWERS, _MAX_PREDICTED = 120, 15, 30
+# Largest number of people whose choices are predicted.
+_MAX_PEOPLE = 120
+# Largest number of a person's answers that the model observes.
+_MAX_ANSWERS = 15
+# Largest number of a person's choices that are predicted.
+_MAX_PREDICTED = 30
 # A person with fewer pairs leaves nothing to predict, and fewer people say too little about others.
 _MIN_PAIRS = 4
 _MIN_PEOPLE = 10
@@ -93,7 +97,7 @@ def best_residual(
     """
     if len(people) < _MIN_PEOPLE:
         return 0.0
-    shares = SHARES[setting]
+    shares = RESIDUAL_SHARES[setting]
     scores = np.stack([predicted(people, items, prior, k, residual_of(share)) for share in shares])
     best = int(np.argmax(scores.mean(axis=1)))
     behind = scores[best] - scores

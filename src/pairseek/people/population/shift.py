@@ -20,11 +20,14 @@ from pairseek.posteriors.gaussian_samples import standard_points
 
 # People per unit of work of a thread.
 _CHUNK = 256
-# Points for each person, and the factor by which a proposal's covariance exceeds that of the points.
-_POINTS, _WIDENING = 128, 1.3
+# Number of points for each person.
+_POINTS = 128
+# Factor by which a proposal's covariance exceeds the covariance of the points.
+_WIDENING = 1.3
 
-# The prior of the variance counts as this many people with this variance.
-_PSEUDO_PEOPLE, _PRIOR_VARIANCE = 1.0, 1.0
+# The prior of the variance counts as _PSEUDO_PEOPLE people with the variance _PRIOR_VARIANCE.
+_PSEUDO_PEOPLE = 1.0
+_PRIOR_VARIANCE = 1.0
 _MIN_VARIANCE = 0.02
 # Prior precision of the coefficients.
 _PRIOR_PRECISION = 1.0

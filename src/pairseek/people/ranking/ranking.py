@@ -22,14 +22,19 @@ from pairseek.model.items import Items
 from pairseek.people.choices import Choices
 from pairseek.people.ranking.utilities import UtilityPosterior, mean_utilities
 
-# Maximum numbers of draws from the posterior, and of utilities in all draws.
-_MAX_DRAWS, _MAX_UTILITIES = 2000, 8_000_000
-# Maximum numbers of draws for the shares, of items that represent a typical one, and of predicted choices, which limits
-# the draws for large catalogues.
-_MAX_SHARE_DRAWS, _MAX_OPPONENTS, _MAX_PREDICTED = 200, 200, 50_000_000
-# A tier ends at the first item that is worse than its leader with at least this probability.
-CERTAIN = 0.95
-LEVEL = 0.9
+# Largest number of draws from the posterior.
+_MAX_DRAWS = 2000
+# Largest number of utilities in all draws; it limits the draws for large catalogues.
+_MAX_UTILITIES = 8_000_000
+# Largest number of draws from which the shares are computed.
+_MAX_SHARE_DRAWS = 200
+# Largest number of items that represent a typical one.
+_MAX_OPPONENTS = 200
+# Largest number of predicted choices behind the shares; it limits the draws for large catalogues.
+_MAX_PREDICTED = 50_000_000
+TIER_PROBABILITY = 0.95
+"""A tier ends at the first item that is worse than its leader with at least this probability."""
+INTERVAL_PROBABILITY = 0.9
 """Probability of the intervals."""
 
 
@@ -156,7 +161,7 @@ class Ranking:
         out = io.StringIO()
         writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows({**asdict(item), "place": item.place} for item in self.items)
+        writer.writerows(map(asdict, self.items))
         return out.getvalue()
 
 
@@ -186,10 +191,12 @@ def rank(choices: Choices, items: Items | None = None, *, rng: int | np.random.G
     >>> ps.rank(ps.Choices.from_pairs(pairs)).ids[0]
     'tea'
     """
-    return ranked(mean_utilities(choices, items), items, rng=rng)
+    return ranking_from_posterior(mean_utilities(choices, items), items, rng=rng)
 
 
-def ranked(posterior: UtilityPosterior, items: Items | None = None, *, rng: int | np.random.Generator = 0) -> Ranking:
+def ranking_from_posterior(
+    posterior: UtilityPosterior, items: Items | None = None, *, rng: int | np.random.Generator = 0
+) -> Ranking:
     """Rank items by a posterior of mean utilities."""
     generator = np.random.default_rng(seed_of(rng))
     n = len(posterior.base)
@@ -200,8 +207,8 @@ def ranked(posterior: UtilityPosterior, items: Items | None = None, *, rng: int 
     np.put_along_axis(ranks, order, np.arange(1, n + 1)[None, :], axis=1)
     expected = ranks.mean(axis=0)
     low, high = _interval(ranks)
-    best = np.lexsort((-posterior.base, expected))
-    tiers = _tiers(utilities, best)
+    order_by_rank = np.lexsort((-posterior.base, expected))
+    tiers = _tiers(utilities, order_by_rank)
     share, share_low, share_high = _shares(posterior, utilities)
     choices = posterior.choices
     answers = _answers(choices)
@@ -221,7 +228,7 @@ def ranked(posterior: UtilityPosterior, items: Items | None = None, *, rng: int 
             **{f"top_{count}": float(np.mean(ranks[:, row] <= count)) for count in (1, 3, 5)},
             answers=int(answers[row]),
         )
-        for place, row in enumerate(best.tolist(), 1)
+        for place, row in enumerate(order_by_rank.tolist(), 1)
     )
     people, total = len(choices.people), len(choices) + len(choices.outcomes)
     return Ranking(rows, people, total, float(posterior.trust.sum()), _notes(rows))
@@ -229,26 +236,27 @@ def ranked(posterior: UtilityPosterior, items: Items | None = None, *, rng: int 
 
 def _interval(ranks: IntArray) -> tuple[IntArray, IntArray]:
     """Return the (n,) ends of the 90 % intervals of (draws, n) ranks."""
-    tail = 0.5 * (1.0 - LEVEL)
+    tail = 0.5 * (1.0 - INTERVAL_PROBABILITY)
     low = np.quantile(ranks, tail, axis=0, method="lower")
     return low.astype(np.int64), np.quantile(ranks, 1.0 - tail, axis=0, method="higher").astype(np.int64)
 
 
-def _tiers(utilities: FloatArray, best: IntArray) -> IntArray:
-    """Return the (n,) tiers; a tier ends where an item is worse than its leader with probability `CERTAIN`."""
-    tiers = np.empty(len(best), dtype=np.int64)
-    tier, leader = 1, int(best[0])
-    for row in best.tolist():
-        if row != leader and np.mean(utilities[:, leader] > utilities[:, row]) >= CERTAIN:
+def _tiers(utilities: FloatArray, order_by_rank: IntArray) -> IntArray:
+    """Return the (n,) tiers; a tier ends where an item is worse than its leader with probability `TIER_PROBABILITY`."""
+    tiers = np.empty(len(order_by_rank), dtype=np.int64)
+    tier, leader = 1, int(order_by_rank[0])
+    for row in order_by_rank.tolist():
+        if row != leader and np.mean(utilities[:, leader] > utilities[:, row]) >= TIER_PROBABILITY:
             tier, leader = tier + 1, row
         tiers[row] = tier
     return tiers
 
 
 def _shares(posterior: UtilityPosterior, utilities: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the (n,) shares of choices that an item wins against a typical one, and the ends of their intervals.
+    """Return, for each item, the share of choices that it wins against a typical item, and the ends of its interval.
 
-    For a Gaussian logit of mean m and variance v, E f is f(m / sqrt(1 + π v / 8)) up to 0.02 (MacKay 1992).
+    For a Gaussian logit of mean m and variance v, the mean of f is f(m / sqrt(1 + π v / 8)) with an error of at most
+    0.02 (MacKay 1992).
     """
     n = len(posterior.base)
     typical = np.unique(np.linspace(0, n - 1, min(n, _MAX_OPPONENTS)).round().astype(np.int64))
@@ -256,16 +264,16 @@ def _shares(posterior: UtilityPosterior, utilities: FloatArray) -> tuple[FloatAr
     root = posterior.factors @ np.linalg.cholesky(posterior.spread)
     square = np.sum(root**2, axis=1)
     shares = np.empty((len(utilities), n))
-    itself = np.isin(np.arange(n), typical)
+    is_typical = np.isin(np.arange(n), typical)
     for start in range(0, n, _MAX_OPPONENTS):
         part = slice(start, min(start + _MAX_OPPONENTS, n))
         variance = square[part, None] + square[typical] - 2.0 * root[part] @ root[typical].T
         scale = 1.0 / np.sqrt(1.0 + np.pi / 8.0 * np.maximum(variance, 0.0))
         for draw, own in enumerate(utilities):
             shares[draw, part] = expit((own[part, None] - own[typical]) * scale).sum(axis=1)
-    # Each item has counted 1/2 against itself.
-    shares = (shares - 0.5 * itself) / (len(typical) - itself)
-    low, high = np.quantile(shares, [0.5 * (1.0 - LEVEL), 0.5 * (1.0 + LEVEL)], axis=0)
+    # An item among the typical ones was also compared with itself, which counted 1/2.
+    shares = (shares - 0.5 * is_typical) / (len(typical) - is_typical)
+    low, high = np.quantile(shares, [0.5 * (1.0 - INTERVAL_PROBABILITY), 0.5 * (1.0 + INTERVAL_PROBABILITY)], axis=0)
     return shares.mean(axis=0), low, high
 
 
@@ -279,11 +287,8 @@ def _notes(rows: tuple[RankedItem, ...]) -> tuple[str, ...]:
     out = []
     unseen = [row.id for row in rows if not row.answers]
     if unseen:
-        verb = "was" if len(unseen) == 1 else "were"
-        out.append(
-            f"{plural(len(unseen), 'item')} {verb} never shown, so the ranking can only guess where to place such an "
-            f"item: {quoted(unseen)}"
-        )
+        verb, places = ("was", "its place is a guess") if len(unseen) == 1 else ("were", "their places are guesses")
+        out.append(f"{plural(len(unseen), 'item')} {verb} never shown, so {places}: {quoted(unseen)}")
     if rows[-1].tier == 1:
         out.append("the answers do not distinguish any item from the first one: collect more answers")
     return tuple(out)

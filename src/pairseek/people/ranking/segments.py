@@ -25,20 +25,28 @@ MAX_SEGMENTS = 5
 _MIN_PEOPLE = 8
 # Segments are sought in the dimensions of taste with the largest variance of utilities, at most this many.
 _MAX_DIMENSIONS = 3
-_FOLDS, _STARTS = 8, 6
-# EM iterations from each starting point, and further ones from the best.
-_BURN_IN, _MAX_ITERATIONS = 12, 100
+_FOLDS = 8
+# Number of starting points of EM.
+_STARTS = 6
+# EM iterations from each starting point.
+_BURN_IN = 12
+# Largest number of further EM iterations from the best starting point.
+_MAX_ITERATIONS = 100
 # EM stops when an iteration improves the log-likelihood by less than this, in nats per person.
 _TOLERANCE = 1e-4
-# The covariance within segments has an inverse-Wishart prior that counts as `_PSEUDO_PEOPLE` people with the share
-# `_WITHIN` of the variance of all people. The shares have a Dirichlet prior that counts as one person per segment.
-_PSEUDO_PEOPLE, _PSEUDO_SHARE, _WITHIN = 4.0, 1.0, 0.5
+# The covariance within segments has an inverse-Wishart prior that counts as _PSEUDO_PEOPLE people with the share
+# _WITHIN_SHARE of the variance of all people.
+_PSEUDO_PEOPLE = 4.0
+_WITHIN_SHARE = 0.5
+# The Dirichlet prior of the shares counts as this many people per segment.
+_PSEUDO_PEOPLE_PER_SEGMENT = 1.0
 # Improvement of the score, in nats per person, below which fewer segments win even if it is significant: with many
 # people, the Gaussian approximation of their likelihoods already makes a difference of about 0.01.
 _MIN_GAIN = 0.02
 # The search for the number of segments ends after this many numbers in a row without improvement.
 _PATIENCE = 2
-_FAVOURITES = 5
+# Number of favourite and of distinctive items that describe a segment.
+_ITEMS_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +222,7 @@ def _scores_by_count(data: _Likelihoods, most: int, folds: IntArray, rng: np.ran
     One segment takes the better of two priors of its covariance, the second being the prior of several segments.
     Otherwise people could be divided just because they vary less than the population model says.
     """
-    undivided = [_held_out(data, 1, folds, rng, usual) for usual in (1.0, _WITHIN)]
+    undivided = [_held_out(data, 1, folds, rng, usual) for usual in (1.0, _WITHIN_SHARE)]
     scores = [max(undivided, key=lambda score: float(score.mean()))]
     while len(scores) < most:
         scores.append(_held_out(data, len(scores) + 1, folds, rng))
@@ -224,7 +232,7 @@ def _scores_by_count(data: _Likelihoods, most: int, folds: IntArray, rng: np.ran
 
 
 def _held_out(
-    data: _Likelihoods, count: int, folds: IntArray, rng: np.random.Generator, usual: float = _WITHIN
+    data: _Likelihoods, count: int, folds: IntArray, rng: np.random.Generator, usual: float = _WITHIN_SHARE
 ) -> FloatArray:
     """Return the (people,) weighted log-likelihoods under mixtures fitted to the other folds."""
     out = np.empty(len(folds))
@@ -249,7 +257,7 @@ def _fit(data: _Likelihoods, count: int, rng: np.random.Generator, usual: float 
     `usual` is the prior variance within a segment. By default, one segment has the variance of all people.
     """
     if usual is None:
-        usual = 1.0 if count == 1 else _WITHIN
+        usual = 1.0 if count == 1 else _WITHIN_SHARE
     if count == 1:
         return _run(data, _initial(data, 1, rng), rounds=_MAX_ITERATIONS, usual=usual)[0]
     runs = [_run(data, _initial(data, count, rng), rounds=_BURN_IN, usual=usual) for _ in range(_STARTS)]
@@ -268,7 +276,7 @@ def _initial(data: _Likelihoods, count: int, rng: np.random.Generator) -> _Mixtu
         far = data.weight * np.min([np.sum((place - centre) ** 2, axis=1) for centre in centres], axis=0)
         chance = far / far.sum() if far.sum() > 0 else None
         centres.append(place[rng.choice(len(place), p=chance)])
-    return _Mixture(np.full(count, 1.0 / count), np.array(centres), _WITHIN * np.eye(q))
+    return _Mixture(np.full(count, 1.0 / count), np.array(centres), _WITHIN_SHARE * np.eye(q))
 
 
 def _run(data: _Likelihoods, mixture: _Mixture, *, rounds: int, usual: float = 1.0) -> tuple[_Mixture, FloatArray]:
@@ -276,7 +284,7 @@ def _run(data: _Likelihoods, mixture: _Mixture, *, rounds: int, usual: float = 1
     q = data.linear.shape[1]
     fitted = _Mixture(mixture.share.copy(), mixture.centre.copy(), mixture.within.copy())
     joint = np.empty((len(data.weight), len(fitted.share)))
-    pseudo = np.array([_PSEUDO_PEOPLE, _PSEUDO_SHARE])
+    pseudo = np.array([_PSEUDO_PEOPLE, _PSEUDO_PEOPLE_PER_SEGMENT])
     tolerance = _TOLERANCE * float(data.weight.sum())
     parts = (fitted.share, fitted.centre, fitted.within)
     fit_mixture(data.linear, data.precision, data.weight, *parts, usual * np.eye(q), pseudo, rounds, tolerance, joint)
@@ -292,7 +300,7 @@ def _described(posterior: UtilityPosterior, axes: FloatArray, mixture: _Mixture)
         rest = np.delete(mixture.share, row)
         others = np.delete(utility, row, axis=0)
         more = utility[row] - (rest @ others / rest.sum() if len(rest) else utility[row])
-        favourites, distinctive = (np.argsort(-values, kind="stable")[:_FAVOURITES] for values in (utility[row], more))
+        favourites, distinctive = (np.argsort(-values, kind="stable")[:_ITEMS_SHOWN] for values in (utility[row], more))
         ids = posterior.choices.ids
         segments.append(
             Segment(

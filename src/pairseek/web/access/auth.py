@@ -12,7 +12,7 @@ from functools import cache
 
 import sqlalchemy as sa
 from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatchError
+from argon2.exceptions import InvalidHashError, VerificationError
 
 from pairseek.errors import InvalidParameter
 from pairseek.store import people, studies
@@ -25,19 +25,19 @@ FIRST_USER = "admin"
 SCOPES = ("read", "write", "answer", "delete")
 """read: read studies and their data. write: create, open and close studies, and make participants' links. answer: open
 sessions and answer in them. delete: forget participants, and delete sessions and studies."""
-DAYS = 90
+TOKEN_DAYS = 90
 """Default lifetime of a token."""
-MOST_DAYS = 366
-HOURS = 12
-LEAST_PASSWORD = 10
-# Maximum number of failed attempts within MINUTES: for a name from one address, from one address, and for a name from
-# any address. The last limit is high, so that an attacker cannot lock a user out.
-MINUTES = 15
-_TRIES = (10, 50, 300)
+MAX_TOKEN_DAYS = 366
+LOGIN_HOURS = 12
+MIN_PASSWORD_LENGTH = 10
+ATTEMPT_MINUTES = 15
+# Failed attempts allowed within ATTEMPT_MINUTES: per name and address, per address, and per name from all addresses
+# together. The last limit is high, so that an attacker cannot lock a user out.
+_MAX_FAILED = (10, 50, 300)
 _PREFIX = "psk_"
-HASHES = 2
-"""Password hashes that a process computes at a time; each needs 64 MiB."""
-_hashing = threading.BoundedSemaphore(HASHES)
+MAX_CONCURRENT_HASHES = 2
+"""Largest number of password hashes that a process computes at once; each needs 64 MiB."""
+_hashing = threading.BoundedSemaphore(MAX_CONCURRENT_HASHES)
 
 
 @cache
@@ -67,22 +67,22 @@ def set_password(
     """
     if not 1 <= len(name) <= 200 or not name.isprintable():
         raise InvalidParameter(f"the name {name[:50]!r} cannot be used: give 1 to 200 printable characters")
-    if len(password) < LEAST_PASSWORD:
-        raise InvalidParameter(f"the password has {len(password)} characters: give at least {LEAST_PASSWORD}")
+    if len(password) < MIN_PASSWORD_LENGTH:
+        raise InvalidParameter(f"the password has {len(password)} characters: give at least {MIN_PASSWORD_LENGTH}")
     with _hashing:
-        secret = _hasher().hash(password)
+        password_hash = _hasher().hash(password)
 
     def change(connection: sa.Connection) -> None:
         if is_admin is False and people.admin_names(connection) == [name]:
             raise _last_admin(name)
-        people.set_password(connection, name, secret, is_admin=is_admin, new=new)
+        people.set_password(connection, name, password_hash, is_admin=is_admin, new=new)
         studies.note(connection, name, "password")
 
     database.write(change)
 
 
-def first_user(database: Database, password: str) -> str | None:
-    """Create the first user if the database has none; return the password if it was generated."""
+def create_first_user(database: Database, password: str) -> str | None:
+    """Create the first user if there are no users; return the password if one had to be generated."""
     if database.read(people.user_names):
         return None
     generated = None if password else secrets.token_urlsafe(12)
@@ -100,7 +100,7 @@ class Attempt:
 
     name: str
     user_id: int | None
-    secret: str
+    password_hash: str
     counted: tuple[int, ...]
 
 
@@ -113,17 +113,19 @@ def sign_in(database: Database, name: str, password: str, address: str) -> str:
 
 
 def admit(database: Database, name: str, address: str) -> Attempt:
-    """Count a sign-in attempt as failed; raise a `Problem` if there were too many.
+    """Register a sign-in attempt, which counts as failed until its password is verified.
+
+    Raises a `Problem` if there were too many failed attempts.
 
     The attempt is counted before its password is verified, in the transaction that counts earlier attempts, so that
     concurrent attempts cannot exceed the limits.
     """
     keys = [_key("name at address", f"{name}\n{address}"), _key("address", address), _key("name", name)]
-    since = stamp(datetime.now(UTC) - timedelta(minutes=MINUTES))
+    since = stamp(datetime.now(UTC) - timedelta(minutes=ATTEMPT_MINUTES))
 
     def too_many(connection: sa.Connection) -> bool:
         failed = [people.count_attempts(connection, key, since) for key in keys]
-        return any(count >= limit for count, limit in zip(failed, _TRIES, strict=True))
+        return any(count >= limit for count, limit in zip(failed, _MAX_FAILED, strict=True))
 
     def count(connection: sa.Connection) -> tuple[int, ...] | None:
         people.lock_attempts(connection, forget_before=since)
@@ -132,7 +134,7 @@ def admit(database: Database, name: str, address: str) -> Attempt:
     # Read first, so that a flood of refused attempts does not hold up the writing of answers.
     counted = None if database.read(too_many) else database.write(count)
     if counted is None:
-        words, wait = f"Wait {MINUTES} minutes.", 60 * MINUTES
+        words, wait = f"Wait {ATTEMPT_MINUTES} minutes.", 60 * ATTEMPT_MINUTES
         raise Problem(429, "too_many_attempts", "too many failed attempts to sign in", hint=words, wait=wait)
     user = database.read(lambda connection: people.user(connection, name))
     if user is None:
@@ -143,12 +145,12 @@ def admit(database: Database, name: str, address: str) -> Attempt:
 def verify(database: Database, attempt: Attempt, password: str) -> str:
     """Check the password of an attempt and return a new login token; raise a `Problem` if it is wrong."""
     with _hashing:
-        verified = _verified(attempt.secret, password)
-    token, expires = new_token(), stamp(datetime.now(UTC) + timedelta(hours=HOURS))
+        verified = _verified(attempt.password_hash, password)
+    token, expires = new_token(), stamp(datetime.now(UTC) + timedelta(hours=LOGIN_HOURS))
 
     def enter(connection: sa.Connection) -> bool:
         user = people.user(connection, attempt.name, lock=True)
-        if user is None or user["password"] != attempt.secret:
+        if user is None or user["password"] != attempt.password_hash:
             # The user was removed or got a new password after the attempt was admitted.
             return False
         people.drop_attempts(connection, attempt.counted)
@@ -215,7 +217,7 @@ def _last_admin(name: str) -> Problem:
 
 
 def make_token(
-    database: Database, name: str, scopes: list[str], who: str, study_id: int | None = None, *, days: int = DAYS
+    database: Database, name: str, scopes: list[str], who: str, study_id: int | None = None, *, days: int = TOKEN_DAYS
 ) -> str:
     """Create an API token that expires after ``days``, and return it; only its hash is stored."""
     if not 1 <= len(name.strip()) <= 100:
@@ -223,8 +225,8 @@ def make_token(
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
         raise InvalidParameter(f"the scopes are {scopes!r}: give one or more of {', '.join(SCOPES)}")
-    if not 1 <= days <= MOST_DAYS:
-        raise InvalidParameter(f"the lifetime of the token is {days} days: give 1 to {MOST_DAYS}")
+    if not 1 <= days <= MAX_TOKEN_DAYS:
+        raise InvalidParameter(f"the lifetime of the token is {days} days: give 1 to {MAX_TOKEN_DAYS}")
     token = _PREFIX + new_token()
     expires = stamp(datetime.now(UTC) + timedelta(days=days))
 
@@ -242,7 +244,10 @@ def make_token(
 
 
 def revoke_token(database: Database, number: int, who: str, owner: str | None = None) -> None:
-    """Revoke an API token, only one of ``owner`` if given; raise a `Problem` if there is no such active token."""
+    """Revoke an API token, which must belong to ``owner`` if one is given.
+
+    Raises a `Problem` if there is no such active token.
+    """
 
     def revoke(connection: sa.Connection) -> bool:
         revoked = people.revoke(connection, number, owner)
@@ -269,7 +274,7 @@ class Caller:
         """Name of the caller in the audit log, short enough for its column."""
         return f"{self.user[:90]} (token {self.name})"
 
-    def need(self, scope: str, study_id: int | None = None) -> None:
+    def require_scope(self, scope: str, study_id: int | None = None) -> None:
         """Raise a `Problem` unless the token has this scope for this study."""
         if scope not in self.scopes:
             raise Problem(
@@ -285,15 +290,15 @@ class Caller:
             )
 
 
-def caller(database: Database, header: str | None) -> Caller:
+def authenticated_caller(database: Database, header: str | None) -> Caller:
     """Return the caller who sent this ``Authorization`` header."""
     kind, _, token = (header or "").partition(" ")
     if kind.lower() != "bearer" or not token:
         raise Problem(
             401, "token_missing", "the request has no token", hint="Send the header Authorization: Bearer TOKEN."
         )
-    secret = hashed(token.strip())
-    token_row = database.read(lambda connection: people.token(connection, secret))
+    token_hash = hashed(token.strip())
+    token_row = database.read(lambda connection: people.token(connection, token_hash))
     if token_row is None:
         raise Problem(401, "token_unknown", "the token is not valid", hint="Check it, or create a new one.")
     if token_row["revoked_at"] is not None:
@@ -305,14 +310,14 @@ def caller(database: Database, header: str | None) -> Caller:
         # A resolution of one minute saves a write per request.
         database.write(lambda connection: people.use_token(connection, token_row["id"]))
     return Caller(
-        token_row["name"], token_row["user_name"], frozenset(token_row["scopes"]), secret, token_row["study_id"]
+        token_row["name"], token_row["user_name"], frozenset(token_row["scopes"]), token_hash, token_row["study_id"]
     )
 
 
-def _verified(secret: str, password: str) -> bool:
+def _verified(password_hash: str, password: str) -> bool:
     try:
-        return _hasher().verify(secret, password)
-    except (VerifyMismatchError, VerificationError, InvalidHashError):
+        return _hasher().verify(password_hash, password)
+    except (VerificationError, InvalidHashError):
         return False
 
 

@@ -28,20 +28,30 @@ from pairseek.web.errors import Problem
 from pairseek.web.metrics import CLOSED
 from pairseek.web.settings import Settings
 
-MAX_HEAD = 65_536
-"""Maximum bytes of a request line with its headers. Chunk sizes and trailers may add as many bytes as the body has."""
+MAX_HEAD_BYTES = 65_536
+"""Maximum bytes of a request line with its headers.
+
+In a chunked body, chunk sizes and trailers may take as many further bytes as the body itself.
+"""
 # Bytes parsed at a time, so that exceeding a limit is noticed soon.
-_CHUNK = 16_384
-# Time limits in seconds: for the head of a request, counted from the connection or the last reply; for its body, plus
-# a second for every _BODY_RATE bytes; for the rest of a body after the reply; for sending a reply without progress.
-_HEAD_SECONDS, _BODY_SECONDS, _BODY_RATE, _LINGER_SECONDS, _UNSENT_SECONDS = 20.0, 20.0, 2_000, 30.0, 60.0
+_CHUNK_BYTES = 16_384
+# Seconds for the head of a request, counted from the connection or the last reply.
+_HEAD_SECONDS = 20.0
+# Seconds for the body of a request, in addition to a second for every _BODY_BYTES_PER_SECOND bytes received.
+_BODY_SECONDS = 20.0
+_BODY_BYTES_PER_SECOND = 2_000
+# Seconds for the rest of a body after the reply.
+_LINGER_SECONDS = 30.0
+# Seconds for which the number of unsent bytes of a reply may stay the same.
+_UNSENT_SECONDS = 60.0
 # Bytes of a body that are read and ignored after an early reply, so that the client sees the reply.
-_MAX_IGNORED = 32_000_000
+_MAX_IGNORED_BYTES = 32_000_000
 # Requests of a connection that may wait for the reply to an earlier one.
 _MAX_PIPELINED = 16
+# Seconds between two checks of the time limits.
 _SWEEP_SECONDS = 1.0
 # File descriptors kept for the database, files and logs.
-_RESERVED = 100
+_RESERVED_DESCRIPTORS = 100
 
 
 class Stage(Enum):
@@ -58,14 +68,14 @@ class Connections:
 
     Attributes
     ----------
-    most, most_of_address
+    max_connections, max_per_address
         Largest number of connections, in total and from one address.
     proxies
         Networks of trusted proxies, which may have any number of connections.
     """
 
-    most: int
-    most_of_address: int
+    max_connections: int
+    max_per_address: int
     proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     _open: dict[BoundedProtocol, str] = field(default_factory=dict)
     _of_address: dict[str, dict[BoundedProtocol, None]] = field(default_factory=dict)
@@ -73,8 +83,8 @@ class Connections:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """Create the limits from the settings, bounded by the available file descriptors."""
-        most = max(1, min(settings.most_connections, _descriptors()))
+        """Create an empty set of connections with the limits of the settings, lowered if file descriptors are short."""
+        most = max(1, min(settings.most_connections, _raise_descriptor_limit()))
         return cls(most, max(1, min(settings.most_connections_of_address, most // 2)), settings.proxies)
 
     def add(self, connection: BoundedProtocol, host: str) -> bool:
@@ -83,8 +93,8 @@ class Connections:
         trusted = address is not None and any(address in network for network in self.proxies)
         key = "" if trusted else network_of(host)
         same = self._of_address.setdefault(key, {})
-        room = trusted or len(same) < self.most_of_address or self._evict(same)
-        if not room or (len(self._open) >= self.most and not self._evict(self._open)):
+        room = trusted or len(same) < self.max_per_address or self._evict(same)
+        if not room or (len(self._open) >= self.max_connections and not self._evict(self._open)):
             if not same:
                 self._of_address.pop(key, None)
             return False
@@ -110,7 +120,7 @@ class Connections:
         if oldest is None:
             return False
         self.remove(oldest)
-        oldest.cut("evicted")
+        oldest.abort("evicted")
         return True
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -138,9 +148,9 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(**arguments)
         self._shared = shared
         self._stage, self._since = Stage.HEAD, monotonic()
-        # Whether a message is incomplete, bytes received of it, and bytes received of its body.
+        # Whether a message has begun and is incomplete; bytes received of it, and of its body.
         self._begun, self._received, self._body = False, 0, 0
-        # Bytes not yet sent, and time since which their number has not decreased.
+        # Bytes not yet sent, and when their number last decreased.
         self._unsent, self._stuck_since = 0, 0.0
 
     @property
@@ -160,17 +170,17 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse data in chunks until the framing of a message is too large."""
-        for start in range(0, len(data), _CHUNK):
+        """Parse data chunk by chunk, and refuse a message whose framing is too large."""
+        for start in range(0, len(data), _CHUNK_BYTES):
             if self.transport.is_closing():
                 return
-            chunk = data[start : start + _CHUNK]
+            chunk = data[start : start + _CHUNK_BYTES]
             super().data_received(chunk)
             self._received += len(chunk)
-            if self._received - self._body > MAX_HEAD + self._body:
+            if self._received - self._body > MAX_HEAD_BYTES + self._body:
                 self._refuse(_TOO_LARGE)
-            elif self._body > _MAX_IGNORED and self.cycle.response_complete:
-                self.cut("ignored")
+            elif self._body > _MAX_IGNORED_BYTES and self.cycle.response_complete:
+                self.abort("ignored")
 
     def on_message_begin(self) -> None:
         """Begin to count a message."""
@@ -205,7 +215,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def resume_writing(self) -> None:
-        """Note that the client reads."""
+        """Restart the time limit on unsent bytes, because the client reads again."""
         self._unsent = sys.maxsize
         super().resume_writing()
 
@@ -216,13 +226,13 @@ class BoundedProtocol(HttpToolsProtocol):
             self._stuck_since = moment
         self._unsent = unsent
         if unsent and moment - self._stuck_since > _UNSENT_SECONDS:
-            self.cut("unread")
+            self.abort("unread")
         elif moment - self._since > self._allowed(moment) and not self.transport.is_closing():
             if self._begun:
                 self._refuse(_TOO_SLOW)
             else:
                 # Without an error, because browsers open connections before they need them.
-                self.cut("idle")
+                self.abort("idle")
 
     def _allowed(self, moment: float) -> float:
         """Return the seconds that the current stage may take."""
@@ -235,9 +245,9 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.flow.read_paused:
             # The application is holding up the body, not the client.
             self._since = moment
-        return _BODY_SECONDS + self._body / _BODY_RATE
+        return _BODY_SECONDS + self._body / _BODY_BYTES_PER_SECOND
 
-    def cut(self, why: str) -> None:
+    def abort(self, why: str) -> None:
         """Close the connection at once."""
         CLOSED.labels(why).inc()
         self.transport.abort()
@@ -252,21 +262,21 @@ class BoundedProtocol(HttpToolsProtocol):
         """Close the connection, after sending an error unless a reply has begun."""
         CLOSED.labels(problem.code).inc()
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-            self.transport.write(_raw(problem))
+            self.transport.write(_raw_response(problem))
         self.transport.close()
 
 
 _TOO_LARGE = Problem(
     431,
     "header_too_large",
-    f"the headers of the request are larger than {MAX_HEAD:,} bytes",
+    f"the headers of the request are larger than {MAX_HEAD_BYTES:,} bytes",
     hint="Send fewer and shorter headers; delete the cookies of this site.",
 )
 _TOO_SLOW = Problem(408, "too_slow", "the request took too long to arrive", hint="Send it again.")
 _TOO_MANY = Problem(503, "too_many_connections", "too many connections are open", hint="Try again soon.", wait=5)
 
 
-def _raw(problem: Problem) -> bytes:
+def _raw_response(problem: Problem) -> bytes:
     """Return a complete HTTP response, for connections whose request never reached the application."""
     body = json.dumps(problem.record()).encode()
     lines = [
@@ -279,7 +289,7 @@ def _raw(problem: Problem) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-def _descriptors() -> int:
+def _raise_descriptor_limit() -> int:
     """Raise the limit on file descriptors and return the number of connections that they allow."""
     if sys.platform == "win32":
         return sys.maxsize
@@ -293,7 +303,7 @@ def _descriptors() -> int:
     if soft == resource.RLIM_INFINITY:
         return sys.maxsize
     # Half of them, because a connection may also have a file open.
-    return max(soft - _RESERVED, soft // 2) // 2
+    return max(soft - _RESERVED_DESCRIPTORS, soft // 2) // 2
 
 
 def protocol(settings: Settings) -> Any:

@@ -21,7 +21,9 @@ from pairseek.store.rates import Bucket
 from pairseek.web.errors import Problem
 from pairseek.web.settings import Settings
 
+# Seconds of each period.
 _PERIODS = {"minute": 60.0, "day": 86_400.0}
+# Largest number of keys with a bucket in memory.
 _MAX_KEYS = 20_000
 # Prefix length of the IPv6 network that one client controls.
 _IPV6_PREFIX = 64

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pairseek.errors import PairseekError
-from pairseek.web.access.auth import COOKIE, caller
+from pairseek.web.access.auth import COOKIE, authenticated_caller
 from pairseek.web.access.rates import Rate, address_of, network_of
 from pairseek.web.access.tokens import hashed
 from pairseek.web.error_responses import internal_error, reply_to
@@ -144,8 +144,8 @@ class SecurityMiddleware:
 def _require_write(scope: Scope) -> None:
     """Reject a large body from a caller who may neither create studies nor replace items."""
     database = scope["app"].state.service.database
-    who = caller(database, Headers(scope=scope).get("authorization"))
-    who.need("write", who.study_id if scope["method"] == "PUT" else None)
+    who = authenticated_caller(database, Headers(scope=scope).get("authorization"))
+    who.require_scope("write", who.study_id if scope["method"] == "PUT" else None)
 
 
 def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:

@@ -26,7 +26,7 @@ Learn: TypeAlias = Callable[[Database, Study], LearnedVersion]
 LEARNER = "pairseek"
 """Author of the versions that were learned automatically."""
 # Attempts to fit, because a participant may be forgotten in the meantime.
-_TRIES = 3
+_MAX_ATTEMPTS = 3
 
 logger = logging.getLogger("pairseek.web")
 
@@ -34,15 +34,16 @@ logger = logging.getLogger("pairseek.web")
 def fit(database: Database, study: Study, who: str, run: Learn | None = None) -> tuple[int, Population]:
     """Learn a population from the finished sessions, store it, and return it with its version.
 
-    Sessions that begin later use the new version. ``run`` does the work: `learned`, in this process or another one.
+    Sessions that begin later use the new version. ``run`` does the work, in this process or another one; by default,
+    `learn_version` does it here.
     """
-    for _ in range(_TRIES - 1):
+    for _ in range(_MAX_ATTEMPTS - 1):
         try:
-            return _fit(database, study, who, run or learned)
+            return _fit(database, study, who, run or learn_version)
         except sa.exc.IntegrityError:
             # Someone was forgotten during the fit, or another fit was stored at the same time.
             continue
-    return _fit(database, study, who, run or learned)
+    return _fit(database, study, who, run or learn_version)
 
 
 def _fit(database: Database, study: Study, who: str, run: Learn) -> tuple[int, Population]:
@@ -57,7 +58,7 @@ def _fit(database: Database, study: Study, who: str, run: Learn) -> tuple[int, P
     return database.write(store), Population.from_record(result.learned)
 
 
-def learned(database: Database, study: Study) -> LearnedVersion:
+def learn_version(database: Database, study: Study) -> LearnedVersion:
     """Learn a population from the finished sessions of a study without storing it."""
     choices, people = _choices(database, study)
     previous, used = _previous(database, study)

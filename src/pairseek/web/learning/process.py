@@ -97,7 +97,7 @@ def _learned(task: JSON) -> JSON:
     database = Database(task["database"])
     try:
         study = Catalogue(database).named(task["study"])
-        learn = similarity.learned if study.configuration.is_similarity else populations.learned
+        learn = similarity.learn_version if study.configuration.is_similarity else populations.learn_version
         return learn(database, study).record()
     except PairseekError as error:
         return {"error": str(error), "unavailable": isinstance(error, StoreUnavailable)}

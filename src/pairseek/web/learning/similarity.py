@@ -29,7 +29,7 @@ from pairseek.web.studies.items import pack_items
 logger = logging.getLogger("pairseek.web")
 
 # Attempts to learn, because a participant may be forgotten in the meantime.
-_TRIES = 3
+_MAX_ATTEMPTS = 3
 # Number of names to try for a preference study.
 _MAX_NAMES = 100
 
@@ -39,7 +39,7 @@ class Judgements:
     """Valid judgements of a study: those to fit, the random ones held out, and their sessions."""
 
     judged: list[tuple[str, str, str]]
-    apart: list[tuple[str, str, str]]
+    held_out: list[tuple[str, str, str]]
     sessions: list[str]
 
 
@@ -59,12 +59,12 @@ def judgements(database: Database, study: Study) -> Judgements:
     Repeated triplets count as judgements too, because people may answer differently the second time.
     """
     judged: list[tuple[str, str, str]] = []
-    apart: list[tuple[str, str, str]] = []
+    held_out: list[tuple[str, str, str]] = []
     people: list[str] = []
     for session in history.all_histories(database, study):
         if session.row.kind != "person" or session.is_void:
             continue
-        before = len(judged) + len(apart)
+        before = len(judged) + len(held_out)
         kinds = {answered.query.name: answered.query.kind for answered in session.done}
         for answered in session.done:
             query, winner = answered.query, answered.winner
@@ -73,10 +73,10 @@ def judgements(database: Database, study: Study) -> Judgements:
             row = (query.details["anchor"], winner, query.right if winner == query.left else query.left)
             # A repetition of a random triplet is held out with it.
             first = kinds.get(str(query.details.get("repeats")), query.kind)
-            (apart if first == "random" else judged).append(row)
-        if len(judged) + len(apart) > before:
+            (held_out if first == "random" else judged).append(row)
+        if len(judged) + len(held_out) > before:
             people.append(session.row.id)
-    return Judgements(judged, apart, people)
+    return Judgements(judged, held_out, people)
 
 
 def latest(database: Database, study: Study) -> MapVersion | None:
@@ -145,7 +145,7 @@ def learn_now(database: Database, study: Study, who: str, run: Learn | None = No
 def learn(database: Database, study: Study, who: str, run: Learn | None = None, *, noted: bool = True) -> int:
     """Learn a map from all valid judgements, store it, and return its version. Sessions that begin later use it.
 
-    ``run`` does the work: `learned`, in this process or another one. With ``noted``, the audit log notes the version;
+    ``run`` does the work: by default `learn_version` in this process. With ``noted``, the audit log notes the version;
     the many automatic versions are not noted.
     """
     with try_lock(database, lock_name(study)) as held:
@@ -157,13 +157,13 @@ def learn(database: Database, study: Study, who: str, run: Learn | None = None, 
                 received=study.row.slug,
                 hint="Wait a moment, then look again.",
             )
-        for _ in range(_TRIES - 1):
+        for _ in range(_MAX_ATTEMPTS - 1):
             try:
-                return _learn(database, study, who, run or learned, noted=noted)
+                return _learn(database, study, who, run or learn_version, noted=noted)
             except sa.exc.IntegrityError:
                 # Someone was forgotten in the meantime.
                 continue
-        return _learn(database, study, who, run or learned, noted=noted)
+        return _learn(database, study, who, run or learn_version, noted=noted)
 
 
 def check(database: Database, study: Study) -> Judgements:
@@ -176,13 +176,13 @@ def check(database: Database, study: Study) -> Judgements:
     return valid
 
 
-def learned(database: Database, study: Study) -> LearnedVersion:
+def learn_version(database: Database, study: Study) -> LearnedVersion:
     """Learn a map from all valid judgements of a study without storing it."""
     before, answers = latest(database, study), _count_answers(database, study)
     valid, ids = check(database, study), study.items.ids
     result = SimilarityMap.learn(
         Triplets.from_ids(valid.judged, ids),
-        Triplets.from_ids(valid.apart, ids) if valid.apart else None,
+        Triplets.from_ids(valid.held_out, ids) if valid.held_out else None,
         dimensions=study.configuration.dimensions,
         start=None if before is None else before.learned,
         labels=study.items.labels,
@@ -210,7 +210,7 @@ def _answers_learned_from(database: Database, study: Study, version: int) -> int
 
 
 def _count_answers(database: Database, study: Study) -> int:
-    return database.read(lambda connection: counts(connection, study.row.id, "9999")).answers
+    return database.read(lambda connection: counts(connection, study.row.id)).answers
 
 
 def search_among(database: Database, study: Study, who: str, *, slug: str | None = None) -> str:

@@ -12,7 +12,7 @@ from pairseek.store.database import Database
 from pairseek.web.sessions.history import SessionHistory, read_histories
 from pairseek.web.studies.catalogue import Study
 
-# Largest number of earlier people, the newest ones, that the appeal is computed from.
+# Largest number of earlier people that the appeal is computed from; the newest are used.
 _MAX_PEOPLE = 50
 
 
@@ -43,6 +43,6 @@ def appeal_before(database: Database, study: Study, session: SessionHistory) -> 
     rows = database.read(lambda connection: sessions.finished_before(connection, study.row.id, at, _MAX_PEOPLE))
     choices = choices_of(study, (other for other in read_histories(database, study, rows) if not other.is_void))
     try:
-        return None if choices is None else learn_appeal(choices, session.parts.given)
+        return None if choices is None else learn_appeal(choices, session.parts.study_items)
     except InvalidChoices:
         return None

@@ -13,8 +13,9 @@ from starlette.types import Scope
 
 from pairseek.web.pages.rendering import STATIC
 
-# URLs with a content hash are immutable; all others are revalidated.
+# For URLs with a content hash.
 _IMMUTABLE = "public, max-age=31536000, immutable"
+# For all other URLs.
 _REVALIDATE = "no-cache"
 
 

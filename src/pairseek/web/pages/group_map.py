@@ -10,8 +10,9 @@ from pairseek.web.pages.contexts.maps import GroupItem, GroupMap
 from pairseek.web.pages.contexts.shared import CardSchema
 
 WIDTH = 1000
+# Margins of the drawing.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 40, 40, 88
-_FONT = 15
+_FONT_SIZE = 15
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
 """Colours of the segments, after Okabe and Ito, which people with a colour vision deficiency can tell apart."""
 
@@ -92,7 +93,9 @@ def _drawn(items: Sequence[GroupItem], frame: Frame, ground: tuple[int, int, int
     ]
     left, top, width, height = ground
     has_labels = len(items) <= MAX_LABELLED_ITEMS
-    labels = place_labels(marks, _FONT, (left, top, left + width, top + height)) if has_labels else [None] * len(marks)
+    labels = (
+        place_labels(marks, _FONT_SIZE, (left, top, left + width, top + height)) if has_labels else [None] * len(marks)
+    )
     names = [None if label is None else (round(label.x), round(label.y), label.text) for label in labels]
     return tuple(
         DrawnItem(item["card"], round(mark.x), round(mark.y), item["place"], round(mark.radius), name)

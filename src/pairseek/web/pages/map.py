@@ -11,17 +11,21 @@ from pairseek.web.pages.contexts.maps import Dot, MapData
 
 WIDTH = 1000
 MARGIN = 72
-MOST_DOTS = 160
-PICTURE = 84
-# Font size of the labels, and radii of a dot and of the estimate.
-_FONT, _DOT, _YOU = 34, 10, 24
+MAX_DOTS = 160
+PICTURE_SIDE = 84
+# Font size of the labels.
+_FONT_SIZE = 34
+# Radius of the dot of an item.
+_DOT_RADIUS = 10
+# Radius of the dot of the estimate.
+_ESTIMATE_RADIUS = 24
 
 
 @dataclass(frozen=True)
 class MapDrawing:
     """Drawing in view-box units: ``dots`` are (x, y, colour), ``names`` are (centre x, y, text).
 
-    ``pictures`` are (left, top, address), each `PICTURE` wide and high.
+    ``pictures`` are (left, top, address), each `PICTURE_SIDE` wide and high.
     """
 
     width: int
@@ -52,14 +56,14 @@ def draw_map(data: MapData) -> MapDrawing:
             *((x, y) for x, y in data["ellipse"]),
         ]
     )
-    dots = [(*frame.place_rounded(x, y), colour) for x, y, colour, _ in thinned(data["items"], MOST_DOTS)]
+    dots = [(*frame.place_rounded(x, y), colour) for x, y, colour, _ in thinned(data["items"], MAX_DOTS)]
     # A dot without a colour is drawn as a zero-length line with a round cap, which is compact.
     plain = "".join(f"M{x} {y}h0" for x, y, colour in dots if colour is None)
     outline = closed_path(frame.place_rounded(*corner) for corner in data["ellipse"])
     you = frame.place_rounded(*data["point"])
     # Pictures replace the names, for which they leave no room.
     names = () if data.get("pictures") else placed_names(data["items"], frame, you, (width, height))
-    half = PICTURE // 2
+    half = PICTURE_SIDE // 2
     pictures = []
     for x, y, address in data.get("pictures", ()):
         middle = frame.place_rounded(x, y)
@@ -74,7 +78,7 @@ def placed_names(
     """Place the labels in order of the items' distance from the estimate; return none if there are too many items."""
     if len(items) > MAX_LABELLED_ITEMS:
         return ()
-    marks = [Mark(*frame.place_rounded(x, y), _DOT, label) for x, y, _, label in items if label]
+    marks = [Mark(*frame.place_rounded(x, y), _DOT_RADIUS, label) for x, y, _, label in items if label]
     marks.sort(key=lambda mark: math.hypot(mark.x - you[0], mark.y - you[1]))
-    labels = place_labels(marks, _FONT, (0, 0, *size), taken=[box_around(*you, _YOU)])
+    labels = place_labels(marks, _FONT_SIZE, (0, 0, *size), taken=[box_around(*you, _ESTIMATE_RADIUS)])
     return tuple((round(label.x), round(label.y), label.text) for label in labels if label is not None)

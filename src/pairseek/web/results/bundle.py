@@ -39,7 +39,7 @@ from pairseek.web.studies.configuration import StudyConfiguration, configured
 FORMAT = "pairseek bundle"
 FORMAT_VERSION, WITH_CATALOGUES = 2, 3
 """Versions of the format: in general, and for a study whose items were replaced."""
-MOST_CANDIDATES = 100_000
+MAX_CANDIDATES = 100_000
 """Maximum number of triplets that a session of a similarity study may choose from."""
 POPULATIONS = "populations.json"
 CATALOGUES = "catalogues.json"
@@ -148,14 +148,14 @@ def _processor() -> str:
 
 
 def _session_record(study: Study, session: history.SessionHistory) -> JSON:
-    along = history.estimates_along(study, session)
+    estimates = history.estimates_along(study, session)
     return {
         **{key: value for key, value in asdict(session.row).items() if key not in _NOT_EXPORTED},
         "queries": [_without_session(asdict(query)) for query in session.queries],
         "events": [_event(event) for event in session.events],
         "marks": [_without_session(mark) for mark in session.marks],
         "blurs": [_without_session(blur) for blur in session.blurs],
-        "estimate": along[-1] if along else None,
+        "estimate": estimates[-1] if estimates else None,
     }
 
 
@@ -199,17 +199,17 @@ class Bundle:
         return self.parts[_parts_key(session)]
 
     @property
-    def current(self) -> tuple[JSON, ...]:
+    def current_sessions(self) -> tuple[JSON, ...]:
         """Sessions that began with this pairseek's model version."""
         return tuple(session for session in self.sessions if self.parts_of(session).is_current)
 
     @property
-    def dropped(self) -> tuple[JSON, ...]:
+    def dropped_sessions(self) -> tuple[JSON, ...]:
         """Sessions whose parts were derived from a population learned from someone who was later forgotten."""
         return tuple(session for session in self.sessions if self.parts_of(session).dropped is not None)
 
     @property
-    def models(self) -> list[Any]:
+    def model_versions(self) -> list[Any]:
         """Model versions that the sessions began with."""
         return sorted({parts.model for parts in self.parts.values()}, key=str)
 
@@ -253,10 +253,11 @@ def read(path: Path) -> Bundle:
         if isinstance(error, InvalidFile) and str(path) in str(error):
             raise
         raise InvalidFile(f"{path} cannot be read as a bundle: {_short_message(error)}; export it again") from None
-    if len(bundle.sessions) > len(bundle.dropped) and not bundle.current:
+    if len(bundle.sessions) > len(bundle.dropped_sessions) and not bundle.current_sessions:
+        models = " and ".join(map(str, bundle.model_versions))
         raise InvalidFile(
-            f"{path} was computed with model version {' and '.join(map(str, bundle.models))}, but this pairseek has "
-            f"version {MODEL_VERSION}: replay it with the pairseek that wrote it, {record['versions'].get('pairseek')}"
+            f"{path} was computed with model version {models}, but this pairseek has version {MODEL_VERSION}: replay "
+            f"it with the pairseek that wrote it, {record['versions'].get('pairseek')}"
         )
     return bundle
 
@@ -273,13 +274,13 @@ def _check_parts(parts: SessionParts) -> None:
     if not parts.is_current:
         return
     if parts.record.get("kind") == "similarity":
-        if not 1 <= int(parts.record["candidates"]) <= MOST_CANDIDATES:
+        if not 1 <= int(parts.record["candidates"]) <= MAX_CANDIDATES:
             raise InvalidParameter(f"the number of candidates is {parts.record['candidates']}")
-        check_count(parts.given.n)
+        check_count(parts.study_items.n)
         return
-    decoded = parts.decoded
-    size = Size(parts.given.n, parts.given.d, unknown=decoded["response"].unknown)
-    for kind, part in decoded.items():
+    by_kind = parts.parts_by_kind
+    size = Size(parts.study_items.n, parts.study_items.d, unknown=by_kind["response"].unknown)
+    for kind, part in by_kind.items():
         for element in part if isinstance(part, list) else [part]:
             if element is not None:
                 check_limits(element, kind, size)
@@ -306,7 +307,7 @@ def _check_format(path: Path, record: object) -> None:
         )
 
 
-def done_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
+def answers_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
     """Return the effective answers of a session record."""
     queries = [AskedPair(session_id=session["id"], **query) for query in session["queries"]]
     events = [EventRow(session_id=session["id"], **event) for event in session["events"]]
@@ -326,13 +327,13 @@ class ReplayedEstimate:
 
 
 def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
-    """Recompute every estimate from the parts of its session and compare it with the exported one."""
+    """Recompute every estimate from the parts of its session, and compare it with the exported estimate."""
     if bundle.configuration.is_similarity:
         yield from _replayed_triplets(bundle)
         return
-    for number, session in enumerate(bundle.current, 1):
+    for number, session in enumerate(bundle.current_sessions, 1):
         with _session_errors(bundle, number):
-            done = done_of(session)
+            done = answers_of(session)
             if not done or session["estimate"] is None:
                 continue
             state = _state(bundle, session, bundle.parts_of(session), done)
@@ -346,15 +347,15 @@ def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
 
 def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
     """Choose every triplet of a similarity study again; ``difference`` is the share that came out differently."""
-    for number, session in enumerate(bundle.current, 1):
+    for number, session in enumerate(bundle.current_sessions, 1):
         with _session_errors(bundle, number):
-            done = done_of(session)
+            done = answers_of(session)
             if not done:
                 continue
             parts, different = bundle.parts_of(session), 0
             for count, answered in enumerate(done):
                 state = _state(bundle, session, parts, done[:count])
-                pair, asked = state.following[0], answered.query
+                pair, asked = state.next_pair[0], answered.query
                 chosen = None if pair is None else (pair.details.get("anchor"), pair.left, pair.right)
                 different += chosen != (asked.details.get("anchor"), asked.left, asked.right)
             estimate = ReplayedEstimate(session["id"], len(done), [], 0.0, different == 0, different / len(done))
@@ -363,7 +364,7 @@ def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
 
 def _same_nearest(state: SessionState, session: JSON) -> bool:
     """Return whether the recommended items equal the stored ones; true if there are coordinates to compare instead."""
-    if state.parts.given.d or session.get("final") is None or any(pair.void for pair in state.done):
+    if state.parts.study_items.d or session.get("final") is None or any(pair.void for pair in state.done):
         return True
     return bool(state.final()["nearest"] == session["final"]["nearest"])
 
@@ -386,17 +387,17 @@ def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
     It uses the candidates of the study's configuration, or else the strategy's default.
     """
     candidates = bundle.configuration.candidates
-    for number, session in enumerate(bundle.current, 1):
+    for number, session in enumerate(bundle.current_sessions, 1):
         with _session_errors(bundle, number):
-            parts = bundle.parts_of(session).changed(strategy=strategy, candidates=candidates)
+            parts = bundle.parts_of(session).with_records(strategy=strategy, candidates=candidates)
             rows = list(_answers_with(bundle, session, parts))
         yield from rows
 
 
 def _answers_with(bundle: Bundle, session: JSON, parts: SessionParts) -> Iterator[JSON]:
-    done, state = done_of(session), _state(bundle, session, parts, ())
+    done, state = answers_of(session), _state(bundle, session, parts, ())
     for count, answered in enumerate(done, 1):
-        preferred, _ = state.following
+        preferred, _ = state.next_pair
         asked = state.search.expect(answered.query.left, answered.query.right)
         expected = None if preferred is None else state.search.expect(preferred.left, preferred.right)
         state = _state(bundle, session, parts, done[:count])

@@ -15,7 +15,7 @@ from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.people.population import Choices
 from pairseek.people.ranking import Ranking, Segmentation
-from pairseek.people.ranking.ranking import ranked
+from pairseek.people.ranking.ranking import ranking_from_posterior
 from pairseek.people.ranking.segments import segmented
 from pairseek.people.ranking.utilities import UtilityPosterior, mean_utilities
 from pairseek.store import sessions
@@ -28,9 +28,9 @@ from pairseek.web.rounds import note_failure
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
 from pairseek.web.studies.catalogue import Study
 
-# Size of the cache of rankings with their segments, and of the cache of studies' findings.
+# Entries of each of the two caches: group rankings with segments, and findings of studies.
 _CACHE_SIZE = 32
-# Largest number of people on the map of a group, the newest ones.
+# Largest number of people on the map of a group; the newest are shown.
 _MAX_POINTS = 400
 # Seconds that a download waits for findings.
 _WAIT_SECONDS = 30.0
@@ -162,7 +162,7 @@ def _participation(study: Study, session: SessionHistory) -> Participation:
     manner = manner_of(estimates_along(study, session))
     quality = quality_indicators(study.configuration, done, session.checks, manner)
     count = sum(answered.counts for answered in done)
-    return Participation(row.id, row.participant or row.prolific_pid, count, quality, session.is_void)
+    return Participation(row.id, row.participant_name, count, quality, session.is_void)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ class FindingsCache:
         findings = self.recall(choices, items)
         if findings is None:
             model = mean_utilities(choices, items)
-            findings = GroupFindings(model, ranked(model, items), segmented(model))
+            findings = GroupFindings(model, ranking_from_posterior(model, items), segmented(model))
             with self._lock:
                 self._cache[choices.hash, items.hash] = findings
         return findings
@@ -260,7 +260,7 @@ class FindingsKeeper:
         stored, running = self._requested(study)
         return stored, running is None
 
-    def awaited(self, study: Study) -> StudyFindings:
+    def wait_for_current(self, study: Study) -> StudyFindings:
         """Return current findings as soon as they are computed; raise a `Problem` after half a minute."""
         stored, running = self._requested(study)
         if running is None:
@@ -282,7 +282,7 @@ class FindingsKeeper:
         """Wait for the current group ranking and return it; raise `InvalidChoices` if there is nothing to rank."""
         if study.configuration.is_similarity:
             raise no_ranking(study)
-        findings = self.awaited(study).careful
+        findings = self.wait_for_current(study).careful
         if isinstance(findings, InvalidChoices):
             raise InvalidChoices(str(findings), reason=findings.reason, count=findings.count)
         return findings.ranking

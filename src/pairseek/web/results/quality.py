@@ -85,9 +85,9 @@ def quality_indicators(
     }
 
 
-def manner_of(along: Sequence[JSON]) -> str | None:
+def manner_of(estimates: Sequence[JSON]) -> str | None:
     """Return the word for how a person answers, if it was inferred."""
-    reliability = along[-1].get("reliability") if along else None
+    reliability = estimates[-1].get("reliability") if estimates else None
     return None if reliability is None else str(reliability["word"])
 
 

@@ -51,7 +51,7 @@ def identity(row: SessionRow) -> JSON:
 def answer_rows(study: Study, session: SessionHistory) -> Iterator[JSON]:
     """Yield a row per answer in chronological order, including undone answers."""
     counted = {answered.event.number: index for index, answered in enumerate(session.done)}
-    along, asked = estimates_along(study, session), {query.name: query for query in session.queries}
+    estimates, asked = estimates_along(study, session), {query.name: query for query in session.queries}
     void, blurred = voided(session.marks), _blurred(session.blurs)
     places = coordinate_names(study)
     shown = ("left", "right", *(("anchor",) if study.configuration.is_similarity else ()))
@@ -61,7 +61,7 @@ def answer_rows(study: Study, session: SessionHistory) -> Iterator[JSON]:
             continue
         query, index = asked[event.query], counted.get(event.number)
         answered = EffectiveAnswer(query, event)
-        after = None if index is None else along[index]
+        after = None if index is None else estimates[index]
         details = query.details
         losses = blurred.get(query.name, (0, 0))
         yield {
@@ -110,8 +110,8 @@ def _blurred(blurs: Sequence[JSON]) -> dict[str, tuple[int, int]]:
 def participant_row(study: Study, session: SessionHistory) -> JSON:
     """Return a session as a row."""
     done = session.done
-    along = estimates_along(study, session)
-    quality = quality_indicators(study.configuration, done, session.checks, manner_of(along))
+    estimates = estimates_along(study, session)
+    quality = quality_indicators(study.configuration, done, session.checks, manner_of(estimates))
     row = session.row
     return {
         "study": study.row.slug,
@@ -139,8 +139,8 @@ def participant_row(study: Study, session: SessionHistory) -> JSON:
 def estimate_row(study: Study, session: SessionHistory) -> JSON:
     """Return the estimate of a session as a row; void answers do not count."""
     done, truth = session.done, (session.row.truth or {}).get("point")
-    along = estimates_along(study, session)
-    estimate = latest_estimate(study, session, along)
+    estimates = estimates_along(study, session)
+    estimate = latest_estimate(study, session, estimates)
     return {
         "study": study.row.slug,
         **identity(session.row),

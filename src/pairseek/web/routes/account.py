@@ -17,7 +17,14 @@ from pairseek.web.access.rates import network_of
 from pairseek.web.access.security import check_form, set_cookie
 from pairseek.web.error_responses import local
 from pairseek.web.errors import Problem, not_found, problem_of
-from pairseek.web.routes.researcher_access import Administrator, FormText, OurForm, Researcher, TheService, same_name
+from pairseek.web.routes.researcher_access import (
+    Administrator,
+    CsrfChecked,
+    FormText,
+    Researcher,
+    TheService,
+    same_name,
+)
 from pairseek.web.service import Service
 from pairseek.web.views import account as views
 
@@ -52,11 +59,11 @@ async def login(
         page.headers.update(problem.headers)
         return page
     response = RedirectResponse(local(next) or "/studies", 303)
-    set_cookie(response, auth.COOKIE, token, service.settings, days=auth.HOURS / 24)
+    set_cookie(response, auth.COOKIE, token, service.settings, days=auth.LOGIN_HOURS / 24)
     return response
 
 
-@router.post("/logout", dependencies=[OurForm])
+@router.post("/logout", dependencies=[CsrfChecked])
 def logout(request: Request, service: TheService) -> Response:
     """Sign out."""
     auth.sign_out(service.database, request.cookies.get(auth.COOKIE))
@@ -72,7 +79,7 @@ def administration(request: Request, service: TheService, who: Administrator) ->
 
 
 @router.get("/administration/users/{number}/remove")
-def confirm_user(number: int, request: Request, service: TheService, who: Administrator) -> Response:
+def confirm_user_removal(number: int, request: Request, service: TheService, who: Administrator) -> Response:
     """Ask for confirmation before removing a user."""
     row = _user(service, number)
     if row is None:
@@ -80,11 +87,11 @@ def confirm_user(number: int, request: Request, service: TheService, who: Admini
     return service.page(request, "confirm", views.confirm_user(service, who, row, wrong=False))
 
 
-@router.post("/administration/users/{number}/remove", dependencies=[OurForm])
+@router.post("/administration/users/{number}/remove", dependencies=[CsrfChecked])
 def remove_user(
     number: int, request: Request, service: TheService, who: Administrator, name: FormText = ""
 ) -> Response:
-    """Remove a user with all tokens if the name was typed; removing an absent user succeeds."""
+    """Remove a user with all tokens if the name was typed; a user who is already gone counts as removed."""
     row = _user(service, number)
     if row is None:
         return RedirectResponse("/administration", 303)
@@ -101,26 +108,26 @@ def show_tokens(request: Request, service: TheService, who: Researcher) -> Respo
     return service.page(request, "tokens", views.tokens_page(service, who))
 
 
-@router.post("/tokens", dependencies=[OurForm])
+@router.post("/tokens", dependencies=[CsrfChecked])
 def make_token(
     request: Request,
     service: TheService,
     who: Researcher,
     name: FormText = "",
     scopes: Annotated[list[str] | None, Form()] = None,
-    days: Annotated[int, Form()] = auth.DAYS,
+    days: Annotated[int, Form()] = auth.TOKEN_DAYS,
 ) -> Response:
     """Create a token and show it once."""
     try:
-        fresh = auth.make_token(service.database, name, scopes or [], who.name, days=days)
+        token = auth.make_token(service.database, name, scopes or [], who.name, days=days)
     except PairseekError as error:
         problem = problem_of(error)
         data = views.tokens_page(service, who, error=problem)
         return service.page(request, "tokens", data, status=problem.status)
-    return service.page(request, "tokens", views.tokens_page(service, who, fresh=fresh))
+    return service.page(request, "tokens", views.tokens_page(service, who, fresh=token))
 
 
-@router.post("/tokens/{number}/revoke", dependencies=[OurForm])
+@router.post("/tokens/{number}/revoke", dependencies=[CsrfChecked])
 def revoke_token(number: int, service: TheService, who: Researcher) -> Response:
     """Revoke a token."""
     auth.revoke_token(service.database, number, who.name, None if who.is_admin else who.name)

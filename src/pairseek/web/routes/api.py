@@ -32,7 +32,7 @@ from pairseek.web.routes.api_access import (
 from pairseek.web.routes.downloads import bundle_reply, table_reply
 from pairseek.web.service import Service
 from pairseek.web.sessions import forgetting
-from pairseek.web.sessions.access import closed, gone
+from pairseek.web.sessions.access import session_deleted, study_closed
 from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.links import signed_link
 from pairseek.web.sessions.state import SessionState
@@ -77,14 +77,14 @@ def _facts(study: Study, request: Request) -> JSON:
 
 def _study(service: Service, slug: str, who: Caller, scope: str) -> Study:
     study = service.catalogue.named(slug)
-    who.need(scope, study.row.id)
+    who.require_scope(scope, study.row.id)
     return study
 
 
 @router.get("/studies", tags=["studies"], response_model=list[schemas.StudySchema])
 def list_studies(request: Request, service: TheService, who: TheCaller) -> list[JSON]:
     """List the studies that this token may read."""
-    who.need("read", who.study_id)
+    who.require_scope("read", who.study_id)
     rows = service.database.read(studies.every)
     readable = [row for row in rows if who.study_id in (None, row.id)]
     return [_facts(service.catalogue.named(row.slug), request) for row in readable]
@@ -93,7 +93,7 @@ def list_studies(request: Request, service: TheService, who: TheCaller) -> list[
 @router.post("/studies", tags=["studies"], status_code=201, response_model=schemas.StudySchema)
 def create_study(body: schemas.NewStudy, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Create a study."""
-    who.need("write")
+    who.require_scope("write")
     configuration = configured(body.configuration)
     if configuration.coordinates is not None:
         raise InvalidParameter(
@@ -248,12 +248,12 @@ def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who:
     """Begin a session; the response contains the session's own token."""
     study = _study(service, slug, who, "answer")
     if not study.row.is_open:
-        raise closed(slug)
+        raise study_closed(slug)
     identity = {name: getattr(body, name) for name in sessions.IDENTITIES}
     session_id, token = service.sessions.open(study, identity, seed=body.seed, opened_by=who.token_hash)
     row = service.sessions.by_id(session_id)
     if row is None:
-        raise gone()
+        raise session_deleted()
     with service.gate.working():
         return {"session": session_id, "token": token, "state": service.sessions.state(row)}
 
@@ -329,7 +329,7 @@ def estimate(row: ReadableSession, service: TheService) -> JSON:
 def _recommended_items(service: Service, row: SessionRow, state: SessionState, version: str | None) -> Items | None:
     """Return the items of a version to recommend from; None for the session's own items."""
     # The hash of the study's items, without the appeal that a population gives them.
-    own = state.parts.given.hash
+    own = state.parts.study_items.hash
     if version is None or version == own:
         return None
     study = service.catalogue.refreshed(row.study_id)

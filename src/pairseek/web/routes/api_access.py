@@ -8,7 +8,7 @@ from fastapi import Depends, Path, Request
 
 from pairseek.store import sessions
 from pairseek.store.sessions import SessionRow
-from pairseek.web.access.auth import Caller, caller
+from pairseek.web.access.auth import Caller, authenticated_caller
 from pairseek.web.access.tokens import bearer, hashed
 from pairseek.web.errors import Problem, not_found
 from pairseek.web.service import Service, service_of
@@ -24,7 +24,7 @@ async def limited(request: Request, service: TheService) -> None:
 
 def who_calls(request: Request, service: TheService) -> Caller:
     """Return the holder of the token."""
-    return caller(service.database, request.headers.get("authorization"))
+    return authenticated_caller(service.database, request.headers.get("authorization"))
 
 
 TheCaller = Annotated[Caller, Depends(who_calls)]
@@ -39,7 +39,7 @@ def the_session(session_id: SessionId, request: Request, service: TheService) ->
     row = _own_session(session_id, request, service)
     if row is None:
         who, row = _named_session(session_id, request, service)
-        who.need("answer", row.study_id)
+        who.require_scope("answer", row.study_id)
         _require_opener(service, row, who)
     return row
 
@@ -53,9 +53,9 @@ def readable_session(session_id: SessionId, request: Request, service: TheServic
     if row is None:
         who, row = _named_session(session_id, request, service)
         if "read" in who.scopes:
-            who.need("read", row.study_id)
+            who.require_scope("read", row.study_id)
             return row
-        who.need("answer", row.study_id)
+        who.require_scope("answer", row.study_id)
         _require_opener(service, row, who)
     if not service.catalogue.numbered(row.study_id).configuration.result:
         raise Problem(
@@ -67,7 +67,7 @@ def readable_session(session_id: SessionId, request: Request, service: TheServic
 def deletable_session(session_id: SessionId, request: Request, service: TheService) -> tuple[Caller, SessionRow]:
     """Return a session that the caller may delete."""
     who, row = _named_session(session_id, request, service)
-    who.need("delete", row.study_id)
+    who.require_scope("delete", row.study_id)
     return who, row
 
 
@@ -87,7 +87,7 @@ def _own_session(session_id: str, request: Request, service: Service) -> Session
 
 
 def _named_session(session_id: str, request: Request, service: Service) -> tuple[Caller, SessionRow]:
-    who = caller(service.database, request.headers.get("authorization"))
+    who = authenticated_caller(service.database, request.headers.get("authorization"))
     row = service.sessions.by_id(session_id)
     if row is None:
         raise not_found("session", session_id)

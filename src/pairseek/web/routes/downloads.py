@@ -17,7 +17,7 @@ def table_reply(service: Service, study: Study, table: str, ending: str) -> Resp
     columns = tables.columns_of(study, table)
     if table == "ranking" and not study.configuration.is_similarity:
         # Errors must occur before the first byte is sent.
-        service.findings.awaited(study)
+        service.findings.wait_for_current(study)
     rows = tables.rows_of(service.database, study, table, service.findings.ranking)
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{table}.{ending}"'}
     if ending == "parquet":

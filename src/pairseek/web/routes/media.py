@@ -14,7 +14,7 @@ from pairseek.web.service import Service, service_of
 router = APIRouter(include_in_schema=False)
 
 # The name is a hash of the content, so the response is immutable.
-_FOREVER = "public, max-age=31536000, immutable"
+_CACHE_CONTROL = "public, max-age=31536000, immutable"
 
 
 @router.get("/media/{slug}/{name}/{width}")
@@ -26,4 +26,4 @@ def picture(slug: str, name: str, width: int, service: Annotated[Service, Depend
         stored = service.database.read(lambda connection: media.picture(connection, row.id, name, width))
     if stored is None:
         raise not_found("picture", f"{name[:64]}/{width}")
-    return Response(stored.content, media_type=stored.kind, headers={"cache-control": _FOREVER})
+    return Response(stored.content, media_type=stored.kind, headers={"cache-control": _CACHE_CONTROL})

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import FileResponse, Response
 
 from pairseek.core.types import JSON
-from pairseek.web.access.auth import caller
+from pairseek.web.access.auth import authenticated_caller
 from pairseek.web.access.rates import address_of
 from pairseek.web.access.security import is_forwarded
 from pairseek.web.metrics import exposition
@@ -39,7 +39,7 @@ def readyz(service: TheService) -> JSON:
 def metrics(request: Request, service: TheService) -> Response:
     """Return Prometheus metrics to loopback addresses, or to a token with the scope ``read``."""
     if not _is_local(request):
-        caller(service.database, request.headers.get("authorization")).need("read")
+        authenticated_caller(service.database, request.headers.get("authorization")).require_scope("read")
     content, kind = exposition()
     return Response(content, media_type=kind)
 

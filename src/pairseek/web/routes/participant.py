@@ -24,9 +24,16 @@ from pairseek.web.access.tokens import new_token
 from pairseek.web.errors import Problem
 from pairseek.web.routes.schemas import UndoBody
 from pairseek.web.service import Service, service_of
-from pairseek.web.sessions.access import Visitor, closed, expired, taken, too_old
+from pairseek.web.sessions.access import Visitor, already_took_part, is_expired, session_expired, study_closed
 from pairseek.web.sessions.advance import TIMESTAMP, Answer
-from pairseek.web.sessions.links import LONGEST_ID, SIGNATURE, invitation_needed, link_expired, valid_until, verified
+from pairseek.web.sessions.links import (
+    MAX_ID_LENGTH,
+    SIGNATURE,
+    invitation_needed,
+    link_expired,
+    valid_until,
+    verify_link,
+)
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views import participant as views
 
@@ -41,8 +48,8 @@ _LINK_PARAMETERS = {
     "participant": "participant",
     "puid": "participant",
 }
-# Maximum size in bytes; browsers drop cookies larger than 4096 bytes.
-_MAX_COOKIE = 3800
+# Maximum size of a cookie; browsers drop cookies larger than 4096 bytes.
+_MAX_COOKIE_BYTES = 3800
 # Seconds that a request waits for prefetched pairs; the page asks again after a pause.
 _WAIT_SECONDS = 1.0
 
@@ -73,9 +80,9 @@ def session_of(slug: str, request: Request, service: TheService) -> SessionRow:
         raise Problem(
             401, "no_session", "this browser has no session in this study", hint="Open the link of the study again."
         )
-    if expired(row, service.catalogue.numbered(row.study_id)):
+    if is_expired(row, service.catalogue.numbered(row.study_id)):
         _study(slug, request, service)
-        raise too_old()
+        raise session_expired()
     return row
 
 
@@ -130,16 +137,16 @@ def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str,
     if row is not None and _is_resumed(row, study):
         return to_run
     if not study.row.is_open:
-        raise closed(slug)
+        raise study_closed(slug)
     service.rates.starts.check(network_of(request.client.host if request.client else ""))
     visitor = who.visitor()
-    if row is None or study.configuration.resume.policy == "restart" or expired(row, study):
+    if row is None or study.configuration.resume.policy == "restart" or is_expired(row, study):
         # A new session needs a valid link, even in a browser that had one before.
         who.check(study)
     if row is not None and not who.ids:
         visitor = Visitor({name: getattr(row, name) for name in IDENTITIES})
-        if study.configuration.resume.policy == "block" and not expired(row, study):
-            raise taken()
+        if study.configuration.resume.policy == "block" and not is_expired(row, study):
+            raise already_took_part()
     _, token = service.sessions.arrive(study, visitor)
     set_cookie(to_run, cookie_of(slug), token, service.settings, path=f"/s/{slug}")
     return to_run
@@ -159,7 +166,7 @@ def run(slug: str, request: Request, service: TheService) -> Response:
     """Show the pairs."""
     study = _study(slug, request, service)
     row = _browser_session(slug, request, service)
-    if row is None or expired(row, study):
+    if row is None or is_expired(row, study):
         return RedirectResponse(f"/s/{slug}", 303)
     state = service.sessions.state(row)
     if state["status"] == "finished" and state["can"]["undo"] is None:
@@ -285,7 +292,7 @@ def _is_resumed(row: SessionRow, study: Study) -> bool:
     if row.kind == "preview":
         return True
     policy = study.configuration.resume.policy
-    return (policy == "resume" or (policy == "block" and row.version == 0)) and not expired(row, study)
+    return (policy == "resume" or (policy == "block" and row.version == 0)) and not is_expired(row, study)
 
 
 def _closed(service: Service, request: Request, study: Study, row: SessionRow | None) -> Response:
@@ -310,7 +317,7 @@ class _LinkIdentity:
         until = None
         if SIGNATURE in request.query_params:
             # Ids that the signature does not cover are ignored.
-            participant, until = verified(service.link_key, study.row, request.query_params)
+            participant, until = verify_link(service.link_key, study.row, request.query_params)
             ids = {"participant": participant}
         else:
             ids = _identity(request.query_params)
@@ -329,7 +336,7 @@ class _LinkIdentity:
         """Return the content of the cookie."""
         content = json.dumps([self.ids, self.until, self.nonce], ensure_ascii=False)
         body = base64.urlsafe_b64encode(content.encode()).decode()
-        if len(body) > _MAX_COOKIE:
+        if len(body) > _MAX_COOKIE_BYTES:
             raise _too_long()
         return f"{body}.{signature(secret, 'who', f'{slug}:{body}')}"
 
@@ -349,7 +356,7 @@ class _LinkIdentity:
 def _identity(parameters: Mapping[str, str]) -> dict[str, str]:
     """Return the ids in a link, without control characters."""
     ids = {column: parameters[name] for name, column in _LINK_PARAMETERS.items() if parameters.get(name)}
-    if any(len(text) > LONGEST_ID for text in ids.values()):
+    if any(len(text) > MAX_ID_LENGTH for text in ids.values()):
         raise _too_long()
     plain = {column: "".join(ch for ch in text if ch.isprintable()) for column, text in ids.items()}
     return {column: text for column, text in plain.items() if text.strip()}
@@ -359,6 +366,6 @@ def _too_long() -> Problem:
     return Problem(
         422,
         "id_too_long",
-        f"an id in this link has more than {LONGEST_ID} characters",
+        f"an id in this link has more than {MAX_ID_LENGTH} characters",
         hint="Open the link exactly as you received it.",
     )

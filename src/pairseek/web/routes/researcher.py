@@ -28,7 +28,7 @@ from pairseek.web.learning import populations, similarity
 from pairseek.web.pages import languages, render_report
 from pairseek.web.routes.downloads import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
-from pairseek.web.routes.researcher_access import FormText, OurForm, Researcher, TheService, same_name
+from pairseek.web.routes.researcher_access import CsrfChecked, FormText, Researcher, TheService, same_name
 from pairseek.web.service import Service
 from pairseek.web.sessions import forgetting, simulated
 from pairseek.web.sessions.forgetting import NothingToDelete
@@ -36,7 +36,7 @@ from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation, forms
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import StudyConfiguration
-from pairseek.web.studies.media import MOST_PICTURES, Files
+from pairseek.web.studies.media import MAX_PICTURES, Files
 from pairseek.web.views import researcher as views
 from pairseek.web.views.findings import report_page
 from pairseek.web.views.links import public_address
@@ -44,8 +44,10 @@ from pairseek.web.views.similarity import similarity_page
 
 router = APIRouter(include_in_schema=False)
 
-# Maximum numbers of files and fields in a form.
-_MAX_FILES, _MAX_FIELDS = 10_050, 200
+# Largest number of files in a form.
+_MAX_FILES = 10_050
+# Largest number of fields in a form.
+_MAX_FIELDS = 200
 
 
 @router.get("/")
@@ -63,7 +65,7 @@ def list_studies(request: Request, service: TheService, who: Researcher) -> Resp
 @router.get("/studies/new")
 def new_study(request: Request, service: TheService, who: Researcher) -> Response:
     """Show the form for a new study."""
-    return service.page(request, "study_new", views.new_page(who, {}, {}))
+    return service.page(request, "study_new", views.new_study_page(who, {}, {}))
 
 
 @router.post("/studies/new")
@@ -79,7 +81,7 @@ async def make_study(request: Request, service: TheService, who: Researcher) -> 
         raise invalid(
             "the form cannot be read, or has too many parts",
             str(error.detail)[:100],
-            f"Send at most {MOST_PICTURES:,} images.",
+            f"Send at most {MAX_PICTURES:,} images.",
             "invalid_form",
         ) from None
 
@@ -110,7 +112,7 @@ def _create_or_explain(request: Request, service: Service, who: Account, form: F
     except (InvalidParameter, InvalidItems, Problem) as error:
         problem = problem_of(error)
         message = str(error) if isinstance(error, Problem) else problem.message
-        data = views.new_page(who, values, {forms.field_of(error, values): message})
+        data = views.new_study_page(who, values, {forms.field_of(error, values): message})
         return service.page(request, "study_new", data, status=problem.status)
     service.later(lambda: warm_study(service.catalogue.named(slug)))
     return RedirectResponse(f"/studies/{slug}", 303)
@@ -147,9 +149,9 @@ def show_study(
     link = f"{public_address(str(request.base_url), service.settings.address)}/s/{slug}"
     filling = min(max(0, filling), simulated.MAX_SESSIONS)
     if study.configuration.is_similarity:
-        context = similarity_page(service, who, study, link, filling=filling, page=page, learning=bool(learning))
+        context = similarity_page(service, who, study, link, simulating=filling, page=page, learning=bool(learning))
         return service.page(request, "similarity", context)
-    data = views.study_page(service, who, study, link, filling=filling, page=page, learning=bool(learning))
+    data = views.study_page(service, who, study, link, simulating=filling, page=page, learning=bool(learning))
     return service.page(request, "study", data)
 
 
@@ -163,7 +165,7 @@ def live(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: 
 def show_findings(
     slug: str, request: Request, service: TheService, who: Researcher, everyone: Literal["", "1"] = ""
 ) -> Response:
-    """Show the findings of a study; a thread computes them while the page waits."""
+    """Show the findings of a study; if a background thread is still computing them, the page waits for it."""
     study = service.catalogue.named(slug)
     if study.configuration.is_similarity:
         # Similarity judgements do not rank anything.
@@ -185,7 +187,7 @@ def download_report(
     language: str = "en",
     everyone: Literal["", "1"] = "",
 ) -> Response:
-    """Return the report of a study as one file, from the newest findings in memory."""
+    """Return the report of a study as one file, from the latest findings; without any, wait for them."""
     study = service.catalogue.named(slug)
     if study.configuration.is_similarity:
         return RedirectResponse(f"/studies/{slug}", 303)
@@ -195,27 +197,27 @@ def download_report(
         )
     findings, _ = service.findings.look(study)
     if findings is None:
-        findings = service.findings.awaited(study)
+        findings = service.findings.wait_for_current(study)
     data = report_page(service.database, study, findings, everyone=bool(everyone), language=language)
     headers = {"content-disposition": f'attachment; filename="{slug}-report-{language}.html"'}
     return HTMLResponse(render_report(data, language=language), headers=headers)
 
 
-@router.post("/studies/{slug}/open", dependencies=[OurForm])
+@router.post("/studies/{slug}/open", dependencies=[CsrfChecked])
 def open_study(slug: str, service: TheService, who: Researcher) -> Response:
     """Open a study, so that it accepts answers."""
     creation.set_open(service.database, service.catalogue.row(slug), is_open=True, who=who.name)
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
-@router.post("/studies/{slug}/close", dependencies=[OurForm])
+@router.post("/studies/{slug}/close", dependencies=[CsrfChecked])
 def close_study(slug: str, service: TheService, who: Researcher) -> Response:
     """Close a study, so that it accepts no answers."""
     creation.set_open(service.database, service.catalogue.row(slug), is_open=False, who=who.name)
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
-@router.post("/studies/{slug}/preview", dependencies=[OurForm])
+@router.post("/studies/{slug}/preview", dependencies=[CsrfChecked])
 def preview(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
     """Begin a preview session, which is deleted later."""
     study = service.catalogue.named(slug)
@@ -227,7 +229,7 @@ def preview(slug: str, service: TheService, who: Researcher) -> Response:  # noq
     return response
 
 
-@router.post("/studies/{slug}/simulate", dependencies=[OurForm])
+@router.post("/studies/{slug}/simulate", dependencies=[CsrfChecked])
 def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[int, Form()] = 10) -> Response:
     """Simulate participants in the background."""
     if not 1 <= count <= simulated.MAX_SESSIONS:
@@ -239,8 +241,8 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
     return RedirectResponse(f"/studies/{slug}?filling={count}", 303)
 
 
-@router.post("/studies/{slug}/population", dependencies=[OurForm])
-def learn(slug: str, service: TheService, who: Researcher) -> Response:
+@router.post("/studies/{slug}/population", dependencies=[CsrfChecked])
+def learn_now(slug: str, service: TheService, who: Researcher) -> Response:
     """Let the study learn from its finished sessions in the background; sessions that begin later use the result."""
     study = service.catalogue.named(slug)
     (similarity if study.configuration.is_similarity else populations).check(service.database, study)
@@ -248,15 +250,15 @@ def learn(slug: str, service: TheService, who: Researcher) -> Response:
     return RedirectResponse(f"/studies/{slug}?learning=1#population", 303)
 
 
-@router.post("/studies/{slug}/search", dependencies=[OurForm])
-def search_among(slug: str, service: TheService, who: Researcher) -> Response:
+@router.post("/studies/{slug}/search", dependencies=[CsrfChecked])
+def create_study_from_map(slug: str, service: TheService, who: Researcher) -> Response:
     """Create a preference study from the map of a similarity study."""
     new_slug = similarity.search_among(service.database, service.catalogue.named(slug), who.name)
     service.later(lambda: warm_study(service.catalogue.named(new_slug)))
     return RedirectResponse(f"/studies/{new_slug}", 303)
 
 
-@router.post("/studies/{slug}/learning", dependencies=[OurForm])
+@router.post("/studies/{slug}/learning", dependencies=[CsrfChecked])
 def set_learning(
     slug: str,
     service: TheService,
@@ -296,9 +298,12 @@ def confirm_study(slug: str, request: Request, service: TheService, who: Researc
     return service.page(request, "confirm", views.confirm_study(service, who, study, wrong=False))
 
 
-@router.post("/studies/{slug}/delete", dependencies=[OurForm])
+@router.post("/studies/{slug}/delete", dependencies=[CsrfChecked])
 def delete_study(slug: str, request: Request, service: TheService, who: Researcher, name: FormText = "") -> Response:
-    """Delete a study if its name was typed; deleting an absent study succeeds, as after a double click."""
+    """Delete a study if its name was typed.
+
+    A study that is already gone counts as deleted, so a double click succeeds.
+    """
     if service.database.read(lambda connection: studies.by_slug(connection, slug)) is None:
         return RedirectResponse("/studies", 303)
     study = service.catalogue.named(slug)
@@ -313,23 +318,23 @@ def delete_study(slug: str, request: Request, service: TheService, who: Research
 @router.get("/studies/{slug}/people/{session}/forget")
 def confirm_person(slug: str, session: str, request: Request, service: TheService, who: Researcher) -> Response:
     """Ask for confirmation before forgetting a participant."""
-    study, row = _person(service, slug, session)
+    study, row = _study_and_session(service, slug, session)
     return service.page(request, "confirm", views.confirm_participant(service, who, study, row, wrong=False))
 
 
-@router.post("/studies/{slug}/people/{session}/forget", dependencies=[OurForm])
+@router.post("/studies/{slug}/people/{session}/forget", dependencies=[CsrfChecked])
 def forget_person(
     slug: str, session: str, request: Request, service: TheService, who: Researcher, name: FormText = ""
 ) -> Response:
-    """Forget a participant if the name was typed; forgetting an absent participant succeeds."""
+    """Forget a participant if the name was typed; one who is already gone counts as forgotten."""
     if service.sessions.by_id(session) is None:
         return RedirectResponse(f"/studies/{slug}", 303)
-    study, row = _person(service, slug, session)
+    study, row = _study_and_session(service, slug, session)
     if not same_name(name, views.shown_name(row)):
         data = views.confirm_participant(service, who, study, row, wrong=True)
         return service.page(request, "confirm", data, status=422)
     with suppress(NothingToDelete):
-        forgetting.forget(service.database, study, views.person_of(row), who.name)
+        forgetting.forget(service.database, study, views.person_id(row), who.name)
     service.housekeeper.soon()
     return RedirectResponse(f"/studies/{slug}", 303)
 
@@ -337,7 +342,7 @@ def forget_person(
 @router.get("/studies/{slug}/people/{session}")
 def show_person(slug: str, session: str, request: Request, service: TheService, who: Researcher) -> Response:
     """Show one participant."""
-    study, row = _person(service, slug, session)
+    study, row = _study_and_session(service, slug, session)
     return service.page(request, "person", views.person_page(service, who, study, row))
 
 
@@ -360,7 +365,7 @@ class SessionMark:
         return RedirectResponse(f"/studies/{self.slug}/people/{self.row.id}", 303)
 
 
-def the_mark(
+def session_mark(
     slug: str,
     session: str,
     action: Literal["void", "restore"],
@@ -368,22 +373,22 @@ def the_mark(
     who: Researcher,
     reason: Annotated[str, Form(max_length=500)] = "",
 ) -> SessionMark:
-    """Return the decision that the form submits."""
-    _, row = _person(service, slug, session)
+    """Return the decision that was submitted in the form."""
+    _, row = _study_and_session(service, slug, session)
     return SessionMark(slug, row, action, reason.strip(), who.name)
 
 
-TheSessionMark = Annotated[SessionMark, Depends(the_mark)]
+SubmittedMark = Annotated[SessionMark, Depends(session_mark)]
 
 
-@router.post("/studies/{slug}/people/{session}/{action}", dependencies=[OurForm])
-def mark_person(service: TheService, mark: TheSessionMark) -> Response:
+@router.post("/studies/{slug}/people/{session}/{action}", dependencies=[CsrfChecked])
+def mark_person(service: TheService, mark: SubmittedMark) -> Response:
     """Void or restore a participant."""
     return mark.put(service, None)
 
 
-@router.post("/studies/{slug}/people/{session}/answers/{query}/{action}", dependencies=[OurForm])
-def mark_answer(query: str, service: TheService, mark: TheSessionMark) -> Response:
+@router.post("/studies/{slug}/people/{session}/answers/{query}/{action}", dependencies=[CsrfChecked])
+def mark_answer(query: str, service: TheService, mark: SubmittedMark) -> Response:
     """Void or restore an answer."""
     if not any(pair.name == query for pair in service.sessions.snapshot(mark.row).done):
         raise not_found("answer", query)
@@ -403,12 +408,12 @@ def export_table(
 
 
 @router.get("/studies/{slug}/bundle.zip")
-def export_bundle(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - as above
+def export_bundle(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
     """Export the study as a zip."""
     return bundle_reply(service, service.catalogue.named(slug))
 
 
-def _person(service: Service, slug: str, session: str) -> tuple[Study, SessionRow]:
+def _study_and_session(service: Service, slug: str, session: str) -> tuple[Study, SessionRow]:
     study, row = service.catalogue.named(slug), service.sessions.by_id(session)
     if row is None or row.study_id != study.row.id or row.kind == "preview":
         raise not_found("participant", session[:64])

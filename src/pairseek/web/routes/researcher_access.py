@@ -55,7 +55,7 @@ def checked_form(request: Request, service: TheService, csrf: FormText = "") -> 
     check_form(request, service.secret, csrf)
 
 
-OurForm = Depends(checked_form)
+CsrfChecked = Depends(checked_form)
 
 
 def same_name(typed: str, name: str) -> bool:

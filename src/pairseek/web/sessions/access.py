@@ -52,14 +52,14 @@ def check_return(row: SessionRow, study: Study, visitor: Visitor) -> None:
     if resume.policy == "block":
         # A double click, or a retry after a lost reply, does not count as returning.
         if not (same_browser and row.version == 0):
-            raise taken()
+            raise already_took_part()
         return
     by_id = resume.by_id == "always" or (resume.by_id == "unfinished" and row.finished_at is None)
     if not (same_browser or visitor.signed or by_id):
-        raise elsewhere()
+        raise begun_elsewhere()
 
 
-def closed(slug: str) -> Problem:
+def study_closed(slug: str) -> Problem:
     """Return the problem for a closed study."""
     return Problem(
         409,
@@ -70,7 +70,7 @@ def closed(slug: str) -> Problem:
     )
 
 
-def taken() -> Problem:
+def already_took_part() -> Problem:
     """Return the problem for repeated participation."""
     return Problem(
         403,
@@ -80,7 +80,7 @@ def taken() -> Problem:
     )
 
 
-def elsewhere() -> Problem:
+def begun_elsewhere() -> Problem:
     """Return the problem for an id whose session was begun in another browser."""
     return Problem(
         403,
@@ -90,7 +90,7 @@ def elsewhere() -> Problem:
     )
 
 
-def full() -> Problem:
+def study_full() -> Problem:
     """Return the problem for a study that has reached its maximum number of sessions."""
     return Problem(
         409,
@@ -100,7 +100,7 @@ def full() -> Problem:
     )
 
 
-def overfull() -> Problem:
+def too_many_events() -> Problem:
     """Return the problem for a session that has reached its maximum number of events."""
     return Problem(
         409,
@@ -110,7 +110,7 @@ def overfull() -> Problem:
     )
 
 
-def confirmed() -> Problem:
+def result_confirmed() -> Problem:
     """Return the problem for an undo after the result was opened."""
     return Problem(
         409,
@@ -120,7 +120,7 @@ def confirmed() -> Problem:
     )
 
 
-def expired(row: SessionRow, study: Study) -> bool:
+def is_expired(row: SessionRow, study: Study) -> bool:
     """Return whether a session began longer ago than the study allows."""
     if row.finished_at is not None and study.configuration.resume.policy == "resume":
         return False
@@ -128,16 +128,16 @@ def expired(row: SessionRow, study: Study) -> bool:
     return row.created_at < stamp(earliest)
 
 
-def too_old() -> Problem:
+def session_expired() -> Problem:
     """Return the problem for an expired session."""
     return Problem(410, "session_expired", "this session has expired", hint="Open the link of the study again.")
 
 
-def gone() -> Problem:
+def session_deleted() -> Problem:
     """Return the problem for a session that was deleted while in use."""
     return Problem(410, "session_deleted", "this session was deleted", hint="Open the link of the study again.")
 
 
-def busy() -> Problem:
+def session_busy() -> Problem:
     """Return the problem for a session that is being changed concurrently."""
     return Problem(503, "busy", "another worker is updating this session", hint="Try again in a moment.")

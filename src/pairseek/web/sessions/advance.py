@@ -12,17 +12,19 @@ from pairseek.core.types import JSON
 from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.store.events import AskedPair, EventRow
 from pairseek.web.errors import invalid
-from pairseek.web.sessions.access import closed, confirmed, expired, overfull, too_old
+from pairseek.web.sessions.access import is_expired, result_confirmed, session_expired, study_closed, too_many_events
 from pairseek.web.sessions.playing import Played, Side, check_played, has_failed, played_of
 from pairseek.web.sessions.snapshot import Snapshot
 from pairseek.web.studies.catalogue import Study
 
 TIMESTAMP = r"^[0-9TZ:.+-]*$"
 """Pattern of the times sent by clients."""
-EVENTS_PER_ANSWER, SPARE_EVENTS = 4, 100
-"""Maximum number of a session's events (answers, skips, undos): per answer that the study asks for, plus a constant."""
-# Number of answers from which this limit follows in a study that has only stop rules.
-_ANSWERS_ASSUMED = 1000
+EVENTS_PER_ANSWER = 4
+"""Events (answers, skips, undos) that a session may have per answer that the study asks for."""
+SPARE_EVENTS = 100
+"""Events that a session may have in addition."""
+# Answers that this limit assumes in a study that has only stop rules.
+_ASSUMED_ANSWERS = 1000
 
 _Time: TypeAlias = Annotated[str | None, Field(max_length=32, pattern=TIMESTAMP)]
 _Count: TypeAlias = Annotated[int | None, Field(ge=0, le=2**31 - 1)]
@@ -83,7 +85,7 @@ def resume(snapshot: Snapshot) -> Step | None:
     if snapshot.row.finished_at is not None:
         return None
     snapshot.parts.check()
-    return None if snapshot.current is not None else _following(snapshot, snapshot)
+    return None if snapshot.current is not None else _next_step(snapshot, snapshot)
 
 
 def advance(snapshot: Snapshot, answer: Answer) -> Step | None:
@@ -100,8 +102,8 @@ def advance(snapshot: Snapshot, answer: Answer) -> Step | None:
         return resume(snapshot)
     study = snapshot.study
     _check_open(snapshot)
-    if expired(snapshot.row, study):
-        raise too_old()
+    if is_expired(snapshot.row, study):
+        raise session_expired()
     _check_room(snapshot)
     # The first request of a session may answer a pair that no earlier request has asked for.
     asking = resume(snapshot)
@@ -114,7 +116,7 @@ def advance(snapshot: Snapshot, answer: Answer) -> Step | None:
     _check_offered(study, answer.outcome, played)
     facts = (answer.outcome, answer.rt_ms, answer.shown_at, answer.sent_at, answer.attempt, "", None)
     event = EventRow(now.row.id, now.events, pair.name, "answer", *facts, played)
-    step = _following(now, now.answered(answer.outcome), answer.outcome)
+    step = _next_step(now, now.answered(answer.outcome), answer.outcome)
     return replace(step, event=event, new=(*(() if asking is None else asking.new), *step.new))
 
 
@@ -130,7 +132,7 @@ def undo(snapshot: Snapshot, name: str) -> Step | None:
     _check_open(snapshot)
     snapshot.parts.check()
     if snapshot.row.confirmed_at is not None:
-        raise confirmed()
+        raise result_confirmed()
     _check_room(snapshot)
     if not snapshot.done or snapshot.done[-1].name != name:
         last = "none" if not snapshot.done else repr(snapshot.done[-1].name)
@@ -138,27 +140,27 @@ def undo(snapshot: Snapshot, name: str) -> Step | None:
     event = EventRow(snapshot.row.id, snapshot.events, name, "undo", None, None, None, None, None, "", None)
     before = snapshot.without_last()
     reopened = replace(before, row=replace(before.row, finished_at=None, reason=None, final=None))
-    return replace(_following(snapshot, reopened), event=event)
+    return replace(_next_step(snapshot, reopened), event=event)
 
 
-def _following(before: Snapshot, after: Snapshot, outcome: str = "") -> Step:
+def _next_step(before: Snapshot, after: Snapshot, outcome: str = "") -> Step:
     """Return the step to the pair that follows the answers, or to the end of the session."""
     state, is_known = after.state, outcome in before.prefetched
     pair = before.prefetched[outcome] if is_known else after.next_pair(state)
     is_stored = pair is not None and any(other.name == pair.name for other in after.asked)
-    end = None if pair is not None else (str(state.following[1]), state.final())
+    end = None if pair is not None else (str(state.next_pair[1]), state.final())
     new = () if pair is None or is_stored else (pair,)
     return Step(before, after.showing(pair), new, end=end, prefetched=is_known)
 
 
 def _check_open(snapshot: Snapshot) -> None:
     if not snapshot.accepts_answers:
-        raise closed(snapshot.study.row.slug)
+        raise study_closed(snapshot.study.row.slug)
 
 
 def _check_room(snapshot: Snapshot) -> None:
-    if snapshot.events >= EVENTS_PER_ANSWER * (snapshot.study.configuration.answers or _ANSWERS_ASSUMED) + SPARE_EVENTS:
-        raise overfull()
+    if snapshot.events >= EVENTS_PER_ANSWER * (snapshot.study.configuration.answers or _ASSUMED_ANSWERS) + SPARE_EVENTS:
+        raise too_many_events()
 
 
 def _check_offered(study: Study, outcome: str, played: Mapping[str, str] | None) -> None:

@@ -2,8 +2,8 @@
 
 A population that was learned from a deleted session is dropped in the same transaction, and a study with automatic
 learning learns again from the other people. Finished sessions that began with the population keep their stored results
-and can no longer be recomputed; unfinished ones continue with the parts of the study without a population. Both get a
-mark that says so.
+and can no longer be recomputed; unfinished ones continue with the study's own parts and no population. Both get a mark
+that says so.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from pairseek.web.sessions.parts import SessionParts, dropped_record
 from pairseek.web.studies.catalogue import Catalogue, Study
 
 T = TypeVar("T")
-RETENTION = "pairseek (retention)"
+RETENTION_ACTOR = "pairseek (retention)"
 """Name in the audit log for deletions due to a study's ``retention`` setting."""
-# Estimates in the details of a query. Predictions and the forecast of remaining answers stay as they were shown.
-_ESTIMATES = ("mean", "radius", "reliability")
-_TRIES = 5
+# Keys of a query's details that hold estimates, which are removed. Predictions and the forecast of remaining answers
+# are kept as they were shown.
+_ESTIMATE_KEYS = ("mean", "radius", "reliability")
+_MAX_ATTEMPTS = 5
 
 
 class NothingToDelete(Problem):
-    """Raised when the thing to delete never existed or was already deleted."""
+    """Raised when the participant or session to delete never existed or was already deleted."""
 
     def __init__(self, what: str, received: str) -> None:
         super().__init__(
@@ -50,13 +51,13 @@ class Expired:
     deleted: Deleted
 
 
-def find(database: Database, study: Study, person: str) -> list[str]:
+def sessions_of_person(database: Database, study: Study, person: str) -> list[str]:
     """Return the ids of a participant's sessions; ``person`` is an id from a link, a Prolific id or a session id."""
     return database.read(lambda connection: deletion.sessions_of_person(connection, study.row.id, person))
 
 
 def forget(database: Database, study: Study, person: str, who: str) -> Deleted:
-    """Delete all sessions of a participant in a study; raise `NothingToDelete` without any."""
+    """Delete all sessions of a participant in a study; raise `NothingToDelete` if there are none."""
 
     def run(connection: sa.Connection) -> Deleted:
         ids = deletion.sessions_of_person(connection, study.row.id, person)
@@ -77,7 +78,7 @@ def forget_session(database: Database, study: Study, session_id: str, who: str) 
 
 
 def delete_study(database: Database, study: Study, who: str) -> Deleted:
-    """Delete a study with all of its data; do nothing if it does not exist."""
+    """Delete a study with all of its data; if it is already gone, do nothing, and return an empty `Deleted`."""
 
     def run(connection: sa.Connection) -> Deleted:
         deleted = deletion.delete_study(connection, study.row.id)
@@ -91,7 +92,7 @@ def delete_study(database: Database, study: Study, who: str) -> Deleted:
 
 
 def expire(database: Database, catalogue: Catalogue) -> list[Expired]:
-    """Delete the sessions whose retention period is over in all studies."""
+    """In every study, delete the sessions whose retention period is over."""
     expired: list[Expired] = []
 
     def expire_study(row: studies.StudyRow) -> None:
@@ -101,7 +102,7 @@ def expire(database: Database, catalogue: Catalogue) -> list[Expired]:
         limit = stamp(datetime.now(UTC) - timedelta(days=setting["days"]))
         if setting["after"] == "close" and (row.is_open or row.closed_at is None or row.closed_at >= limit):
             return
-        until = limit if setting["after"] == "session" else "9999"
+        until = limit if setting["after"] == "session" else None
         if database.read(lambda connection: deletion.ended_before(connection, row.id, until)):
             expired.append(Expired(row.slug, _with_retries(database, _expiring(catalogue.named(row.slug), until))))
 
@@ -110,20 +111,21 @@ def expire(database: Database, catalogue: Catalogue) -> list[Expired]:
     return expired
 
 
-def _expiring(study: Study, until: str) -> Callable[[sa.Connection], Deleted]:
+def _expiring(study: Study, until: str | None) -> Callable[[sa.Connection], Deleted]:
     def run(connection: sa.Connection) -> Deleted:
         # Read again in the deleting transaction, because someone may have answered since.
         ids = deletion.ended_before(connection, study.row.id, until)
-        return _forget(connection, study, ids, RETENTION, "expire")
+        return _forget(connection, study, ids, RETENTION_ACTOR, "expire")
 
     return run
 
 
 def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: str, action: str) -> Deleted:
     """Delete sessions, and drop the populations that were learned from them."""
-    # Lock first: a population being learned from these sessions right now is then either stored and seen, or fails.
+    # Lock first: a population that is being learned from these sessions is then either already stored, and found below,
+    # or cannot be stored.
     ids = deletion.lock(connection, ids)
-    versions = [version for _, version in deletion.learned(connection, ids)]
+    versions = [version for _, version in deletion.populations_learned_from(connection, ids)]
     if populations.latest(connection, study.row.id) in versions:
         learning.restart(connection, study.row.id)
     for version in versions:
@@ -141,14 +143,14 @@ def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: st
 
 def _replace_parts(connection: sa.Connection, study: Study, versions: Sequence[int], who: str) -> None:
     """Replace the parts of sessions that began with dropped populations, and mark these sessions."""
-    affected = deletion.began_with(connection, study.row.id, versions)
+    affected = deletion.sessions_begun_with(connection, study.row.id, versions)
     for version in versions:
         finished = [session.id for session in affected if session.finished and session.population == version]
         deletion.replace_parts(connection, finished, dropped_record(version))
     for number in {session.catalogue for session in affected if not session.finished}:
         unfinished = [session.id for session in affected if not session.finished and session.catalogue == number]
         record = SessionParts.resolved(study.configuration, study.at(number).items).record
-        deletion.replace_parts(connection, unfinished, record, without=_ESTIMATES)
+        deletion.replace_parts(connection, unfinished, record, without=_ESTIMATE_KEYS)
     reasons = {
         session.id: f"began with population {session.population}, which was learned from a participant who was "
         f"forgotten"
@@ -159,17 +161,17 @@ def _replace_parts(connection: sa.Connection, study: Study, versions: Sequence[i
 
 def scrub(database: Database) -> bool:
     """Remove the traces of deleted rows from the database files; return False if that must be retried later."""
-    time = database.read(deletion.unscrubbed)
+    time = database.read(deletion.unscrubbed_since)
     if time is None:
         return True
     if not database.scrub():
         return False
-    database.write(lambda connection: deletion.scrubbed(connection, time))
-    # This write must not leave a copy of a page behind either.
+    database.write(lambda connection: deletion.note_scrub(connection, time))
+    # The write above may itself leave an old copy of a page in the file, so scrub once more.
     return database.scrub(rewrite=False)
 
 
-def in_words(deleted: Deleted) -> str:
+def deletion_summary(deleted: Deleted) -> str:
     """Describe a deletion in sentences."""
     text = f"Deleted {plural(deleted.sessions, 'session')} with {plural(deleted.answers, 'answer')}."
     if deleted.populations:
@@ -181,7 +183,7 @@ def in_words(deleted: Deleted) -> str:
 
 def _with_retries(database: Database, function: Callable[[sa.Connection], T]) -> T:
     """Run a deletion; retry if a session began or a population was learned at the same time."""
-    for _ in range(_TRIES - 1):
+    for _ in range(_MAX_ATTEMPTS - 1):
         try:
             return database.write(function)
         except sa.exc.IntegrityError:

@@ -29,7 +29,7 @@ from pairseek.web.studies.catalogue import Study
 
 Row = TypeVar("Row")
 # Sessions read per batch.
-_BATCH = 200
+_BATCH_SIZE = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ class SessionHistory:
 def all_histories(database: Database, study: Study) -> Iterator[SessionHistory]:
     """Yield every session of a study except previews, oldest first."""
     rows = database.read(lambda connection: sessions.of_study(connection, study.row.id, ["person", "simulated"]))
-    for start in range(0, len(rows), _BATCH):
-        batch = rows[start : start + _BATCH]
+    for start in range(0, len(rows), _BATCH_SIZE):
+        batch = rows[start : start + _BATCH_SIZE]
         yield from read_histories(database, study, batch)
 
 
@@ -106,7 +106,9 @@ def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> di
     versions = {(row.study_id, row.population) for row in rows if row.population is not None}
     records, learned = records_of(database, rows), populations_of(database, versions)
     return {
-        key: SessionParts.stored(study.at(key[3]).items, records[key[2]], learned.get((key[0], key[1])))
+        key: SessionParts.stored(
+            study.at(key.catalogue).items, records[key.parts], learned.get((key.study, key.population))
+        )
         for key in set(map(parts_key, rows))
     }
 
@@ -150,10 +152,10 @@ def estimates_along(study: Study, session: SessionHistory) -> list[JSON]:
     return [session.state(study, done[:count]).estimate_record() for count in range(1, len(done) + 1)]
 
 
-def latest_estimate(study: Study, session: SessionHistory, along: Sequence[JSON]) -> JSON:
+def latest_estimate(study: Study, session: SessionHistory, estimates: Sequence[JSON]) -> JSON:
     """Return the latest estimate, or the estimate before the first answer."""
-    if along:
-        return along[-1]
+    if estimates:
+        return estimates[-1]
     is_known = session.parts.is_current and not study.configuration.is_similarity
     return session.state(study).estimate_record() if is_known else _unknown(study)
 
@@ -163,7 +165,10 @@ def _unknown(study: Study) -> JSON:
 
 
 def _stored_estimates(session: SessionHistory, done: Sequence[EffectiveAnswer]) -> list[JSON] | None:
-    """Return the estimates stored with the queries; None if some are missing. A query holds that of the last answer."""
+    """Return the estimates stored with the queries; None if some are missing.
+
+    Each query is stored with the estimate after the answer before it.
+    """
     stored = {(query.position, query.details.get("after")): query.details for query in session.queries}
     shown = [answered.shown() for answered in done]
     out: list[JSON] = []

@@ -17,14 +17,15 @@ from pairseek.store.studies import StudyRow
 from pairseek.web.access.security import signature
 from pairseek.web.errors import Problem
 
-DAYS = 30
+LINK_DAYS = 30
 """Default number of days after which a link expires."""
-MOST_DAYS = 366
-LONGEST_ID = 200
+MAX_LINK_DAYS = 366
+MAX_ID_LENGTH = 200
+"""Largest number of characters of an id in a link."""
 SIGNATURE = "signature"
 # Hexadecimal digits of a signature: 128 bits.
-_DIGITS = 32
-_DAY = 86_400
+_SIGNATURE_DIGITS = 32
+_DAY_SECONDS = 86_400
 
 
 def link_key(database: Database) -> str:
@@ -33,23 +34,26 @@ def link_key(database: Database) -> str:
     return database.write(lambda connection: people.secret(connection, fresh, "link_key"))
 
 
-def signed_link(key: str, address: str, study: StudyRow, participant: str, days: float = DAYS) -> str:
+def signed_link(key: str, address: str, study: StudyRow, participant: str, days: float = LINK_DAYS) -> str:
     """Return the signed link of a participant to a study on the server at this address."""
-    if not 0 < days <= MOST_DAYS:
-        raise InvalidParameter(f"the number of days is {days:g}: give more than 0 and at most {MOST_DAYS}")
-    if not 1 <= len(participant) <= LONGEST_ID or not participant.isprintable():
+    if not 0 < days <= MAX_LINK_DAYS:
+        raise InvalidParameter(f"the number of days is {days:g}: give more than 0 and at most {MAX_LINK_DAYS}")
+    if not 1 <= len(participant) <= MAX_ID_LENGTH or not participant.isprintable():
         raise InvalidParameter(
-            f"the participant's id {participant[:50]!r} cannot be used: give 1 to {LONGEST_ID} printable characters"
+            f"the participant's id {participant[:50]!r} cannot be used: give 1 to {MAX_ID_LENGTH} printable characters"
         )
-    until = int(time.time() + days * _DAY)
+    until = int(time.time() + days * _DAY_SECONDS)
     values = {"participant": participant, "until": str(until), SIGNATURE: _signature(key, study, participant, until)}
     return f"{address.rstrip('/')}/s/{study.slug}?{urlencode(values, quote_via=quote)}"
 
 
-def verified(key: str, study: StudyRow, parameters: Mapping[str, str]) -> tuple[str, int]:
-    """Return a signed link's participant and expiry time (Unix seconds); raise a `Problem` if the link is not valid."""
+def verify_link(key: str, study: StudyRow, parameters: Mapping[str, str]) -> tuple[str, int]:
+    """Verify a signed link and return its participant and expiry time (Unix seconds).
+
+    Raises a `Problem` if the link is not valid.
+    """
     participant, until = parameters.get("participant", ""), parameters.get("until", "")
-    is_plausible = len(participant) <= LONGEST_ID and re.fullmatch(r"[1-9]\d{0,11}", until, re.ASCII)
+    is_plausible = len(participant) <= MAX_ID_LENGTH and re.fullmatch(r"[1-9]\d{0,11}", until, re.ASCII)
     expected = _signature(key, study, participant, int(until)) if is_plausible else ""
     if not expected or not hmac.compare_digest(expected.encode(), parameters[SIGNATURE].encode(errors="replace")):
         raise Problem(
@@ -86,4 +90,4 @@ def invitation_needed() -> Problem:
 def _signature(key: str, study: StudyRow, participant: str, until: int) -> str:
     # The creation time distinguishes a study from a deleted one with the same slug.
     content = json.dumps([study.slug, study.created_at, participant, until])
-    return signature(key, "link", content)[:_DIGITS]
+    return signature(key, "link", content)[:_SIGNATURE_DIGITS]

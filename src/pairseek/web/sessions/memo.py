@@ -18,7 +18,7 @@ from pairseek.core.types import Event
 T = TypeVar("T")
 Path: TypeAlias = tuple[tuple[object, ...], ...]
 
-DEEPEST = 12
+MAX_EVENTS = 12
 """Largest number of events after which results are kept."""
 # Entries per memo, of about 1 kB each.
 _MAX_ENTRIES = 4096
@@ -36,7 +36,7 @@ class Memo(Generic[T]):
 
     def recall(self, events: Sequence[Event]) -> T | None:
         """Return the value after these events; None if it is not stored."""
-        if len(events) > DEEPEST:
+        if len(events) > MAX_EVENTS:
             return None
         key = path_of(events)
         with self._lock:
@@ -44,7 +44,7 @@ class Memo(Generic[T]):
 
     def keep(self, events: Sequence[Event], value: T) -> None:
         """Store the value after these events, unless there are too many of them."""
-        if len(events) > DEEPEST:
+        if len(events) > MAX_EVENTS:
             return
         key = path_of(events)
         with self._lock:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from pairseek._version import MODEL_VERSION
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, Event
-from pairseek.embed.active import CANDIDATES
+from pairseek.embed.active import CANDIDATE_TRIPLETS
 from pairseek.embed.similarity_map import SimilarityMap
 from pairseek.model.items import Items
 from pairseek.pairs.selection import ChosenPair
@@ -28,17 +28,24 @@ _PART_KINDS = ("response", "prior", "posterior", "strategy", "candidates", "rest
 
 Learned: TypeAlias = Population | SimilarityMap
 """Result of a study's learning: a population, or the map of a similarity study."""
-PartsKey: TypeAlias = tuple[int, int | None, str, int]
-"""Study, version of its population, key of the parts and number of the catalogue. Sessions with equal keys share one
-`SessionParts`."""
 
-
+# Record key of the version of the population that was dropped.
 _DROPPED_KEY = "dropped_population"
-# Keys of the number of items, in studies to which items can be added, and of the first people's section of the balanced
-# design.
-_ITEMS_KEY, _DESIGN_KEY = "items", "design"
-# Key of the items to ask about, if the study restricts them.
+# Record key of the number of items, only if items can be added to the study.
+_ITEMS_KEY = "items"
+# Record key of the section of the balanced design, only for the study's first people.
+_DESIGN_KEY = "design"
+# Record key of the items to ask about, only if the study restricts them.
 _ASKABLE_KEY = "askable"
+
+
+class PartsKey(NamedTuple):
+    """Identifies the `SessionParts` that sessions share."""
+
+    study: int
+    population: int | None
+    parts: str
+    catalogue: int
 
 
 def dropped_record(population: int) -> JSON:
@@ -52,15 +59,15 @@ class SessionParts:
 
     Attributes
     ----------
-    given
+    study_items
         Items of the study.
     record
         Parts as plain data with the model version, from `SearchConfiguration.record`.
     population
-        Population that the sessions began with, whose appeal the items get, or the map of a similarity study.
+        Population that the sessions began with, from which the items get their appeal; in a similarity study, its map.
     """
 
-    given: Items
+    study_items: Items
     record: JSON
     population: Learned | None = None
 
@@ -74,17 +81,20 @@ class SessionParts:
     ) -> Self:
         """Resolve the parts of a session that begins now, with every default filled in.
 
-        ``design`` is the section of the balanced design that one of the study's first people is asked.
+        ``design`` is this participant's section of the balanced design; None unless they are among the study's first
+        people.
         """
         if configuration.is_similarity:
-            return cls(items, {"model": MODEL_VERSION, "kind": "similarity", "candidates": CANDIDATES}, population)
+            return cls(
+                items, {"model": MODEL_VERSION, "kind": "similarity", "candidates": CANDIDATE_TRIPLETS}, population
+            )
         assert not isinstance(population, SimilarityMap)
         record = configuration.resolved(items, population).record()
         # Items can be added later if they have no coordinates.
-        further: JSON = {} if items.d else {_ITEMS_KEY: items.n}
+        optional: JSON = {} if items.d else {_ITEMS_KEY: items.n}
         if configuration.askable is not None:
-            further[_ASKABLE_KEY] = configuration.askable
-        return cls(items, {**record, **further, **({} if design is None else {_DESIGN_KEY: design})}, population)
+            optional[_ASKABLE_KEY] = configuration.askable
+        return cls(items, {**record, **optional, **({} if design is None else {_DESIGN_KEY: design})}, population)
 
     @classmethod
     def stored(cls, items: Items, record: JSON, population: Learned | None = None) -> Self:
@@ -95,26 +105,28 @@ class SessionParts:
     @cached_property
     def items(self) -> Items:
         """Items with the population's appeal, and with its coordinates if they have none of their own."""
-        return self.population.matched(self.given) if isinstance(self.population, Population) else self.given
+        return (
+            self.population.matched(self.study_items) if isinstance(self.population, Population) else self.study_items
+        )
 
     @property
     def count(self) -> int:
         """Number of items when the session began."""
-        return int(self.record.get(_ITEMS_KEY, self.given.n))
+        return int(self.record.get(_ITEMS_KEY, self.study_items.n))
 
     @property
     def design(self) -> tuple[int, int] | None:
-        """Seed and first position of the session's section of the balanced design; None if the strategy asks."""
+        """Seed and first position of the session's section of the balanced design; None if the strategy chooses."""
         record = self.record.get(_DESIGN_KEY)
         return None if record is None else (int(record["seed"]), int(record["begin"]))
 
     @cached_property
-    def unmet(self) -> tuple[int, ...]:
-        """Rows of the items that were shown to nobody whom the population was learned from."""
-        if not isinstance(self.population, Population) or self.given.d:
+    def unseen_rows(self) -> tuple[int, ...]:
+        """Rows of the items that none of the people behind the population was shown."""
+        if not isinstance(self.population, Population) or self.study_items.d:
             return ()
-        met = set(self.population.items.ids) - set(self.population.provenance.get("unmet", ()))
-        return tuple(row for row, name in enumerate(self.given.ids) if name not in met)
+        seen = set(self.population.items.ids) - set(self.population.provenance.get("unmet", ()))
+        return tuple(row for row, name in enumerate(self.study_items.ids) if name not in seen)
 
     @property
     def model(self) -> object:
@@ -123,12 +135,12 @@ class SessionParts:
 
     @property
     def dropped(self) -> int | None:
-        """Version of the dropped population that the parts were derived from; None otherwise."""
+        """Version of the dropped population that the parts were derived from; None if none was dropped."""
         return self.record.get(_DROPPED_KEY)
 
     @property
     def is_current(self) -> bool:
-        """Whether this pairseek can compute with the parts: they exist and have its model version."""
+        """Whether this pairseek can compute with the parts: they were not dropped, and have its model version."""
         return bool(self.model == MODEL_VERSION) and self.dropped is None
 
     def check(self) -> None:
@@ -161,21 +173,22 @@ class SessionParts:
     def _configuration(self) -> SearchConfiguration:
         # Sessions stored without a goal search for a taste.
         goal, askable = self.record.get("goal", "taste"), self.record.get(_ASKABLE_KEY)
-        return SearchConfiguration.resolved(self.items, goal=goal, askable=askable, **self.decoded)
+        return SearchConfiguration.resolved(self.items, goal=goal, askable=askable, **self.parts_by_kind)
 
-    def changed(self, **others: object) -> Self:
-        """Return the parts with some records replaced."""
-        return type(self)(self.given, {**self.record, **others}, self.population)
+    def with_records(self, **records: object) -> Self:
+        """Return the parts with the records of some kinds replaced."""
+        return type(self)(self.study_items, {**self.record, **records}, self.population)
 
     @cached_property
-    def decoded(self) -> JSON:
-        """Parts by kind."""
+    def parts_by_kind(self) -> JSON:
+        """Decoded parts by kind."""
         return {kind: serialization.decode_saved(kind, self.record[kind]) for kind in _PART_KINDS}
 
     def recalled_estimate(self, events: Sequence[Event], compute: Callable[[], JSON]) -> JSON:
         """Return the record of the estimate after these events, and compute it if it is not stored."""
-        if self.decoded["candidates"] is None:
-            # The estimate of a procedure may depend on more than the outcomes.
+        if self.parts_by_kind["candidates"] is None:
+            # Only procedures have no candidates. Their estimate may depend on more than the outcomes, so it is not
+            # cached.
             return compute()
         return dict(self._estimates.of(events, compute))
 
@@ -201,7 +214,7 @@ def first_items(items: Items, count: int) -> Items:
 
 def parts_key(row: SessionRow) -> PartsKey:
     """Return the key of the parts of a session."""
-    return row.study_id, row.population, row.parts, row.catalogue
+    return PartsKey(row.study_id, row.population, row.parts, row.catalogue)
 
 
 def records_of(database: Database, rows: Iterable[SessionRow]) -> dict[str, JSON]:

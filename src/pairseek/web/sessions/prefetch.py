@@ -24,13 +24,18 @@ from pairseek.web.sessions.service import Sessions
 from pairseek.web.sessions.snapshot import Snapshot
 from pairseek.web.sessions.view import outcomes_of, pair_of
 
+# Largest number of waiting jobs; the oldest are dropped.
 _MAX_JOBS = 200
 # Seconds between two checks for jobs; a new job is seen immediately unless the last round failed.
 _ROUND_SECONDS = 1.0
-# A step that took longer than _MIN_SECONDS and had a core for less than _MIN_CPU_SHARE of that time was in the way of
-# others: the thread then rests _REST_FACTOR times as long as the step took, but at most _MAX_REST seconds.
-_MIN_CPU_SHARE, _MIN_SECONDS = 0.6, 0.004
-_REST_FACTOR, _MAX_REST = 8.0, 1.0
+# A step competed with other work for the CPU if it computed for less than this share of its duration.
+_MIN_CPU_SHARE = 0.6
+# Shorter steps are not judged.
+_MIN_STEP_SECONDS = 0.004
+# After such a step, the thread rests for this multiple of its duration.
+_REST_FACTOR = 8.0
+# Longest rest after a step.
+_MAX_REST_SECONDS = 1.0
 
 
 class Gate:
@@ -170,8 +175,8 @@ class Prefetcher:
 
         If kernels use several threads, the step also waits for those, so the comparison says nothing.
         """
-        if thread_count() == 1 and seconds > _MIN_SECONDS and computed < _MIN_CPU_SHARE * seconds:
-            self._rested_at = time.monotonic() + min(_REST_FACTOR * seconds, _MAX_REST)
+        if thread_count() == 1 and seconds > _MIN_STEP_SECONDS and computed < _MIN_CPU_SHARE * seconds:
+            self._rested_at = time.monotonic() + min(_REST_FACTOR * seconds, _MAX_REST_SECONDS)
 
     def _step(self, row: SessionRow, query: str, outcome: str) -> Snapshot | None:
         """Prefetch the pair that follows this answer; return the snapshot with it, or None if the query is obsolete."""

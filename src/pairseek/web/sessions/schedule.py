@@ -22,7 +22,8 @@ KINDS: tuple[Kind, ...] = ("strategy", "repeated", "random", "attention")
 # Minimum number of pairs between a pair and its repetition, so that the answer is not remembered.
 MIN_DISTANCE = 4
 # Separates the random streams of the schedule from those of the search, which uses the same seed.
-_DOMAIN = 0x5E55
+_SCHEDULE_STREAM = 0x5E55
+# Purposes of random draws, each with a stream of its own.
 _KIND_STREAM, _PAIR_STREAM, _SIDES_STREAM, _PLACE_STREAM, _ORDER_STREAM = range(5)
 
 
@@ -38,7 +39,7 @@ def scheduled_pair(
     seed: int,
     done: Sequence[AnsweredPair],
     design: tuple[int, int] | None = None,
-    unmet: Sequence[int] = (),
+    unseen_rows: Sequence[int] = (),
     *,
     learned: bool = False,
 ) -> AskedPair | None:
@@ -49,8 +50,9 @@ def scheduled_pair(
     configuration, items, seed, done
         Settings and items of the study, and seed and answers of the session.
     design
-        Seed and first position of a section of the balanced design, which the first people of a study are asked.
-    unmet
+        Seed and first position of this participant's section of the balanced design; None unless they are among the
+        first people of the study.
+    unseen_rows
         Rows of items that nobody has seen yet. On average, every other random pair includes one of them.
     learned
         Whether the session began with something that the study learned from its own people: it then asks at least
@@ -68,24 +70,24 @@ def scheduled_pair(
     if design is not None:
         return _balanced(items, seed, done, *design)
     if draw < configuration.repeated + share:
-        return _random(configuration, items, seed, position, unmet)
+        return _random(configuration, items, seed, position, unseen_rows)
     return None
 
 
 def _random(
-    configuration: StudyConfiguration, items: Items, seed: int, position: int, unmet: Sequence[int]
+    configuration: StudyConfiguration, items: Items, seed: int, position: int, unseen_rows: Sequence[int]
 ) -> AskedPair:
     """Return a random pair or triplet; half of the pairs include an item that nobody has seen, if there is one."""
     size, rng = 3 if configuration.is_similarity else 2, _rng(seed, position, _PAIR_STREAM)
     askable = askable_rows(items, configuration.askable)
     rows = rng.choice(items.n if askable is None else askable, size=size, replace=False).tolist()
-    if unmet and rng.integers(2):
-        new = unmet[int(rng.integers(len(unmet)))]
+    if unseen_rows and rng.integers(2):
+        new = unseen_rows[int(rng.integers(len(unseen_rows)))]
         other = rows[1] if rows[0] == new else rows[0]
         rows = [new, other] if rng.integers(2) else [other, new]
     left, right, *anchor = (str(items.ids[row]) for row in rows)
     # Nothing can be predicted about an item that nobody has seen.
-    is_new = True if set(rows) & set(unmet) else None
+    is_new = True if set(rows) & set(unseen_rows) else None
     return pair_at(position, "random", left, right, anchor=anchor[0] if anchor else None, unmet=is_new)
 
 
@@ -121,6 +123,7 @@ def _attention(configuration: StudyConfiguration, seed: int, position: int) -> A
 
 
 def _repeated(seed: int, position: int, done: Sequence[AnsweredPair]) -> AskedPair | None:
+    """Return a random earlier pair to ask again, on random sides; None if no pair is eligible."""
     earlier = done[: max(0, position - MIN_DISTANCE)]
     repeated = {_items_of(pair) for pair in done if pair.kind == "repeated"}
     eligible = [
@@ -142,4 +145,4 @@ def _items_of(pair: AnsweredPair) -> tuple[str | None, frozenset[str]]:
 
 
 def _rng(seed: int, number: int, purpose: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence([seed, number, purpose, 0, _DOMAIN]))
+    return np.random.default_rng(np.random.SeedSequence([seed, number, purpose, 0, _SCHEDULE_STREAM]))

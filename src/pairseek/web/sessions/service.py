@@ -32,14 +32,14 @@ from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
 from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.sessions.access import (
     Visitor,
-    busy,
     check_return,
-    closed,
-    confirmed,
-    expired,
-    full,
-    gone,
-    overfull,
+    is_expired,
+    result_confirmed,
+    session_busy,
+    session_deleted,
+    study_closed,
+    study_full,
+    too_many_events,
 )
 from pairseek.web.sessions.advance import Answer, Step, advance, resume, undo
 from pairseek.web.sessions.history import populations_of
@@ -53,10 +53,11 @@ from pairseek.web.studies.catalogue import Catalogue, Study
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-_TRIES = 8
-MOST_BLURS = 200
+# Attempts at a change, because another request may change the same session meanwhile.
+_MAX_ATTEMPTS = 8
+MAX_BLURS = 200
 """Maximum number of losses of focus stored per session."""
-# Upper bound on the starts that are under way at the same time.
+# Largest number of sessions that may be starting at once.
 _MAX_CONCURRENT_STARTS = 200
 # Length of a section of the balanced design in a study that has only stop rules.
 _SECTION_LENGTH = 20
@@ -69,7 +70,7 @@ def _previous_session(connection: sa.Connection, study: Study, visitor: Visitor,
     previous = sessions.of_person(connection, study.row.id, visitor.identity)
     if previous is None:
         return None
-    if expired(previous, study):
+    if is_expired(previous, study):
         sessions.release(connection, study.row.id, claim, previous.created_at)
         return None
     check_return(previous, study, visitor)
@@ -90,23 +91,23 @@ class Sessions:
     ----------
     database, catalogue
         Database and its studies.
-    kept
-        Maximum number of sessions in memory.
-    most
-        Maximum number of people's sessions in a study.
+    max_cached
+        Largest number of sessions in memory.
+    max_sessions
+        Largest number of people's sessions in a study.
     """
 
     def __init__(
         self,
         database: Database,
         catalogue: Catalogue,
-        kept: int = Settings.kept_sessions,
-        most: int = Settings.most_sessions,
+        max_cached: int = Settings.kept_sessions,
+        max_sessions: int = Settings.most_sessions,
     ) -> None:
         self.database, self.catalogue = database, catalogue
-        self._most = most
+        self._max_sessions = max_sessions
         self._lock = threading.Lock()
-        self._snapshots: LRUCache[str, Snapshot] = LRUCache(max(1, kept))
+        self._snapshots: LRUCache[str, Snapshot] = LRUCache(max(1, max_cached))
         self._parts: LRUCache[PartsKey, SessionParts] = LRUCache(_SHARED_CACHE_SIZE)
         self._populations: LRUCache[tuple[int, int], Learned] = LRUCache(_SHARED_CACHE_SIZE)
 
@@ -143,14 +144,14 @@ class Sessions:
         self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, further: JSON
     ) -> tuple[str, str]:
         """Find the session that holds the claim, or begin one with ``further`` columns; return its id and token."""
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             entered = self._try_enter(study, visitor, claim, seed, further)
             if entered is not None:
                 return entered
             # Someone else began with the claim at the same time, or a population was dropped. If the study was deleted,
             # this call raises an error.
             self.catalogue.row(study.row.slug)
-        raise busy()
+        raise session_busy()
 
     def _try_enter(
         self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, further: JSON
@@ -192,9 +193,9 @@ class Sessions:
             return (session_id, token) if self.by_token(token) is not None else None
 
     def _design(self, study: Study, version: int | None) -> JSON | None:
-        """Return the section of the balanced design for one of the first people; None if the strategy asks.
+        """Return the section of the balanced design for one of the first people; None if the strategy chooses.
 
-        If the items have coordinates, the strategy asks from the first person on.
+        If the items have coordinates, the strategy chooses from the first person on.
         """
         if version is not None or study.items.d or not study.configuration.learns(study.items):
             return None
@@ -207,15 +208,15 @@ class Sessions:
 
     def _make_room(self, connection: sa.Connection, study: Study) -> None:
         """Raise a `Problem` if the study is full even after expired sessions without an answer were deleted."""
-        if sessions.count(connection, study.row.id, ["person"]) < self._most - _MAX_CONCURRENT_STARTS:
+        if sessions.count(connection, study.row.id, ["person"]) < self._max_sessions - _MAX_CONCURRENT_STARTS:
             return
         # Near the limit, starts are counted one at a time across all servers.
         locks.wait_in_transaction(connection, f"start-{study.row.id}")
-        if sessions.count(connection, study.row.id, ["person"]) < self._most:
+        if sessions.count(connection, study.row.id, ["person"]) < self._max_sessions:
             return
         earliest = datetime.now(UTC) - timedelta(hours=study.configuration.resume.hours)
         if not sessions.forget_empty(connection, study.row.id, stamp(earliest)):
-            raise full()
+            raise study_full()
 
     def by_token(self, token: str) -> SessionRow | None:
         """Return the session with this token."""
@@ -244,7 +245,7 @@ class Sessions:
     def _advance(self, row: SessionRow, step_of: Callable[[Snapshot], Step | None]) -> Snapshot:
         """Store the step from the newest snapshot of a session, and return the resulting snapshot."""
         began = time.perf_counter()
-        for _ in range(_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             snapshot = self.snapshot(row)
             step = step_of(snapshot)
             if step is None:
@@ -261,7 +262,7 @@ class Sessions:
                 ANSWERS.labels(step.event.outcome).inc()
                 NEXT_PAIRS.labels("yes" if step.prefetched else "no").inc()
             return self._keep(step.after)
-        raise busy()
+        raise session_busy()
 
     def confirm(self, row: SessionRow) -> bool:
         """Confirm the end of a session, after which nothing can be undone; return False unless it has ended."""
@@ -272,19 +273,19 @@ class Sessions:
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
         """Store a loss of focus during a query."""
         if not row.is_open and row.kind == "person":
-            raise closed(self.catalogue.numbered(row.study_id).row.slug)
+            raise study_closed(self.catalogue.numbered(row.study_id).row.slug)
 
         def add(connection: sa.Connection) -> None:
             if not events.was_asked(connection, row.id, query):
                 raise UnknownQuery(f"query {query!r} was not asked in this session: name one that was")
-            if sessions.count_blurs(connection, row.id) >= MOST_BLURS:
-                raise overfull()
+            if sessions.count_blurs(connection, row.id) >= MAX_BLURS:
+                raise too_many_events()
             sessions.blur(connection, row.id, query, lost_at, ms)
 
         try:
             self.database.write(add)
         except sa.exc.IntegrityError:
-            raise gone() from None
+            raise session_deleted() from None
 
     # Sessions in memory
 
@@ -332,13 +333,13 @@ class Sessions:
             return (
                 row if is_current else sessions.by_id(connection, row.id),
                 answers,
-                events.queries_from(connection, row.id, len(answers.done) - 1),
+                events.queries_since(connection, row.id, len(answers.done) - 1),
                 [] if is_current else sessions.marks_of(connection, [row.id]),
             )
 
         current, answers, asked, marks = self.database.read(stored)
         if current is None:
-            raise gone()
+            raise session_deleted()
         study = self._study(current)
         parts = self._parts_of(study, current)
         if parts.count > study.items.n:
@@ -360,7 +361,7 @@ class Sessions:
         if shared is None:
             record = records_of(self.database, [row]).get(row.parts)
             if record is None:
-                raise gone()
+                raise session_deleted()
             parts = SessionParts.stored(study.items, record, self._population(study, row.population))
             if parts.count > study.items.n:
                 # Another worker has added items that this one has not read yet.
@@ -391,7 +392,7 @@ class Sessions:
     def _fresh(self, row: SessionRow) -> SessionRow:
         stored = self.by_id(row.id)
         if stored is None:
-            raise gone()
+            raise session_deleted()
         return stored
 
     def clear_cache(self) -> None:
@@ -407,7 +408,7 @@ def _store(connection: sa.Connection, step: Step) -> None:
     if step.event is not None:
         events.add_event(connection, step.event, version=row.version)
         if step.event.kind == "undo" and not sessions.reopen(connection, row.id):
-            raise confirmed()
+            raise result_confirmed()
     for pair in step.new:
         events.add_pair(connection, pair)
     if step.end is not None:

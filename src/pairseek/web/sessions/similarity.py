@@ -1,10 +1,11 @@
-"""State of a session of a similarity study, and choice of the state by the kind of study."""
+"""State of a session of a similarity study, and a function that creates the state for any kind of study."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 import numpy as np
+from scipy.special import expit
 
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, FloatArray, IntArray
@@ -18,13 +19,13 @@ from pairseek.web.sessions.state import SessionState
 from pairseek.web.studies.configuration import StudyConfiguration
 
 # Separates the random streams of the triplets from those of the schedule and the search, which use the same seed.
-_DOMAIN = 0x51A1
+_TRIPLET_STREAM = 0x51A1
 
 
 class SimilarityState(SessionState):
     """State of a session in which people compare two items with an anchor.
 
-    A triplet depends on the map that the session began with and on the triplets that it has asked since.
+    The next triplet depends on the map that the session began with and on the triplets asked since.
     """
 
     @property
@@ -34,18 +35,18 @@ class SimilarityState(SessionState):
         return learned.placement if isinstance(learned, SimilarityMap) else None
 
     @cached_property
-    def following(self) -> tuple[AskedPair | None, str | None]:
+    def next_pair(self) -> tuple[AskedPair | None, str | None]:
         """Next triplet, or None and the reason why the session has ended."""
-        most = self.configuration.answers
-        if most is not None and self.answered >= most:
-            return None, f"{most} answers were given"
+        answer_limit = self.configuration.answers
+        if answer_limit is not None and self.answered >= answer_limit:
+            return None, f"{answer_limit} answers were given"
         self.parts.check()
         scheduled = scheduled_pair(self.configuration, self.items, self.seed, self.done)
-        return self._active() if scheduled is None else scheduled, None
+        return self._most_informative_pair() if scheduled is None else scheduled, None
 
-    def _active(self) -> AskedPair:
-        """Return the most informative triplet; without a map, a random one."""
-        rng = np.random.default_rng(np.random.SeedSequence([self.seed, len(self.done), _DOMAIN]))
+    def _most_informative_pair(self) -> AskedPair:
+        """Return the most informative triplet, or a random one without a map."""
+        rng = np.random.default_rng(np.random.SeedSequence([self.seed, len(self.done), _TRIPLET_STREAM]))
         placement = self.placement
         if placement is None:
             row = random_triplets(self.items.n, 1, rng)[0]
@@ -85,19 +86,19 @@ class SimilarityState(SessionState):
         return {
             **pair.details,
             "information": float(self.placement.information(row, self._asked())[0]),
-            "probability_left": float(1.0 / (1.0 + np.exp(-np.clip(self.placement.logits(row)[0], -500, 500)))),
+            "probability_left": float(expit(self.placement.logits(row)[0])),
         }
 
     @property
     def remaining(self) -> int | None:
         """Number of remaining answers."""
-        most = self.configuration.answers
-        return None if most is None else max(0, most - self.answered)
+        answer_limit = self.configuration.answers
+        return None if answer_limit is None else max(0, answer_limit - self.answered)
 
 
 def session_state(
     configuration: StudyConfiguration, parts: SessionParts, seed: int, done: Iterable[AnsweredPair] = ()
 ) -> SessionState:
-    """Return the state of a session, whatever the kind of its study."""
+    """Return the state of a session of a study of either kind."""
     kind = SimilarityState if configuration.is_similarity else SessionState
     return kind(configuration, parts, seed, tuple(done))

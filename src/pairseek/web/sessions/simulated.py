@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import expit
 
 from pairseek.core.types import Query
 from pairseek.pairs.features import typical_response
@@ -14,8 +15,10 @@ from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Study
 
 MAX_SESSIONS = 200
-# Median and log-standard deviation of simulated reaction times.
-_MEDIAN_MS, _SPREAD = 1500.0, 0.5
+# Median of the simulated reaction times.
+_MEDIAN_MS = 1500.0
+# Standard deviation of the logarithm of the simulated reaction times.
+_LOG_DEVIATION = 0.5
 
 
 def simulate_sessions(sessions: Sessions, gate: Gate, study: Study, count: int, rng: np.random.Generator) -> None:
@@ -45,7 +48,7 @@ def simulate_session(sessions: Sessions, gate: Gate, study: Study, rng: np.rando
         assert asked is not None
         expected = asked.details.get("expected")
         winner = expected or person.answer(study.items, Query(pair["query"], left, right))
-        ms = round(_MEDIAN_MS * float(np.exp(_SPREAD * rng.standard_normal())))
+        ms = round(_MEDIAN_MS * float(np.exp(_LOG_DEVIATION * rng.standard_normal())))
         state = sessions.answer(
             row, Answer(query=pair["query"], outcome="left" if winner == left else "right", rt_ms=ms)
         )
@@ -68,11 +71,11 @@ def _judge(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generato
         names = (asked.details["anchor"], asked.left, asked.right)
         anchor, left, right = (places[study.items.index(name)] for name in names)
         logit = float(np.sum((anchor - right) ** 2) - np.sum((anchor - left) ** 2))
-        says_left = bool(rng.random() < 1.0 / (1.0 + np.exp(-logit)))
+        says_left = bool(rng.random() < expit(logit))
         expected = asked.details.get("expected")
         if expected is not None:
             says_left = expected == asked.left
-        ms = round(_MEDIAN_MS * float(np.exp(_SPREAD * rng.standard_normal())))
+        ms = round(_MEDIAN_MS * float(np.exp(_LOG_DEVIATION * rng.standard_normal())))
         state = sessions.answer(row, Answer(query=asked.name, outcome="left" if says_left else "right", rt_ms=ms))
         row = sessions.by_id(session_id)
         assert row is not None

@@ -124,7 +124,7 @@ class Snapshot:
         if stored is not None:
             return stored
         undone = self._asked_now()
-        pair = undone[-1] if undone else state.following[0]
+        pair = undone[-1] if undone else state.next_pair[0]
         if pair is None:
             return None
         count = sum(other.position == len(self.done) for other in self.asked)

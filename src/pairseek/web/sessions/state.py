@@ -137,11 +137,11 @@ class SessionState:
     @cached_property
     def search(self) -> SearchState:
         """Search after these answers."""
-        return self.parts.search(self.seed, self._learned)
+        return self.parts.search(self.seed, self._events)
 
     @cached_property
-    def _learned(self) -> list[Event]:
-        return learned(self.done)
+    def _events(self) -> list[Event]:
+        return search_events(self.done)
 
     @property
     def items(self) -> Items:
@@ -154,19 +154,19 @@ class SessionState:
         return counted(self.done)
 
     @cached_property
-    def following(self) -> tuple[AskedPair | None, str | None]:
+    def next_pair(self) -> tuple[AskedPair | None, str | None]:
         """Next pair, or None and the reason why the session has ended."""
-        most = self.configuration.answers
-        if most is not None and self.answered >= most:
-            return None, f"{most} answers were given"
+        answer_limit = self.configuration.answers
+        if answer_limit is not None and self.answered >= answer_limit:
+            return None, f"{answer_limit} answers were given"
         try:
             reason = self.search.stopped()
             if reason is not None:
                 return None, reason
             parts = self.parts
-            learned = parts.population is not None and self.configuration.learns(parts.given)
+            learned = parts.population is not None and self.configuration.learns(parts.study_items)
             scheduled = scheduled_pair(
-                self.configuration, self.items, self.seed, self.done, parts.design, parts.unmet, learned=learned
+                self.configuration, self.items, self.seed, self.done, parts.design, parts.unseen_rows, learned=learned
             )
             return self._chosen() if scheduled is None else scheduled, None
         except NoPairLeft as error:
@@ -196,10 +196,10 @@ class SessionState:
 
     def estimate_record(self) -> JSON:
         """Return estimate and radius, and the reliability if it is inferred."""
-        return self.parts.recalled_estimate(self._learned, self._estimate_record)
+        return self.parts.recalled_estimate(self._events, self._estimate_record)
 
     def _estimate_record(self) -> JSON:
-        estimate, d = self.search.estimate(), self.parts.given.d
+        estimate, d = self.search.estimate(), self.parts.study_items.d
         # A population learned from few people has one coordinate more than the study.
         record: JSON = {"mean": estimate.point[:d].tolist(), "radius": estimate.credible_radius()}
         reliability = estimate.reliability
@@ -213,7 +213,7 @@ class SessionState:
     @property
     def covariance(self) -> FloatArray:
         """Covariance of the estimate in the coordinates of the study."""
-        d = self.parts.given.d
+        d = self.parts.study_items.d
         return np.asarray(self.search.estimate().covariance[:d, :d])
 
     def _details(self, pair: AskedPair) -> JSON:
@@ -224,17 +224,17 @@ class SessionState:
     @property
     def remaining(self) -> int | None:
         """Forecast of the remaining answers; None if unknown."""
-        most = self.configuration.answers
-        fixed = None if most is None else max(0, most - self.answered)
+        answer_limit = self.configuration.answers
+        fixed = None if answer_limit is None else max(0, answer_limit - self.answered)
         if not self.configuration.stops_early:
             return fixed
-        if self.following[0] is None:
+        if self.next_pair[0] is None:
             return 0
         forecast = self.search.forecast()
         return min((number for number in (fixed, forecast) if number is not None), default=None)
 
 
-def learned(done: Iterable[AnsweredPair]) -> list[Event]:
+def search_events(done: Iterable[AnsweredPair]) -> list[Event]:
     """Return the events for the search, without repeated and attention pairs, which only measure quality."""
     return [_event(pair) for pair in done if pair.kind in ("strategy", "random")]
 

@@ -24,10 +24,12 @@ from pairseek.store import studies
 from pairseek.store.database import Database
 from pairseek.web.studies.catalogue import Catalogue, Study
 
-_ROUNDS = 5
+# Questions of a warm-up search.
+_QUESTIONS = 5
 # Number of studies to warm up, newest first; the kernels of older ones are compiled at the first visit.
 _MAX_STUDIES = 10
-_SECONDS = 20.0
+# Time limit for all of these studies.
+_MAX_SECONDS = 20.0
 
 logger = logging.getLogger("pairseek.web")
 
@@ -57,7 +59,7 @@ def warm_study(study: Study, until: float = math.inf) -> None:
         logger.warning("a study could not be warmed up", extra={"facts": {"study": study.row.slug}})
 
 
-def warm_studies(database: Database, seconds: float = _SECONDS) -> dict[int, Study]:
+def warm_studies(database: Database, seconds: float = _MAX_SECONDS) -> dict[int, Study]:
     """Warm up the newest open studies for at most ``seconds``, and return the loaded ones by id."""
     until = monotonic() + seconds
     catalogue = Catalogue(database)
@@ -72,8 +74,8 @@ def warm_studies(database: Database, seconds: float = _SECONDS) -> dict[int, Stu
 
 def _run_search(configuration: SearchConfiguration, until: float = math.inf) -> None:
     state = SearchState(configuration, 0)
-    for _ in range(_ROUNDS):
-        query = None if monotonic() > until else state.following()
+    for _ in range(_QUESTIONS):
+        query = None if monotonic() > until else state.next_query()
         if query is None:
             break
         state = state.answered(query, query.left)

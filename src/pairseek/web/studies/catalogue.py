@@ -20,6 +20,7 @@ from pairseek.web.studies.cards import card
 from pairseek.web.studies.configuration import StudyConfiguration, configured
 from pairseek.web.studies.items import unpack_items
 
+# Studies in memory.
 _CACHED_STUDIES = 32
 # Replaced item catalogues in memory per study.
 _CACHED_CATALOGUES = 4

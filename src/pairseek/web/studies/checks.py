@@ -12,16 +12,16 @@ from pairseek.model.items import Items
 from pairseek.web.pages import languages
 from pairseek.web.studies.configuration import KnownPair, PracticePair, StudyConfiguration
 
-FEWEST_ITEMS = 4
+MIN_ITEMS = 4
 """Minimum number of items without coordinates."""
 
 
 def check(configuration: StudyConfiguration, items: Items) -> None:
     """Check that configuration and items fit together: resolve every part and look up every item."""
-    if not items.d and items.n < FEWEST_ITEMS and not configuration.is_similarity:
+    if not items.d and items.n < MIN_ITEMS and not configuration.is_similarity:
         raise InvalidItems(
             f"there {'is' if items.n == 1 else 'are'} {plural(items.n, 'item')} without coordinates: a study needs at "
-            f"least {FEWEST_ITEMS} of them to learn what people like; add items"
+            f"least {MIN_ITEMS} of them to learn what people like; add items"
         )
     if not items.d and not configuration.is_similarity and (configuration.standardize or configuration.scaled):
         setting = "standardize" if configuration.standardize else "scaled"

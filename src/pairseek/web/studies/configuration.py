@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from pairseek.core.limits import Limit, Size, check_limits
 from pairseek.core.types import JSON
 from pairseek.core.validation import suggestion
-from pairseek.embed.active import SHARE as APART
+from pairseek.embed.active import RANDOM_SHARE as APART
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Response
@@ -30,10 +30,10 @@ from pairseek.search.stopping import StopRule
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 # Host and port of a completion URL, without a user, placeholders or backslashes.
 _HOST = re.compile(r"[\w.-]+(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
-MOST_ITEMS = 200_000
+MAX_ITEMS = 200_000
 # The time per question grows with the cube of the number of dimensions.
-MOST_DIMENSIONS = 100
-MOST_TEXT = 20_000
+MAX_DIMENSIONS = 100
+MAX_TEXT_LENGTH = 20_000
 # Settings of the search, which similarity studies do not have.
 _PREFERENCE_SETTINGS = (
     "strategy",
@@ -50,13 +50,14 @@ _PREFERENCE_SETTINGS = (
 )
 
 
-def _named(value: object) -> object:
+def _with_name(value: object) -> object:
+    """Return the record of a part that was given by its name only."""
     return {"name": value} if isinstance(value, str) else value
 
 
-Part = Annotated[dict[str, Any], BeforeValidator(_named)]
+Part = Annotated[dict[str, Any], BeforeValidator(_with_name)]
 Share = Annotated[float, Field(ge=0, le=0.5)]
-Text = Annotated[str, Field(max_length=MOST_TEXT)]
+Text = Annotated[str, Field(max_length=MAX_TEXT_LENGTH)]
 Code = Annotated[str, Field(max_length=100, pattern=r"^[\w.-]*$")]
 
 
@@ -81,7 +82,7 @@ class KnownPair(_Strict):
     anchor: str | None = None
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def _check_answer(self) -> Self:
         if self.left == self.right or self.answer not in (self.left, self.right):
             raise ValueError(
                 f"the answer {self.answer!r} is not one of two different items: give the id of left or right"
@@ -145,7 +146,7 @@ class Completion(_Strict):
 
     @field_validator("address")
     @classmethod
-    def _is_web(cls, address: str | None) -> str | None:
+    def _check_web_address(cls, address: str | None) -> str | None:
         if address is None:
             return None
         parts = urlsplit(address)
@@ -192,11 +193,11 @@ class StudyConfiguration(_Strict):
     )
     coordinates: list[str] | None = Field(
         default=None,
-        max_length=MOST_DIMENSIONS,
+        max_length=MAX_DIMENSIONS,
         description="columns of the items that are coordinates, all others being data; null: all columns of numbers, "
         "an empty list: none",
     )
-    askable: Annotated[int, Field(ge=2)] | Annotated[list[str], Field(min_length=2, max_length=MOST_ITEMS)] | None = (
+    askable: Annotated[int, Field(ge=2)] | Annotated[list[str], Field(min_length=2, max_length=MAX_ITEMS)] | None = (
         Field(default=None, description="items to ask about: their ids, or how many, chosen for spread; null: all")
     )
     answers: int | None = Field(
@@ -231,14 +232,14 @@ class StudyConfiguration(_Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _kept_apart(cls, record: object) -> object:
+    def _add_random_share(cls, record: object) -> object:
         # By default, a similarity study measures its error on random triplets.
         if isinstance(record, dict) and record.get("kind") == "similarity":
             return {"random": APART, **record}
         return record
 
     @model_validator(mode="after")
-    def _fits_kind(self) -> Self:
+    def _check_kind(self) -> Self:
         if not self.is_similarity:
             if self.dimensions is not None:
                 raise ValueError("dimensions is a setting for similarity studies: add kind: similarity, or remove it")
@@ -252,7 +253,7 @@ class StudyConfiguration(_Strict):
         return self
 
     @model_validator(mode="after")
-    def _together(self) -> Self:
+    def _check_end(self) -> Self:
         if self.answers is None and not self.stops_early:
             raise ValueError(
                 "neither answers nor stop is given, so the study would never end: give at least one of them"
@@ -266,7 +267,7 @@ class StudyConfiguration(_Strict):
 
     @field_validator("slug")
     @classmethod
-    def _is_slug(cls, slug: str | None) -> str | None:
+    def _check_slug(cls, slug: str | None) -> str | None:
         if slug is not None and not SLUG.fullmatch(slug):
             raise ValueError("it is not valid in a link; use at most 64 of a-z, 0-9 and hyphens")
         return slug
@@ -280,7 +281,7 @@ class StudyConfiguration(_Strict):
         """Return whether a study with these items learns from its own people unless its owner switches that off."""
         return not self.is_similarity and (self.learn == "auto" or (self.learn is None and not items.d))
 
-    def named(self) -> str:
+    def slug_or_default(self) -> str:
         """Return the slug, derived from the title unless given."""
         return self.slug or slug_of(self.title)
 
@@ -303,8 +304,8 @@ class StudyConfiguration(_Strict):
             parts["prior"] = None
             parts["response"] = _population_response(response, population, ties=self.offer.tie)
         elif self.offer.tie:
-            given = response or default_response(items, parts.get("prior"), parts.get("posterior"))
-            parts["response"] = replace(given, tie_width=given.tie_width or TIE_WIDTH)
+            response = response or default_response(items, parts.get("prior"), parts.get("posterior"))
+            parts["response"] = replace(response, tie_width=response.tie_width or TIE_WIDTH)
         parts |= {"rest": self._rest(), "stop": self._stop(), "goal": self.goal}
         return SearchConfiguration.resolved(items, population=population, askable=self._askable(items), **parts)
 
@@ -357,13 +358,14 @@ def configured(record: object) -> StudyConfiguration:
     """Validate plain data as a configuration; raise an `InvalidParameter` that names the invalid setting."""
     if not isinstance(record, dict):
         raise InvalidParameter(
-            f"a study must be a mapping of settings, received {_short(record)}: write title: ... and further settings"
+            f"a study must be a mapping of settings, received {_shortened(record)}: write title: ... and further "
+            f"settings"
         )
     try:
         return StudyConfiguration(**{str(key): value for key, value in record.items()})
     except ValidationError as error:
         errors = error.errors()[:5]
-        raise InvalidParameter("; ".join(map(_in_words, errors)), field=_place(errors[0])) from None
+        raise InvalidParameter("; ".join(map(_error_message, errors)), field=_form_field(errors[0])) from None
 
 
 def slug_of(title: str) -> str:
@@ -378,14 +380,14 @@ def schema() -> JSON:
     return StudyConfiguration.model_json_schema()
 
 
-def _place(error: ErrorDetails) -> str:
+def _form_field(error: ErrorDetails) -> str:
     """Return the form field of a validation error; all attention pairs share one field."""
     return "attention" if error["loc"][:1] == ("attention",) else ".".join(str(part) for part in error["loc"])
 
 
-def _in_words(error: ErrorDetails) -> str:
+def _error_message(error: ErrorDetails) -> str:
     place = ".".join(str(part) for part in error["loc"])
-    kind, received = error["type"], _short(error.get("input"))
+    kind, received = error["type"], _shortened(error.get("input"))
     if kind == "extra_forbidden" and place == "space":
         return (
             "a study asks about items, which a continuous space does not have: put points of the space in the rows of "
@@ -403,6 +405,6 @@ def _in_words(error: ErrorDetails) -> str:
     return f"the setting {place!r} is {received}: {message[0].lower()}{message[1:]}"
 
 
-def _short(value: object) -> str:
+def _shortened(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

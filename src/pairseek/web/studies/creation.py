@@ -143,7 +143,7 @@ def create_study(
     """Store a study with its pictures and return its slug."""
     check(configuration, items)
     items, readers = with_pictures(items, files or {})
-    slug = configuration.named()
+    slug = configuration.slug_or_default()
     if database.read(lambda connection: studies.by_slug(connection, slug)) is not None:
         # Checked before the pictures are converted, which may take minutes.
         raise _slug_taken(slug)

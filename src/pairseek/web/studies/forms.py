@@ -11,8 +11,8 @@ from starlette.datastructures import UploadFile
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter, PairseekError
 from pairseek.web.errors import InvalidPictures
-from pairseek.web.studies.media import MOST_BYTES, MOST_PICTURES, Files, from_zip
-from pairseek.web.studies.yaml_reader import MOST_YAML, read_yaml
+from pairseek.web.studies.media import MAX_PICTURE_BYTES, MAX_PICTURES, Files, from_zip
+from pairseek.web.studies.yaml_reader import MAX_YAML_LENGTH, read_yaml
 
 _TEXT_FIELDS = (
     "kind",
@@ -113,7 +113,7 @@ def field_of(error: PairseekError, values: Mapping[str, str]) -> str:
 
 def _record_of_file(sent: UploadFile) -> JSON:
     # Characters have up to four bytes; `read_yaml` rejects text with too many characters.
-    content = sent.file.read(4 * MOST_YAML + 4)
+    content = sent.file.read(4 * MAX_YAML_LENGTH + 4)
     record = read_yaml(content.decode("utf-8", errors="replace"))
     if not isinstance(record, dict):
         raise InvalidParameter(
@@ -174,8 +174,8 @@ def _further_settings(text: str) -> JSON:
 
 def pictures_of(sent: Sequence[UploadFile]) -> Files:
     """Return the uploaded pictures, from one zip or from single files."""
-    if len(sent) > MOST_PICTURES:
-        raise InvalidPictures(f"{len(sent):,} images were sent: send at most {MOST_PICTURES:,}")
+    if len(sent) > MAX_PICTURES:
+        raise InvalidPictures(f"{len(sent):,} images were sent: send at most {MAX_PICTURES:,}")
     zips = [file for file in sent if str(file.filename).lower().endswith(".zip")]
     if zips:
         if len(sent) > 1:
@@ -185,7 +185,7 @@ def pictures_of(sent: Sequence[UploadFile]) -> Files:
     def reader(file: UploadFile) -> Callable[[], bytes]:
         def read() -> bytes:
             file.file.seek(0)
-            return file.file.read(MOST_BYTES + 1)
+            return file.file.read(MAX_PICTURE_BYTES + 1)
 
         return read
 

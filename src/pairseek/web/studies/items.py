@@ -12,11 +12,11 @@ from pairseek.core.media import MEDIA, medium_of
 from pairseek.errors import InvalidItems, MissingExtra
 from pairseek.model.item_records import items_from
 from pairseek.model.items import Items
-from pairseek.web.studies.configuration import MOST_DIMENSIONS, MOST_ITEMS, MOST_TEXT
+from pairseek.web.studies.configuration import MAX_DIMENSIONS, MAX_ITEMS, MAX_TEXT_LENGTH
 from pairseek.web.studies.names import named_items
 
 # The time per result grows with the number of coordinates.
-MOST_COORDINATES = 1_000_000
+MAX_COORDINATES = 1_000_000
 
 
 def read_items(
@@ -63,17 +63,17 @@ def _medium_name(column: str) -> str:
 
 def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Items:
     """Validate the items of a study, then standardize and scale them as requested."""
-    if items.n > MOST_ITEMS:
-        raise InvalidItems(f"there are {items.n:,} items: a study takes at most {MOST_ITEMS:,}; use fewer")
-    if items.d > MOST_DIMENSIONS:
+    if items.n > MAX_ITEMS:
+        raise InvalidItems(f"there are {items.n:,} items: a study takes at most {MAX_ITEMS:,}; use fewer")
+    if items.d > MAX_DIMENSIONS:
         raise InvalidItems(
-            f"the items have {items.d:,} dimensions: a study takes at most {MOST_DIMENSIONS}; reduce them, for example "
+            f"the items have {items.d:,} dimensions: a study takes at most {MAX_DIMENSIONS}; reduce them, for example "
             f"to their principal components"
         )
-    if items.n * items.d > MOST_COORDINATES:
+    if items.n * items.d > MAX_COORDINATES:
         raise InvalidItems(
             f"{items.n:,} items in {items.d} dimensions have {items.n * items.d:,} coordinates: a study takes at most "
-            f"{MOST_COORDINATES:,}; use fewer items or dimensions"
+            f"{MAX_COORDINATES:,}; use fewer items or dimensions"
         )
     for name in ("label", *items.data):
         values = items.labels if name == "label" else items.data[name]
@@ -87,9 +87,9 @@ def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Ite
 
 
 def _check_shown(name: str, value: str, item: object) -> None:
-    if len(value) > MOST_TEXT:
+    if len(value) > MAX_TEXT_LENGTH:
         raise InvalidItems(
-            f"column {name!r} of item {item!r} has {len(value):,} characters: shorten it to at most {MOST_TEXT:,}"
+            f"column {name!r} of item {item!r} has {len(value):,} characters: shorten it to at most {MAX_TEXT_LENGTH:,}"
         )
     advice = MEDIA[name].advice(value) if value and name in MEDIA else None
     if advice is not None:

@@ -30,14 +30,17 @@ Files: TypeAlias = Mapping[str, Callable[[], bytes]]
 """Functions that read a file, by name."""
 
 WIDTHS = (320, 640, 1280)
-MOST_PICTURES = 10_000
-MOST_BYTES = 20_000_000
-MOST_PIXELS = 50_000_000
-MOST_UNPACKED = 2_000_000_000
+"""Widths in pixels of the stored copies of a picture."""
+MAX_PICTURES = 10_000
+MAX_PICTURE_BYTES = 20_000_000
+MAX_PICTURE_PIXELS = 50_000_000
+MAX_UNPACKED_BYTES = 2_000_000_000
+"""Largest number of bytes to which a zip of pictures may unpack."""
 KINDS = ("JPEG", "PNG", "WEBP", "GIF")
-_QUALITY = 82
+"""Accepted picture formats."""
+_WEBP_QUALITY = 82
 # Bytes of converted pictures kept in memory before they spill to a file.
-_MAX_BUFFER = 16_000_000
+_MAX_BUFFER_BYTES = 16_000_000
 
 
 def from_folder(items: Items, folder: Path) -> Files:
@@ -89,24 +92,24 @@ def from_zip(file: BinaryIO) -> Files:
         members = [entry for entry in archive.infolist() if not entry.is_dir() and "__MACOSX" not in entry.filename]
     except (zipfile.BadZipFile, OSError, ValueError) as error:
         raise InvalidPictures(f"the file of images is not a readable zip ({error}): pack it again") from None
-    if len(members) > MOST_PICTURES:
-        raise InvalidPictures(f"the zip contains {len(members):,} files: send at most {MOST_PICTURES:,} images")
-    if sum(member.file_size for member in members) > MOST_UNPACKED:
-        raise InvalidPictures(f"the zip unpacks to more than {MOST_UNPACKED:,} bytes: send smaller images")
+    if len(members) > MAX_PICTURES:
+        raise InvalidPictures(f"the zip contains {len(members):,} files: send at most {MAX_PICTURES:,} images")
+    if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
+        raise InvalidPictures(f"the zip unpacks to more than {MAX_UNPACKED_BYTES:,} bytes: send smaller images")
     files: dict[str, Callable[[], bytes]] = {}
     for member in members:
         path = PurePosixPath(member.filename)
         if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
             raise InvalidPictures(f"the zip contains the path {member.filename[:100]!r}: use plain names")
-        if member.file_size > MOST_BYTES:
+        if member.file_size > MAX_PICTURE_BYTES:
             raise InvalidPictures(
-                f"the image {path.name!r} has {member.file_size:,} bytes: send one of at most {MOST_BYTES:,}"
+                f"the image {path.name!r} has {member.file_size:,} bytes: send one of at most {MAX_PICTURE_BYTES:,}"
             )
 
         def read(member: zipfile.ZipInfo = member) -> bytes:
             # The declared size may be wrong, so the number of bytes read is limited as well.
             with archive.open(member) as file:
-                return file.read(MOST_BYTES + 1)
+                return file.read(MAX_PICTURE_BYTES + 1)
 
         files[member.filename] = read
         files.setdefault(path.name, read)
@@ -117,8 +120,8 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
     """Return the items with the stored names of their pictures, and a reader for each picture."""
     names = [str(name) for name in items.data.get("image", ())]
     distinct = {name for name in names if name}
-    if len(distinct) > MOST_PICTURES:
-        raise InvalidPictures(f"the items name {len(distinct):,} images: use at most {MOST_PICTURES:,}")
+    if len(distinct) > MAX_PICTURES:
+        raise InvalidPictures(f"the items name {len(distinct):,} images: use at most {MAX_PICTURES:,}")
     missing = sorted(distinct - set(files))
     if missing:
         raise InvalidPictures(f"the items name the image {quoted(missing, 1)}, but it was not sent: send it with them")
@@ -151,7 +154,7 @@ class PictureCopies:
 
     def __init__(self, items: Items, readers: Files) -> None:
         files = dict(zip(items.data.get("image", ()), map(str, items.data.get("image_file", ())), strict=True))
-        self._file = tempfile.SpooledTemporaryFile(_MAX_BUFFER)  # noqa: SIM115 - closed by `__exit__`
+        self._file = tempfile.SpooledTemporaryFile(_MAX_BUFFER_BYTES)  # noqa: SIM115 - closed by `__exit__`
         self._copies: list[tuple[StoredPicture, int]] = []
         try:
             for name, read in readers.items():
@@ -193,7 +196,7 @@ def copies(study_id: int, name: str, content: bytes, file: str | None = None) ->
             height = max(1, round(image.height * width / image.width))
             out = io.BytesIO()
             smaller = image.resize((width, height), Image.Resampling.LANCZOS) if width < image.width else image
-            smaller.save(out, "WEBP", quality=_QUALITY, method=4)
+            smaller.save(out, "WEBP", quality=_WEBP_QUALITY, method=4)
             yield StoredPicture(study_id, name, width, height, "image/webp", out.getvalue())
     except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise InvalidPictures(f"the image {(file or name)!r} is damaged ({error}): save it again") from None
@@ -204,18 +207,20 @@ def _open_picture(name: str, content: bytes) -> Any:
         from PIL import Image, UnidentifiedImageError
     except ModuleNotFoundError:
         raise MissingExtra("a study with images", "web") from None
-    if len(content) > MOST_BYTES:
-        raise InvalidPictures(f"the image {name!r} has more than {MOST_BYTES:,} bytes: send a smaller one")
+    if len(content) > MAX_PICTURE_BYTES:
+        raise InvalidPictures(f"the image {name!r} has more than {MAX_PICTURE_BYTES:,} bytes: send a smaller one")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(content), formats=KINDS)
     except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError):
         raise InvalidPictures(f"{name!r} is not a readable image: send {', '.join(KINDS)}") from None
-    if image.width * image.height > MOST_PIXELS:
+    if image.width * image.height > MAX_PICTURE_PIXELS:
         size = f"{image.width} x {image.height}"
         image.close()
-        raise InvalidPictures(f"the image {name!r} has {size} pixels: send one with at most {MOST_PIXELS:,} in total")
+        raise InvalidPictures(
+            f"the image {name!r} has {size} pixels: send one with at most {MAX_PICTURE_PIXELS:,} in total"
+        )
     return image
 
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from pairseek.core.media import PICTURE_FILE
 from pairseek.model.items import Items
 
-MOST_NAME = 80
+MAX_NAME_LENGTH = 80
 """Maximum number of characters of a name taken from the beginning of a text."""
 _TEXTS = ("text", "markdown", "alt")
 _FILES = (PICTURE_FILE, "image", "video", "audio")
@@ -25,7 +25,7 @@ def name_of(media: Mapping[str, str]) -> str:
     for medium in _TEXTS:
         words = " ".join(media.get(medium, "").replace("*", "").replace("#", "").split())
         if words:
-            return words if len(words) <= MOST_NAME else f"{words[: MOST_NAME - 1].rstrip()}…"
+            return words if len(words) <= MAX_NAME_LENGTH else f"{words[: MAX_NAME_LENGTH - 1].rstrip()}…"
     return next((spoken_name(PurePosixPath(media[medium]).stem) for medium in _FILES if media.get(medium)), "")
 
 

@@ -9,19 +9,26 @@ from typing import Any
 import yaml
 
 from pairseek.errors import InvalidParameter
-from pairseek.web.studies.configuration import MOST_TEXT
+from pairseek.web.studies.configuration import MAX_TEXT_LENGTH
 
-MOST_YAML = 300_000
-_MOST_DEPTH, _MOST_VALUES, _MOST_KEYS, _MOST_DIGITS = 20, 20_000, 1000, 400
+MAX_YAML_LENGTH = 300_000
+"""Largest number of characters of a study's file."""
+# Largest depth of nesting.
+_MAX_DEPTH = 20
+_MAX_VALUES = 20_000
+# Largest number of keys of a mapping.
+_MAX_KEYS = 1000
+# Largest number of digits of a number.
+_MAX_DIGITS = 400
 # YAML numbers, including hexadecimal and base 60.
 _NUMBER = re.compile(r"[-+]?\.?[0-9][0-9a-fA-FxXoO_:.+-]*")
 
 
 def read_yaml(text: str) -> Any:
     """Parse YAML to plain data; raise an `InvalidParameter` with the line of a syntax error."""
-    if len(text) > MOST_YAML:
+    if len(text) > MAX_YAML_LENGTH:
         raise InvalidParameter(
-            f"the study's file has more than {MOST_YAML:,} characters: keep only settings in it, not items"
+            f"the study's file has more than {MAX_YAML_LENGTH:,} characters: keep only settings in it, not items"
         )
     try:
         _check_yaml(yaml.parse(text, Loader=yaml.SafeLoader))
@@ -41,7 +48,7 @@ def _check_yaml(events: Iterable[yaml.Event]) -> None:
     """Reject YAML that takes far longer to read than its length suggests, as soon as its events show it."""
     # Number of nodes still allowed in each open list or mapping. The time to read YAML grows with the square of the
     # depth and, for keys with equal hashes, with the square of the number of keys.
-    rooms = [_MOST_VALUES]
+    rooms = [_MAX_VALUES]
     for number, event in enumerate(events):
         if isinstance(event, yaml.AliasEvent):
             # Nested aliases can expand to more than fits in memory.
@@ -49,17 +56,17 @@ def _check_yaml(events: Iterable[yaml.Event]) -> None:
         if isinstance(event, yaml.NodeEvent):
             rooms[-1] -= 1
         if isinstance(event, yaml.CollectionStartEvent):
-            rooms.append(2 * _MOST_KEYS if isinstance(event, yaml.MappingStartEvent) else _MOST_VALUES)
+            rooms.append(2 * _MAX_KEYS if isinstance(event, yaml.MappingStartEvent) else _MAX_VALUES)
         elif isinstance(event, yaml.CollectionEndEvent):
             rooms.pop()
-        if len(rooms) > _MOST_DEPTH:
-            raise _rejection(f"nests lists and mappings more than {_MOST_DEPTH} deep", event, "write plain settings")
-        if isinstance(event, yaml.ScalarEvent) and len(event.value) > MOST_TEXT:
-            raise _rejection(f"has a text of more than {MOST_TEXT:,} characters", event, "shorten it")
-        if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MOST_DIGITS and _NUMBER.fullmatch(event.value):
-            raise _rejection(f"has a number of more than {_MOST_DIGITS} digits", event, "shorten it")
-        if rooms[-1] < 0 or number > 2 * _MOST_VALUES:
-            limit = f"{_MOST_VALUES:,} values, or {_MOST_KEYS:,} settings in one mapping"
+        if len(rooms) > _MAX_DEPTH:
+            raise _rejection(f"nests lists and mappings more than {_MAX_DEPTH} deep", event, "write plain settings")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > MAX_TEXT_LENGTH:
+            raise _rejection(f"has a text of more than {MAX_TEXT_LENGTH:,} characters", event, "shorten it")
+        if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MAX_DIGITS and _NUMBER.fullmatch(event.value):
+            raise _rejection(f"has a number of more than {_MAX_DIGITS} digits", event, "shorten it")
+        if rooms[-1] < 0 or number > 2 * _MAX_VALUES:
+            limit = f"{_MAX_VALUES:,} values, or {_MAX_KEYS:,} settings in one mapping"
             raise _rejection(f"has more than {limit}", event, "keep only settings in it, not items")
 
 

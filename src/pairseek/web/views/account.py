@@ -7,12 +7,12 @@ from collections import Counter
 from pairseek.core.types import JSON
 from pairseek.store import people, studies
 from pairseek.store.database import now
-from pairseek.web.access.auth import DAYS, MOST_DAYS, SCOPES, Account
+from pairseek.web.access.auth import MAX_TOKEN_DAYS, SCOPES, TOKEN_DAYS, Account
 from pairseek.web.errors import Problem
 from pairseek.web.pages.contexts.account import AdministrationPage, AuditRow, ConfirmPage, TokensPage, User
 from pairseek.web.service import Service
 
-LIFETIMES = (7, 30, DAYS, MOST_DAYS)
+LIFETIMES = (7, 30, TOKEN_DAYS, MAX_TOKEN_DAYS)
 """Lifetimes of an API token in days to choose from."""
 
 
@@ -45,7 +45,7 @@ def tokens_page(service: Service, user: Account, fresh: str | None = None, error
         "fresh": fresh,
         "expires": next(row["expires_at"] for row in rows if row["user_name"] == user.name) if fresh else None,
         "lifetimes": list(LIFETIMES),
-        "lifetime": DAYS,
+        "lifetime": TOKEN_DAYS,
         "error": None if error is None else error.record()["error"],
     }
 

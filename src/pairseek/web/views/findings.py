@@ -31,11 +31,14 @@ from pairseek.web.results.findings import GroupAnswers, GroupFindings, Participa
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.result import flat, pairs_of, plane
 
-# Largest number of items in the ranking and on the map (the best-liked ones), and of people in the table of data
-# quality (the newest).
-MOST_RANKED, MOST_ON_MAP, MOST_PEOPLE = 500, 300, 500
+# Largest number of items in the ranking; the best-liked ones are shown.
+MAX_RANKED_ITEMS = 500
+# Largest number of items on the map; the best-liked ones are shown.
+MAX_MAP_ITEMS = 300
+# Largest number of people in the table of data quality; the newest are shown.
+MAX_QUALITY_ROWS = 500
 # Posterior probability of the ellipse around a person on the map.
-_REGION = 0.5
+_ELLIPSE_PROBABILITY = 0.5
 _PICTURE = re.compile(r"^/media/[^/]+/(?P<name>[^/]+)/(?P<width>\d+)$")
 
 
@@ -57,7 +60,7 @@ def findings_context(study: Study, findings: StudyFindings, *, everyone: bool) -
         "ranking": [],
         "segments": [],
         "map": None,
-        "quality": [_quality(person, shown) for person in group.people[::-1][:MOST_PEOPLE]],
+        "quality": [_quality(person, shown) for person in group.people[::-1][:MAX_QUALITY_ROWS]],
     }
     if isinstance(shown, InvalidChoices):
         return empty
@@ -76,7 +79,7 @@ def findings_context(study: Study, findings: StudyFindings, *, everyone: bool) -
 
 def _rank_rows(study: Study, ranking: Ranking) -> list[RankRow]:
     rows: list[RankRow] = []
-    for item in ranking.items[:MOST_RANKED]:
+    for item in ranking.items[:MAX_RANKED_ITEMS]:
         numbers = asdict(item)
         # The card has the label.
         del numbers["id"], numbers["label"]
@@ -129,13 +132,13 @@ def _map(study: Study, group: GroupAnswers, shown: GroupFindings) -> GroupMap:
     places = dict(zip(map(str, items.ids), flat(items, items.coordinates), strict=True))
     best: list[GroupItem] = [
         {"card": study.card(str(item.id)), "point": places[str(item.id)], "place": item.place}
-        for item in shown.ranking.items[:MOST_ON_MAP]
+        for item in shown.ranking.items[:MAX_MAP_ITEMS]
     ]
     people: list[GroupPerson] = []
     segments = shown.segments
     for row, session in enumerate(segments.people):
         if session in group.points:
-            point, outline = plane(items).region(*group.points[session], _REGION)
+            point, outline = plane(items).region(*group.points[session], _ELLIPSE_PROBABILITY)
             segment = int(segments.membership[row].argmax()) + 1
             place = (float(point[0]), float(point[1]))
             people.append({"point": place, "outline": pairs_of(outline), "segment": segment})

@@ -24,7 +24,7 @@ from pairseek.web.views.result import flat
 # Twice the largest study: every visit goes through all sessions in order, and a smaller cache would have lost them.
 _CACHE_SIZE = 2 * Settings.most_sessions
 # Sessions read per batch.
-_BATCH = 200
+_BATCH_SIZE = 200
 
 Entry: TypeAlias = tuple[PersonRow, MapPoint | None]
 """Participant's row in the list, and their point on the map if they have an estimate."""
@@ -55,11 +55,11 @@ class Overview:
         with self._lock:
             entries = {row.id: _empty(row) if row.version == 0 else self._cache.get(_state(row)) for row in rows}
         missing = [row for row in rows if entries[row.id] is None]
-        for start in range(0, len(missing), _BATCH):
-            batch = missing[start : start + _BATCH]
+        for start in range(0, len(missing), _BATCH_SIZE):
+            batch = missing[start : start + _BATCH_SIZE]
             for session in history.read_histories(self._database, study, batch):
-                along = history.estimates_along(study, session)
-                fresh = person(study, session, along), _point(study, session, along)
+                estimates = history.estimates_along(study, session)
+                fresh = person(study, session, estimates), _point(study, session, estimates)
                 entries[session.row.id] = fresh
                 # Not cached if events or marks have been added since the row was read.
                 if len(session.events) + len(session.marks) == session.row.version:
@@ -80,7 +80,7 @@ def _empty(row: SessionRow) -> Entry:
     """Return a participant who has not answered yet."""
     return {
         "session": row.id,
-        "name": row.participant or row.prolific_pid,
+        "name": row.participant_name,
         "status": "asking" if row.finished_at is None else "finished",
         "answers": 0,
         "started": row.created_at,
@@ -95,14 +95,14 @@ def _state(row: SessionRow) -> _State:
     return row.id, row.version, row.finished_at is not None
 
 
-def person(study: Study, session: history.SessionHistory, along: Sequence[JSON]) -> PersonRow:
-    """Return the row of a participant; ``along`` holds the estimate after each answer."""
+def person(study: Study, session: history.SessionHistory, estimates: Sequence[JSON]) -> PersonRow:
+    """Return the row of a participant; ``estimates`` holds the estimate after each answer."""
     row, done = session.row, session.done
-    quality = quality_indicators(study.configuration, done, session.checks, manner_of(along))
+    quality = quality_indicators(study.configuration, done, session.checks, manner_of(estimates))
     median = quality["median_ms"]
     return {
         "session": row.id,
-        "name": row.participant or row.prolific_pid,
+        "name": row.participant_name,
         "status": "asking" if row.finished_at is None else "finished",
         "answers": sum(answered.outcome != "skip" for answered in done),
         "started": row.created_at,
@@ -113,13 +113,13 @@ def person(study: Study, session: history.SessionHistory, along: Sequence[JSON])
     }
 
 
-def _point(study: Study, session: history.SessionHistory, along: Sequence[JSON]) -> MapPoint | None:
-    estimate = history.latest_estimate(study, session, along)
+def _point(study: Study, session: history.SessionHistory, estimates: Sequence[JSON]) -> MapPoint | None:
+    estimate = history.latest_estimate(study, session, estimates)
     if estimate["radius"] is None or not study.items.d:
         return None
     return {
         "session": session.row.id,
-        "name": session.row.participant or session.row.prolific_pid,
+        "name": session.row.participant_name,
         "point": flat(study.items, np.array(estimate["mean"]))[0],
         "radius": estimate["radius"],
         "simulated": session.row.kind == "simulated",

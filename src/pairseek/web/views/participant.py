@@ -99,6 +99,7 @@ def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
         "answers": sum(answered.outcome != "skip" for answered in done),
         "debrief_html": safe_html(study.configuration.debrief) if study.configuration.debrief else None,
         "mine": f"/s/{study.row.slug}/mine",
+        # The Prolific id first, because the completion URL leads back to the panel.
         "redirect": completion_url(study, code, row.prolific_pid or row.participant),
         # Previews never redirect to the completion URL.
         "wait": None if row.kind == "preview" else study.configuration.completion.wait,

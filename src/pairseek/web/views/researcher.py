@@ -16,7 +16,7 @@ from pairseek.model.noise import NOISES
 from pairseek.model.priors import PRIORS
 from pairseek.model.responses import RESPONSES
 from pairseek.model.scales import ColumnScale
-from pairseek.pairs.strategies import strategies
+from pairseek.pairs.strategies import all_strategies
 from pairseek.people.learning import next_due
 from pairseek.search.goals import Goal
 from pairseek.store import learning as stored_learning
@@ -57,11 +57,13 @@ from pairseek.web.views.links import qr_code
 from pairseek.web.views.overview import person
 from pairseek.web.views.result import dots, flat, nearest
 
-PAGE = 50
+PEOPLE_PER_PAGE = 50
 """Participants per page of the list."""
-# Window in minutes for the answer rate.
+# Minutes over which the answer rate is measured.
 _RATE_MINUTES = 5
-_SAMPLES = 400
+# Posterior samples on the map of a participant.
+_MAP_SAMPLES = 400
+# Actions in the audit log that the pages of a study show.
 _SHOWN_ACTIONS = (
     "open",
     "close",
@@ -86,8 +88,8 @@ _MAX_DOTS = 4000
 
 
 def study_facts(service: Service, row: StudyRow, items: int) -> StudyContext:
-    """Return a study as a row of the list."""
-    totals = service.database.read(lambda connection: counts(connection, row.id, "9999"))
+    """Return the facts about a study for the list of studies and for the headers of its pages."""
+    totals = service.database.read(lambda connection: counts(connection, row.id))
     return {
         "slug": row.slug,
         "title": row.configuration["title"],
@@ -125,13 +127,13 @@ def live(service: Service, study: Study) -> LiveContext:
 
 
 def study_page(
-    service: Service, user: Account, study: Study, link: str, *, filling: int, page: int, learning: bool = False
+    service: Service, user: Account, study: Study, link: str, *, simulating: int, page: int, learning: bool = False
 ) -> StudyPage:
     """Return the context of the dashboard, with one page of its participants, newest first."""
     everyone = service.overview.of(study)
-    pages = max(1, -(-len(everyone) // PAGE))
+    pages = max(1, -(-len(everyone) // PEOPLE_PER_PAGE))
     page = min(max(1, page), pages)
-    shown = everyone[PAGE * (page - 1) : PAGE * page]
+    shown = everyone[PEOPLE_PER_PAGE * (page - 1) : PEOPLE_PER_PAGE * page]
     return {
         "user": user_facts(user),
         "study": study_facts(service, study.row, study.items.n),
@@ -140,10 +142,10 @@ def study_page(
         "live": live(service, study),
         "map": {"items": _thin(dots(study.items)), "people": [point for _, point in reversed(everyone) if point]},
         "people": [row for row, _ in shown],
-        "paging": {"page": page, "pages": pages, "first": PAGE * (page - 1) + 1, "total": len(everyone)},
+        "paging": {"page": page, "pages": pages, "first": PEOPLE_PER_PAGE * (page - 1) + 1, "total": len(everyone)},
         "audit": _audit(service, study),
         "configuration": yaml.safe_dump(study.row.configuration, sort_keys=False, allow_unicode=True),
-        "filling": filling,
+        "simulating": simulating,
         "columns": columns_of(study.items),
         "formats": tables.formats(),
         "scales": _scales(study.items),
@@ -170,12 +172,12 @@ def learning_facts(service: Service, study: Study, *, requested: bool) -> Learni
         "current": current,
         "failure": state.failure,
         "failed": state.failed_at,
-        "versions": [_version(row, current) for row in populations.versions(service.database, study)],
+        "versions": [_version_row(row, current) for row in populations.versions(service.database, study)],
         "extensible": not study.items.d,
     }
 
 
-def _version(row: JSON, current: int | None) -> VersionRow:
+def _version_row(row: JSON, current: int | None) -> VersionRow:
     facts = row["facts"] or {}
     before, after = ((facts.get(name) or {}).get("accuracy") for name in ("before", "after"))
     measured = (facts.get("after") or {}).get("people", 0)
@@ -198,7 +200,7 @@ def _version(row: JSON, current: int | None) -> VersionRow:
 
 
 def findings_page(service: Service, user: Account, study: Study, *, everyone: bool) -> FindingsPage:
-    """Return the context of the findings page; the findings are None until the thread has computed them."""
+    """Return the context of the findings page; the findings are None until the background thread has computed them."""
     findings, current = service.findings.look(study)
     return {
         "user": user_facts(user),
@@ -213,14 +215,14 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
     """Return the context of a participant's page, with the items that the session began with."""
     study = study.at(row.catalogue)
     session = history.read_histories(service.database, study, [row])[0]
-    done, along = session.done, history.estimates_along(study, session)
-    estimate = history.latest_estimate(study, session, along)
-    track = [point for point in along if point["radius"] is not None]
+    done, estimates = session.done, history.estimates_along(study, session)
+    estimate = history.latest_estimate(study, session, estimates)
+    track = [point for point in estimates if point["radius"] is not None]
     state = session.state(study, done) if session.parts.is_current and not study.configuration.is_similarity else None
     return {
         "user": user_facts(user),
         "study": study_facts(service, study.row, study.items.n),
-        "person": person(study, session, along),
+        "person": person(study, session, estimates),
         "reliability": estimate.get("reliability"),
         "ids": {name: str(value) for name, value in tables.identity(row).items() if value and name != "simulated"},
         "map": {
@@ -258,13 +260,13 @@ def columns_of(items: Items) -> ColumnsContext:
 
 
 def columns_part(items: Items | None, problem: str | None) -> ColumnsPart:
-    """Return the context of the form's part about the columns of an item list, or the problem with the list."""
+    """Return the context of the form's section on columns: those of the item list, or the problem with it."""
     if items is None:
         return {"count": 0, "columns": None, "problem": problem}
     return {"count": items.n, "columns": columns_of(items), "problem": problem}
 
 
-def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]) -> NewStudyPage:
+def new_study_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]) -> NewStudyPage:
     """Return the context of the form for a new study."""
     defaults = {
         "answers": "20",
@@ -280,7 +282,7 @@ def new_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]
         "user": user_facts(user),
         "columns": ["label", *MEDIA],
         "formats": tables.formats(),
-        "strategies": list(strategies()),
+        "strategies": list(all_strategies()),
         "goals": list(get_args(Goal)),
         "stops": [NEVER, *STOPS],
         "responses": list(RESPONSES),
@@ -333,7 +335,7 @@ def confirm_participant(service: Service, user: Account, study: Study, row: Sess
         "user": user_facts(user),
         "kind": "participant",
         "name": shown_name(row),
-        "count": len(forgetting.find(service.database, study, person_of(row))),
+        "count": len(forgetting.sessions_of_person(service.database, study, person_id(row))),
         "consequences": ["populations", "backups", "undone"],
         "action": f"{at}/forget",
         "back": at,
@@ -348,7 +350,7 @@ def confirm_study(service: Service, user: Account, study: Study, *, wrong: bool)
         "user": user_facts(user),
         "kind": "study",
         "name": study.row.slug,
-        "count": service.database.read(lambda connection: counts(connection, study.row.id, "9999")).started,
+        "count": service.database.read(lambda connection: counts(connection, study.row.id)).started,
         "consequences": ["answering", "backups", "undone"],
         "action": f"{at}/delete",
         "back": at,
@@ -356,22 +358,23 @@ def confirm_study(service: Service, user: Account, study: Study, *, wrong: bool)
     }
 
 
-def person_of(row: SessionRow) -> str:
-    """Return the id that identifies a participant's sessions."""
-    return row.participant or row.prolific_pid or row.id
+def person_id(row: SessionRow) -> str:
+    """Return the id by which all sessions of a participant are found: the session id if they are anonymous."""
+    return row.participant_name or row.id
 
 
 def shown_name(row: SessionRow) -> str:
     """Return the name of a participant as pages show it."""
-    return row.participant or row.prolific_pid or row.id[:8]
+    return row.participant_name or row.id[:8]
 
 
 def _even_samples(belief: Belief, d: int) -> FloatArray:
-    """Return (_SAMPLES, d) posterior samples by systematic resampling, which is deterministic."""
-    steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
+    """Return (_MAP_SAMPLES, d) posterior samples by systematic resampling, which is deterministic."""
+    steps = (np.arange(_MAP_SAMPLES) + 0.5) / _MAP_SAMPLES
     rows = np.minimum(np.searchsorted(np.cumsum(belief.weights), steps), len(belief.weights) - 1)
     return belief.samples[rows, :d]
 
 
 def _thin(all_dots: list[Dot]) -> list[Dot]:
+    """Return at most `_MAX_DOTS` evenly spaced dots."""
     return all_dots if len(all_dots) <= _MAX_DOTS else all_dots[:: -(-len(all_dots) // _MAX_DOTS)]

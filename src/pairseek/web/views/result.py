@@ -88,7 +88,7 @@ def session_result(study: Study, session: SessionHistory, crowd: Population | No
         return SessionResult([], None, _manner(done))
     state = session.state(study, done) if session.parts.is_current else None
     if state is not None and crowd is not None:
-        state = replace(state, parts=SessionParts.resolved(study.configuration, session.parts.given, crowd))
+        state = replace(state, parts=SessionParts.resolved(study.configuration, session.parts.study_items, crowd))
     shown = nearest(study, state, session.row.final)[: _SHOWN[goal]]
     learned = [] if state is None else _learned(state, done, shown)
     if goal != "taste":
@@ -150,7 +150,7 @@ def _pictures(study: Study) -> list[tuple[float, float, str]]:
 
 def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list[Near]) -> list[LearnedContext]:
     """Return sentences as message-catalogue keys with their values."""
-    axes = plane(state.parts.given).axes
+    axes = plane(state.parts.study_items).axes
     d = len(axes)
     before, after = (
         np.linalg.det(axes.T @ belief.covariance[:d, :d] @ axes + 1e-300 * np.eye(2))

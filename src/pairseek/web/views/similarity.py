@@ -9,7 +9,7 @@ import numpy as np
 
 from pairseek.core.maps import Frame
 from pairseek.embed.active import JUDGEMENTS_PER_ITEM
-from pairseek.embed.placement import UNDECIDED
+from pairseek.embed.placement import MAX_UNDECIDED_SHARE
 from pairseek.web.access.auth import Account
 from pairseek.web.learning.similarity import MapVersion, all_versions
 from pairseek.web.pages.contexts.maps import PlacedItem, SimilarityDrawing
@@ -25,19 +25,22 @@ from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.researcher import study_page
 from pairseek.web.views.result import flat
 
-# Size of the drawing, and size of an item on it up to a number of items.
-_SIZE, _MARGIN = 1000.0, 60.0
-_SIDES = ((25, 92.0), (60, 64.0), (150, 44.0))
-_SMALLEST = 28.0
-# Number of vague items that are listed.
-_MAX_NAMED = 8
+# Width of the drawing.
+_DRAWING_WIDTH = 1000.0
+_DRAWING_MARGIN = 60.0
+# Side of an item on the drawing, for up to this number of items.
+_ITEM_SIDES = ((25, 92.0), (60, 64.0), (150, 44.0))
+# Side of an item if there are more.
+_MIN_ITEM_SIDE = 28.0
+# Largest number of vague items that are listed.
+_MAX_VAGUE_ITEMS = 8
 
 
 def similarity_page(
-    service: Service, user: Account, study: Study, link: str, *, filling: int, page: int, learning: bool = False
+    service: Service, user: Account, study: Study, link: str, *, simulating: int, page: int, learning: bool = False
 ) -> SimilarityPage:
     """Return the context of the dashboard of a similarity study."""
-    base = study_page(service, user, study, link, filling=filling, page=page, learning=learning)
+    base = study_page(service, user, study, link, simulating=simulating, page=page, learning=learning)
     versions = all_versions(service.database, study)
     return {**base, "similarity": _facts(study, versions)}
 
@@ -48,7 +51,7 @@ def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None
     newest = versions[-1]
     learned = newest.learned
     choice = learned.choice
-    vague = [int(row) for row in np.argsort(-learned.undecided) if learned.undecided[row] > UNDECIDED]
+    vague = [int(row) for row in np.argsort(-learned.undecided) if learned.undecided[row] > MAX_UNDECIDED_SHARE]
     tried: list[DimensionContext] = [
         {"dimensions": d, "error": float(mean), "standard_error": float(error)}
         for d, mean, error in zip(choice.dimensions, choice.mean, choice.standard_error, strict=True)
@@ -61,7 +64,7 @@ def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None
         "error": learned.error,
         "standard_error": learned.standard_error,
         "undecided": float(np.mean(learned.undecided)),
-        "goal": UNDECIDED,
+        "goal": MAX_UNDECIDED_SHARE,
         "forecast": learned.forecast,
         "usual": JUDGEMENTS_PER_ITEM * study.items.n,
         "dimensions": learned.final.d,
@@ -69,7 +72,7 @@ def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None
         "tried": tried,
         "k": learned.k,
         "drawing": _drawing(study, newest, set(vague)),
-        "vague": [study.card(str(study.items.ids[row])) for row in vague[:_MAX_NAMED]],
+        "vague": [study.card(str(study.items.ids[row])) for row in vague[:_MAX_VAGUE_ITEMS]],
         "vague_count": len(vague),
         "curve": [_step(version) for version in versions if version.learned.error is not None],
         "findings": [cast("FindingContext", asdict(finding)) for finding in learned.findings],
@@ -87,10 +90,12 @@ def _drawing(study: Study, newest: MapVersion, vague: set[int]) -> SimilarityDra
     """Return a drawing of the items with equal scales; the vaguer an item, the farther back it is."""
     items = newest.learned.final.items()
     points = flat(items, items.coordinates)
-    side = next((side for limit, side in _SIDES if items.n <= limit), _SMALLEST)
-    room = _SIZE - 2 * _MARGIN
-    frame = Frame.fitted(points, (room, room), (_MARGIN, _MARGIN))
-    width, height = (max(places) + _MARGIN for places in zip(*(frame.place(x, y) for x, y in points), strict=True))
+    side = next((side for limit, side in _ITEM_SIDES if items.n <= limit), _MIN_ITEM_SIDE)
+    room = _DRAWING_WIDTH - 2 * _DRAWING_MARGIN
+    frame = Frame.fitted(points, (room, room), (_DRAWING_MARGIN, _DRAWING_MARGIN))
+    width, height = (
+        max(places) + _DRAWING_MARGIN for places in zip(*(frame.place(x, y) for x, y in points), strict=True)
+    )
     placed: list[PlacedItem] = []
     for row in np.argsort(-newest.learned.undecided).tolist():
         x, y = frame.place(*points[row])

@@ -9,7 +9,7 @@ import numpy as np
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import inner
 from pairseek.numerics.pair_kernels import pair_constant
-from pairseek.pairs.sources.branch_and_bound.bounds import Model, Points, value
+from pairseek.pairs.sources.branch_and_bound.bounds import Model, Points, utility_value
 
 # Indices into a target: utility to reach, tolerance below it within which ties are kept, number of pairs to find.
 LEAST, SLACK, COUNT = range(3)
@@ -55,7 +55,7 @@ def exact_value(
     constant = pair_constant(length, k, noise)
     gain = reach / variance if variance > 0.0 else 0.0
     s = constant * 2.0 * math.sqrt(variance)
-    return value(shape, penalty, table, constant * abs(margin), s, abs(margin) / length, gain)
+    return utility_value(shape, penalty, table, constant * abs(margin), s, abs(margin) / length, gain)
 
 
 @inner

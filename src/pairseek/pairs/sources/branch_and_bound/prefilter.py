@@ -9,11 +9,11 @@ import numpy as np
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import inner
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant
-from pairseek.pairs.sources.branch_and_bound.bounds import DISTANCE, Model, Scale, value
+from pairseek.pairs.sources.branch_and_bound.bounds import DISTANCE, Model, Scale, utility_value
 
 # Indices into a prefilter: bounds of Σ weights Δ², minimum of s², maxima of |m| and of |cost_q - cost_p|.
 FROM, TO, DEVIATION, LOGIT, MARGIN = range(5)
-SIZE = 5
+PREFILTER_SIZE = 5
 
 # Relative tolerance for rounding errors.
 _TOLERANCE = 1e-9
@@ -23,11 +23,11 @@ _TOLERANCE = 1e-9
 def lowest_deviation(least: float, top: float, gain: float, shape: int, penalty: float, table: FloatArray) -> float:
     """Return the s below which the utility is less than `least` even at m = 0, by bisection up to `top`."""
     low, high = 0.0, top
-    if value(shape, penalty, table, 0.0, top, 0.0, gain) < least:
+    if utility_value(shape, penalty, table, 0.0, top, 0.0, gain) < least:
         return top
     for _ in range(40):
         middle = 0.5 * (low + high)
-        if value(shape, penalty, table, 0.0, middle, 0.0, gain) < least:
+        if utility_value(shape, penalty, table, 0.0, middle, 0.0, gain) < least:
             low = middle
         else:
             high = middle
@@ -42,13 +42,13 @@ def highest_logit(
     if shape == DISTANCE:
         return max(top - least, 0.0) / penalty * steep if penalty > 0.0 and steep > 0.0 else np.inf
     low, high = 0.0, 1.0
-    while value(shape, penalty, table, high, top, 0.0, gain) >= least:
+    while utility_value(shape, penalty, table, high, top, 0.0, gain) >= least:
         high *= 4.0
         if high > 1e9:
             return np.inf
     for _ in range(40):
         middle = 0.5 * (low + high)
-        if value(shape, penalty, table, middle, top, 0.0, gain) < least:
+        if utility_value(shape, penalty, table, middle, top, 0.0, gain) < least:
             high = middle
         else:
             low = middle

@@ -11,14 +11,24 @@ from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant
 from pairseek.pairs.sources.branch_and_bound.bounds import COST_HIGH, COST_LOW, SHELL, Cells, Model, Points, Scale
 from pairseek.pairs.sources.branch_and_bound.finalists import COUNT, LEAST, SLACK, consider
-from pairseek.pairs.sources.branch_and_bound.prefilter import DEVIATION, FROM, LOGIT, MARGIN, SIZE, TO, set_prefilter
+from pairseek.pairs.sources.branch_and_bound.prefilter import (
+    DEVIATION,
+    FROM,
+    LOGIT,
+    MARGIN,
+    PREFILTER_SIZE,
+    TO,
+    set_prefilter,
+)
 from pairseek.pairs.sources.branch_and_bound.tree import LANES
 
 ROW_COST = 4
 """Cost of checking an item against a cell, in visited pairs."""
 HIT_COST = 8
 """Cost of a pair that passes the first conditions, in visited pairs."""
-_BLOCK = 64
+# Positions computed together.
+_POSITIONS_PER_BLOCK = 64
+# Up to this many positions of a block are scanned without checking them against the box of the other cell.
 _MAX_UNCHECKED = 2
 
 
@@ -175,16 +185,16 @@ def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a 
     target = np.empty(3)
     target[LEAST], target[SLACK], target[COUNT] = goal[0], goal[1], goal[2]
     trusted = (1e-6 * scale[3]) ** 2
-    prefilter, weights, vector = np.empty(SIZE), np.empty(d), np.empty(d)
-    limits, marks = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
-    sums, hit = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.bool_)
+    prefilter, weights, vector = np.empty(PREFILTER_SIZE), np.empty(d), np.empty(d)
+    limits, marks = np.empty(_POSITIONS_PER_BLOCK), np.empty(_POSITIONS_PER_BLOCK, dtype=np.bool_)
+    sums, hit = np.empty(_POSITIONS_PER_BLOCK), np.empty(_POSITIONS_PER_BLOCK, dtype=np.bool_)
     filtered = np.nan
     for row in range(start, stop):
         if row > start and counts[2] >= goal[3]:
             break
         counts[0] += 1
-        for above in range(tiles[row, 2], tiles[row, 3], _BLOCK):
-            height = min(_BLOCK, tiles[row, 3] - above)
+        for above in range(tiles[row, 2], tiles[row, 3], _POSITIONS_PER_BLOCK):
+            height = min(_POSITIONS_PER_BLOCK, tiles[row, 3] - above)
             counts[2] += ROW_COST * height
             for i in range(above, above + height):
                 # A single best pair rarely improves. The last of a thousand improves often, and a new prefilter per row
@@ -198,8 +208,10 @@ def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a 
                         break
                 if not marks[i - above]:
                     continue
-                for block in range(i + 1 if tiles[row, 0] == tiles[row, 1] else tiles[row, 4], tiles[row, 5], _BLOCK):
-                    size = min(_BLOCK, tiles[row, 5] - block)
+                for block in range(
+                    i + 1 if tiles[row, 0] == tiles[row, 1] else tiles[row, 4], tiles[row, 5], _POSITIONS_PER_BLOCK
+                ):
+                    size = min(_POSITIONS_PER_BLOCK, tiles[row, 5] - block)
                     full = (size + LANES - 1) // LANES * LANES
                     _weighted_squares(i, block, full, columns, weights, sums)
                     hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], prefilter, hit)

@@ -58,10 +58,10 @@ def best_first(view: CatalogueView, resting: IntArray, criterion: StoppingCriter
     return SearchResult(best.occupied, top, max(top, dropped, frontier.highest), visited)
 
 
-def _children(view: CatalogueView, parents: Frontier, enough: float) -> Frontier:
+def _children(view: CatalogueView, parents: Frontier, threshold: float) -> Frontier:
     """Branch: return the child pairs of pairs of cells."""
     pairs, bounds = np.empty((2, 4 * len(parents)), dtype=np.int64), np.empty((2, 4 * len(parents)))
-    arguments = (parents.first, parents.second, (view.model, view.cells, view.cores), enough, pairs, bounds)
+    arguments = (parents.first, parents.second, (view.model, view.cells, view.cores), threshold, pairs, bounds)
     for_ranges(bound_children, len(parents), max(256, len(parents) // _PIECES), *arguments)
     return Frontier(pairs[0], pairs[1], bounds[0], bounds[1])
 

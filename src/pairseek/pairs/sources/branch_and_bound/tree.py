@@ -1,8 +1,8 @@
 """Balanced k-d tree of cells over the items, built once per catalogue, independently of beliefs and answers.
 
-Every cell is bisected at the median of its widest axis until its parts hold at most `LEAF` items. All leaves have the
-same depth, so the tree is implicit: the children of cell c are 2c + 1 and 2c + 2, and cell t of level v holds the
-positions t n >> v to (t + 1) n >> v of one ordering of the items.
+Every cell is bisected at the median of its widest axis until its parts hold at most `MAX_LEAF_ITEMS` items. All leaves
+have the same depth, so the tree is implicit: the children of cell c are 2c + 1 and 2c + 2, and cell t of level v holds
+the positions t n >> v to (t + 1) n >> v of one ordering of the items.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from pairseek.core.lazy import cached_by_array
 from pairseek.core.types import FloatArray, IntArray
 
-LEAF = 64
+MAX_LEAF_ITEMS = 64
 """Largest number of items in a leaf: enough to fill vector registers, few enough for tight bounds."""
 LANES = 16
 """Number of positions a kernel reads at a time; columns are padded with this many NaN."""
@@ -60,7 +60,7 @@ class Tree:
     def of(cls, points: FloatArray) -> Tree:
         """Build the tree in O(n log n) time and O(n) memory."""
         n, d = points.shape
-        depth = max(0, int(np.ceil(np.log2(n / LEAF))))
+        depth = max(0, int(np.ceil(np.log2(n / MAX_LEAF_ITEMS))))
         middle = points.mean(axis=0)
         columns = np.full((d, n + LANES), np.nan)
         columns[:, :n] = ((points - middle) @ _principal_axes(points - middle)).T

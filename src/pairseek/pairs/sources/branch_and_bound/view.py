@@ -35,7 +35,7 @@ from pairseek.pairs.strategies.shape import SHAPE_KINDS, UtilityShape
 Axes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 # Width of the core of a cell, relative to the cell.
 _CORE_WIDTH = 0.5
-_CHUNK = 4096
+_ITEMS_PER_CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class CatalogueView:
         # A writable copy, because numba would recompile the kernels for a read-only array.
         mean = np.array(context.belief.mean)
         axes, handicaps = (tree.middle, mean, vectors, values), credit.max() - credit
-        for_ranges(_project, n, _CHUNK, tree.points, axes, handicaps, columns)
+        for_ranges(_project, n, _ITEMS_PER_CHUNK, tree.points, axes, handicaps, columns)
         farthest = float(np.max(columns[d, :n]))
         if not np.isfinite(farthest * farthest * max(1.0, float(values[0]))):
             raise InvalidParameter(

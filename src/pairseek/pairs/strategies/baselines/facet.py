@@ -14,8 +14,11 @@ import numpy as np
 from pairseek.core.types import BoolArray, FloatArray, IntArray
 
 MARGIN_TOLERANCE = 1e-9
+"""Largest distance from the margin of a row that counts as on it, relative to the farthest row."""
 FEASIBILITY_TOLERANCE = 1e-12
+"""Largest violation of 0 <= α <= 1/m that counts as none, and largest rate that counts as 0."""
 MAX_PIVOTS = 100
+"""Largest number of pivots, after which the linear programme is solved from scratch."""
 
 
 class Separator(NamedTuple):

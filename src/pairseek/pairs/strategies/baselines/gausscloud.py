@@ -35,9 +35,10 @@ from pairseek.pairs.strategies.baselines.nearest import nearest_pairs
 from pairseek.pairs.strategies.baselines.nusvm import extended_nu_svm
 
 NU = 0.5
-SURPLUS = 3
+"""Parameter nu of the nu-SVM."""
+DRAWN_PER_NEEDED = 3
 """Number of pairs drawn for each pair needed."""
-DRAWS = 20
+MAX_FRUITLESS_DRAWS = 20
 """Number of draws without a new pair after which the cloud counts as exhausted."""
 
 
@@ -91,7 +92,7 @@ class GaussCloud(BaseProcedure):
 
     @cached_property
     def _clouds(self) -> LRUCache[list[tuple[int, int]]]:
-        return LRUCache(DRAWS + 4)
+        return LRUCache(MAX_FRUITLESS_DRAWS + 4)
 
     @property
     def label_number(self) -> int:  # type: ignore[override]
@@ -124,7 +125,7 @@ class GaussCloud(BaseProcedure):
         times = Counter(pairs)
         seed = (*rng.integers(2**63, size=2).tolist(), stage)
         drawn: list[tuple[int, int]] = []
-        for draw in range(DRAWS):
+        for draw in range(MAX_FRUITLESS_DRAWS):
             for pair in self._cloud(items, centre, (*seed, draw)):
                 if frozenset(pair) not in times:
                     return pair
@@ -154,12 +155,12 @@ class GaussCloud(BaseProcedure):
         return None
 
     def _cloud(self, items: Items, centre: FloatArray, seed: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Draw `SURPLUS` times the pairs the stage needs, in order. The seed ends with the stage and the draw."""
+        """Draw `DRAWN_PER_NEEDED` times the pairs that the stage needs, in order; the seed ends with stage and draw."""
 
         def draw() -> list[tuple[int, int]]:
             stage = seed[-2]
             rng = np.random.default_rng(seed)
-            noise = rng.standard_normal((2, SURPLUS * self.size(stage), items.d))
+            noise = rng.standard_normal((2, DRAWN_PER_NEEDED * self.size(stage), items.d))
             first, second = centre + self.spread(items, stage) * noise
             return nearest_pairs(items, first, second)
 

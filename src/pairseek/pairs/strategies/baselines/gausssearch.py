@@ -37,7 +37,7 @@ from pairseek.pairs.strategies.baselines.gaussian import Gaussian
 from pairseek.pairs.strategies.baselines.nearest import distinct_points, nearest_pairs
 from pairseek.pairs.strategies.baselines.planes import bisector
 
-DRAWS = 64
+DRAWN_POINTS = 64
 """Number of points drawn for a query; the first whose pair may be asked is used."""
 
 
@@ -111,7 +111,7 @@ class GaussSearch(BaseProcedure):
         keyed = np.random.default_rng([*rng.integers(2**63, size=2).tolist(), len(history)])
         skipped = _skipped(items, history)
         last = {frozenset((items.index(history[-1].left), items.index(history[-1].right)))} if history else set()
-        drawn = nearest_pairs(items, *belief.mirrored(DRAWS, keyed))
+        drawn = nearest_pairs(items, *belief.mirrored(DRAWN_POINTS, keyed))
         near = _pairs_around(items, belief.mean, 3 + math.isqrt(2 * len(skipped)))
         for avoided in (skipped | last, skipped):
             for pair in itertools.chain(drawn, near):

@@ -23,9 +23,13 @@ MARGIN_PENALTY = 1e6
 START_FACTOR = 1.01
 """Multiple of the smallest admissible nu at which the plain nu-SVM initialises the extended one."""
 DAMPING = 0.7
+"""Weight of the previous w̃ in the next one."""
 CONVERGENCE_TOLERANCE = 1e-3
+"""Largest distance of w̃ and w at which they agree, relative to the length of w."""
 MAX_ROUNDS = 600
+"""Largest number of linear programmes until they agree."""
 SOLVER_TOLERANCE = 1e-10
+"""Tolerance of Clarabel for duality gap and feasibility."""
 
 
 def extended_nu_svm(rows: FloatArray, nu: float) -> tuple[Separator | None, bool]:

@@ -17,8 +17,9 @@ TOLERANCE = 1e-10
 JITTER = 1e-12
 """Largest outward perturbation of a row, in widths of the box. It makes vertices nondegenerate, which prevents the
 simplex method from cycling, and is far below the tolerance."""
-GOLDEN = 0.6180339887498949
+GOLDEN_FRACTION = 0.6180339887498949
 MAX_CACHED_VERTICES = 1024
+"""Largest number of cached vertices."""
 
 
 class Region:
@@ -61,7 +62,7 @@ class Region:
 
     def _jitter(self, rows: IntArray) -> FloatArray:
         """Return deterministic, pairwise distinct perturbations: multiples of the golden ratio modulo 1."""
-        return np.asarray(self._width * JITTER * (1.0 + np.modf(rows * GOLDEN)[0]) / 2)
+        return np.asarray(self._width * JITTER * (1.0 + np.modf(rows * GOLDEN_FRACTION)[0]) / 2)
 
     def _place(self, low: FloatArray, high: FloatArray, centre: FloatArray) -> None:
         self.low, self.high, self.centre = low, high, centre
@@ -98,11 +99,11 @@ class Region:
             return 0
         return 1 if above + below > 0 else -1
 
-    def _support(self, direction: FloatArray, enough: float = np.inf) -> float:
-        """Return the maximum of direction·w over the region, or a value above `enough`."""
+    def _support(self, direction: FloatArray, threshold: float = np.inf) -> float:
+        """Return the maximum of direction·w over the region, or a value above `threshold`."""
         if len(self._vertices):
             start = int(np.argmax(self._vertices @ direction))
-            path = maximise(self.normals, self.offsets, self._bases[start], direction, enough)
+            path = maximise(self.normals, self.offsets, self._bases[start], direction, threshold)
             if path is not None:
                 if path.bases:
                     self._vertices = np.concatenate([self._vertices, path.vertices])[-MAX_CACHED_VERTICES:]

@@ -19,7 +19,9 @@ import numpy as np
 from pairseek.core.types import FloatArray, IntArray
 
 MULTIPLIER_TOLERANCE = 1e-11
+"""A vertex is optimal if no multiplier of its rows is more negative than this."""
 RATE_TOLERANCE = 1e-11
+"""A row limits a step along an edge if its left side grows faster than this."""
 PIVOTS_PER_ROW = 4
 """Pivot limit, as a multiple of the number of rows."""
 
@@ -43,9 +45,9 @@ class SimplexPath(NamedTuple):
 
 
 def maximise(
-    normals: FloatArray, offsets: FloatArray, basis: IntArray, direction: FloatArray, enough: float = np.inf
+    normals: FloatArray, offsets: FloatArray, basis: IntArray, direction: FloatArray, threshold: float = np.inf
 ) -> SimplexPath | None:
-    """Maximise `direction`·w from the vertex of `basis`, stopping early at a value above `enough`.
+    """Maximise `direction`·w from the vertex of `basis`, stopping early at a value above `threshold`.
 
     Returns None on failure: a numerically singular basis, an unbounded edge, or too many pivots.
 
@@ -71,7 +73,7 @@ def maximise(
         height = float(direction @ vertex)
         multipliers = direction @ edges
         leaving = int(np.argmin(multipliers))
-        if height > enough or multipliers[leaving] >= -MULTIPLIER_TOLERANCE:
+        if height > threshold or multipliers[leaving] >= -MULTIPLIER_TOLERANCE:
             return path._replace(top=height)
         rates = -(normals @ edges[:, leaving])
         rates[basis] = 0.0

@@ -189,7 +189,7 @@ class QrCode(TypedDict):
 
 
 class StudyPage(TypedDict):
-    """``study``: the dashboard; ``filling`` is the number of simulated people that were just requested.
+    """``study``: the dashboard; ``simulating`` is the number of simulated people that were just requested.
 
     ``scales`` is None unless the columns of the items differ too much in scale.
     """
@@ -204,7 +204,7 @@ class StudyPage(TypedDict):
     paging: Paging
     audit: list[AuditRow]
     configuration: str
-    filling: int
+    simulating: int
     columns: ColumnsContext
     formats: list[str]
     scales: Scales | None
