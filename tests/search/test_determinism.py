@@ -87,6 +87,40 @@ def test_the_samples_of_a_strategy_of_ones_own_change_with_the_answers():
     assert "drawn where good pairs are likely" in words.history[-1].query.info.candidates
 
 
+class TestItemsWithoutCoordinates:
+    """All pairs of items that were not shown tell as much, so the seed decides between them."""
+
+    NAMES = ps.Items(ids=range(8))
+
+    def test_people_are_asked_different_pairs_and_their_answers_connect_the_items(self):
+        """Each is asked four disjoint pairs; together the pairs of ten people connect all eight items."""
+        joined = np.eye(8, dtype=bool)
+        for seed in range(10):
+            asked = pairs(self.NAMES, seed, 4)[0]
+            assert len(frozenset().union(*asked)) == 8
+            for first, second in asked:
+                joined[first, second] = joined[second, first] = True
+        assert np.linalg.matrix_power(joined.astype(int), 7).all()
+        assert len({frozenset(pairs(self.NAMES, seed, 1)[0]) for seed in range(30)}) > 15
+
+    @pytest.mark.parametrize("n", [8, 500])
+    def test_the_same_seed_asks_the_same_after_undo_and_load(self, n, tmp_path):
+        """500 items have more pairs than are scored one by one."""
+        asked, search = pairs(ps.Items(ids=range(n)), 3, 6)
+        assert asked == pairs(ps.Items(ids=range(n)), 3, 6)[0]
+        assert asked != pairs(ps.Items(ids=range(n)), 4, 6)[0]
+        following = search.ask()
+        search.save(tmp_path / "me.json")
+        assert ps.Search.load(tmp_path / "me.json").ask() == following
+        search.tell(following, winner=following.left)
+        search.undo()
+        assert search.ask() == following
+
+    def test_once_pairs_differ_the_seed_decides_nothing(self):
+        appealing = ps.Items(ids=range(8), appeal=np.linspace(0.0, 2.0, 8) ** 2)
+        assert pairs(appealing, 1)[0] == pairs(appealing, 2)[0]
+
+
 def test_equal_scores_are_told_apart_by_the_order_of_the_items():
     corners = ps.Items([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ids=["d", "c", "b", "a"])
     query = ps.Search(corners, response=ps.Logistic(residual=ps.Unknown()), rng=3).ask()

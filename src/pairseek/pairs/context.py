@@ -227,7 +227,8 @@ def best_of(
 ) -> Selection | None:
     """Return the listed pair of highest score, after rescoring the `rescore` best by samples.
 
-    Ties are broken by the order of the items. For a constant utility, one pair is drawn uniformly.
+    Ties are broken by the order of the items. For a constant utility, and among items without coordinates, one of the
+    best pairs is drawn uniformly.
     """
     free = np.flatnonzero(context.resting.allows(first, second))
     if len(free) < len(first):
@@ -247,7 +248,9 @@ def best_of(
         features = features.take(rows)
         scores = context.rescored(features)
     ties = np.flatnonzero(scores == scores.max())
-    if context.drawn:
+    if context.drawn or (len(ties) > 1 and not context.points.shape[1]):
+        # Items without coordinates tie until they are shown. In the items' order, everybody in a group would be asked
+        # about the same disjoint pairs, and their answers would not connect the items.
         row = int(rng.choice(ties))
     else:
         first, second = features.first[ties], features.second[ties]
