@@ -516,10 +516,10 @@ class TestUnknownResidual:
         assert belief.weights @ belief.samples == pytest.approx(belief.mean, abs=0.2)
         assert estimate.credible_radius() > 0
 
-    def test_a_search_among_items_infers_it_by_default(self, tmp_path):
+    def test_a_search_among_items_gives_it_by_default(self, tmp_path):
         items = ps.Items(np.random.default_rng(2).normal(size=(12, 2)))
         search = ps.Search(items, rng=1)
-        assert search.response.residual == ps.Unknown(ps.LogNormal(1.0, 0.7))
+        assert search.response.residual == 1.5
         search.tell(search.ask(), winner=search.ask().left)
         search.save(tmp_path / "search.json")
         loaded = ps.Search.load(tmp_path / "search.json")

@@ -189,7 +189,7 @@ class TestDefaultPrior:
         assert 1 / (1 + np.exp(-search.response.k * spread)) == pytest.approx(0.88, abs=0.001)
 
     @pytest.mark.parametrize("d", [1, 3, 12])
-    def test_the_logit_of_two_random_items_has_a_root_mean_square_of_three_and_a_half(self, d):
+    def test_the_logit_of_two_random_items_has_a_root_mean_square_of_1_7(self, d):
         """For a random person and a curvature of 1, in any number of dimensions."""
         rng = np.random.default_rng(0)
         items = ps.Items(rng.standard_normal((2000, d)))
@@ -197,7 +197,7 @@ class TestDefaultPrior:
         k = ps.Search(items).response.k
         logits = k * (np.sum((people - second) ** 2, axis=1) - np.sum((people - first) ** 2, axis=1))
         # The standard error of the root mean square of 2000 logits is about 2 %.
-        assert np.sqrt(np.mean(logits**2)) == pytest.approx(np.sqrt(12), rel=0.1)
+        assert np.sqrt(np.mean(logits**2)) == pytest.approx(np.sqrt(3), rel=0.1)
 
     @pytest.mark.parametrize("d", [4, 12])
     def test_it_suits_people_where_the_items_are(self, d):

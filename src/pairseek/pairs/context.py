@@ -138,14 +138,16 @@ class SelectionContext:
     @property
     def caveat(self) -> str:
         """The limitation of a certified gap, as a clause for `Selection.words`; empty if there is none."""
-        unknown = self.belief.reliability is not None
-        return "; by a score that treats k and lapse as independent of the point" if unknown else ""
+        if self.belief.reliability is not None:
+            return "; by a score that treats k and lapse as independent of the point"
+        mixed = self.belief.info.method == "residual_mixture"
+        return "; by a score that treats residuals of unknown deviation as Gaussian" if mixed else ""
 
     @property
     def rescores(self) -> bool:
         """Whether the best pairs are rescored by samples."""
         if self.belief.residuals is not None:
-            return False  # samples of the point lack the residual utilities, which make a logit nearly Gaussian
+            return False  # samples of the point lack the residual utilities
         return self.strategy.exact is not None and self.strategy.rescored
 
     def rescored(self, features: PairFeatures) -> FloatArray:
