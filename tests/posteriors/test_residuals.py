@@ -643,7 +643,8 @@ def test_the_credible_radius_is_that_of_many_draws(level):
     """1024 points with exact moments: the error was at most 2 % in 36 cases; 100,000 draws have below 1 %."""
     rng = np.random.default_rng(6)
     items = ps.Items(rng.standard_normal((200, 4)))
-    search = ps.Search(items, rng=1)
+    response = ps.Logistic(0.5, "constant", residual=ps.Unknown(), curvature=ps.Unknown())
+    search = ps.Search(items, response=response, rng=1)
     user = ps.SimulatedUser(items.coordinates[3], ps.Logistic(2.0), rng=2)
     for _ in range(6):
         query = search.ask()
