@@ -139,9 +139,7 @@ class RemovedItem:
         """Return the item written by `record`."""
         name, coordinates, appeal, catalogue, n, row = record
         if isinstance(name, bool) or not isinstance(name, int | str):
-            raise InvalidFile(
-                f"a removed item has the id {name!r}, not an int or a str: the file was damaged"
-            )
+            raise InvalidFile(f"a removed item has the id {name!r}, not an int or a str: the file was damaged")
         return cls(name, np.array(coordinates, dtype=np.float64), float(appeal), str(catalogue), int(n), int(row))
 
 

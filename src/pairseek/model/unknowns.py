@@ -78,9 +78,7 @@ class LogNormal:
         The median is higher because underestimating k costs a search more answers than overestimating it.
         """
         if cls(guess, spread).median is None:
-            raise InvalidParameter(
-                "LogNormal.around(None): give a guess above 0, or LogNormal() for the default"
-            )
+            raise InvalidParameter("LogNormal.around(None): give a guess above 0, or LogNormal() for the default")
         return cls(_MEDIAN_TO_GUESS * guess, spread)
 
 
