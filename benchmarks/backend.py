@@ -115,18 +115,12 @@ def rank(items: ps.Items, seed: int, *, residual: bool) -> int:
     point = prior.sample(1, modelled.d, rng)[0]
     utility = modelled.appeal - k * np.sum((modelled.coordinates - point) ** 2, axis=1)
     if residual:
-        utility = utility + _residual(response, rng) * rng.standard_normal(items.n)
+        utility = utility + response.residual_deviation * rng.standard_normal(items.n)
     while search.finished is None:
         query = search.ask()
         left, right = (utility[items.index(side)] for side in (query.left, query.right))
         search.tell(query, winner=query.left if rng.random() < expit(left - right) else query.right)
     return 1 + int(np.sum(utility > utility[items.index(search.recommend(1)[0].id)]))
-
-
-def _residual(response: Any, rng: np.random.Generator) -> float:
-    """Draw a standard deviation of residual utilities from its prior."""
-    prior = response.residual_prior
-    return float(prior.median * np.exp(prior.spread * rng.standard_normal()))
 
 
 def ranks(people: int, sizes: list[int], dimensions: list[int]) -> None:

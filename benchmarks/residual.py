@@ -41,7 +41,7 @@ ASSUMED = {
     "constant noise": lambda items: dataclasses.replace(default_response(items), curvature=1.0),
     "default": lambda _: None,
 }
-"""Responses by row label; the fourth has the default's k and residual, and the curvature of a distance."""
+"""Responses by row label; the fourth is the default with the curvature of a distance."""
 SIMULATED, RECORDED = (10, 20, 30), (0, 2, 5, 10, 20)
 
 

@@ -376,7 +376,7 @@ class Session:
     >>> state.status, session.estimate().answers
     ('finished', 3)
     >>> [item.id for item in session.recommend(1)]
-    ['oolong']
+    ['black']
     """
 
     id: str

@@ -64,7 +64,7 @@ def test_algorithm_1_configures_the_search_of_the_experiments(monkeypatch, share
     usual = ps.Search(items)
     assert isinstance(usual.prior, ps.GaussianPrior)
     assert usual.response.noise == "constant"
-    assert usual.response.residual_prior is not None
+    assert usual.response.residual == 1.5
     assert usual.response.curvature_prior is not None
     assert (usual.posterior, usual.strategy, usual.rest, usual.stop) == (ps.EP(), ps.InfoGain(), ps.Rest(), ())
     assert usual.candidates.name == "proposed_pairs"

@@ -516,10 +516,10 @@ class TestUnknownResidual:
         assert belief.weights @ belief.samples == pytest.approx(belief.mean, abs=0.2)
         assert estimate.credible_radius() > 0
 
-    def test_a_search_among_items_infers_it_by_default(self, tmp_path):
+    def test_a_search_among_items_gives_it_by_default(self, tmp_path):
         items = ps.Items(np.random.default_rng(2).normal(size=(12, 2)))
         search = ps.Search(items, rng=1)
-        assert search.response.residual == ps.Unknown(ps.LogNormal(1.0, 0.7))
+        assert search.response.residual == 1.5
         search.tell(search.ask(), winner=search.ask().left)
         search.save(tmp_path / "search.json")
         loaded = ps.Search.load(tmp_path / "search.json")
@@ -643,7 +643,8 @@ def test_the_credible_radius_is_that_of_many_draws(level):
     """1024 points with exact moments: the error was at most 2 % in 36 cases; 100,000 draws have below 1 %."""
     rng = np.random.default_rng(6)
     items = ps.Items(rng.standard_normal((200, 4)))
-    search = ps.Search(items, rng=1)
+    response = ps.Logistic(0.5, "constant", residual=ps.Unknown(), curvature=ps.Unknown())
+    search = ps.Search(items, response=response, rng=1)
     user = ps.SimulatedUser(items.coordinates[3], ps.Logistic(2.0), rng=2)
     for _ in range(6):
         query = search.ask()

@@ -87,6 +87,40 @@ def test_the_samples_of_a_strategy_of_ones_own_change_with_the_answers():
     assert "drawn where good pairs are likely" in words.history[-1].query.info.candidates
 
 
+class TestItemsWithoutCoordinates:
+    """All pairs of items that were not shown tell as much, so the seed decides between them."""
+
+    NAMES = ps.Items(ids=range(8))
+
+    def test_people_are_asked_different_pairs_and_their_answers_connect_the_items(self):
+        """Each is asked four disjoint pairs; together the pairs of ten people connect all eight items."""
+        joined = np.eye(8, dtype=bool)
+        for seed in range(10):
+            asked = pairs(self.NAMES, seed, 4)[0]
+            assert len(frozenset().union(*asked)) == 8
+            for first, second in asked:
+                joined[first, second] = joined[second, first] = True
+        assert np.linalg.matrix_power(joined.astype(int), 7).all()
+        assert len({frozenset(pairs(self.NAMES, seed, 1)[0]) for seed in range(30)}) > 15
+
+    @pytest.mark.parametrize("n", [8, 500])
+    def test_the_same_seed_asks_the_same_after_undo_and_load(self, n, tmp_path):
+        """500 items have more pairs than are scored one by one."""
+        asked, search = pairs(ps.Items(ids=range(n)), 3, 6)
+        assert asked == pairs(ps.Items(ids=range(n)), 3, 6)[0]
+        assert asked != pairs(ps.Items(ids=range(n)), 4, 6)[0]
+        following = search.ask()
+        search.save(tmp_path / "me.json")
+        assert ps.Search.load(tmp_path / "me.json").ask() == following
+        search.tell(following, winner=following.left)
+        search.undo()
+        assert search.ask() == following
+
+    def test_once_pairs_differ_the_seed_decides_nothing(self):
+        appealing = ps.Items(ids=range(8), appeal=np.linspace(0.0, 2.0, 8) ** 2)
+        assert pairs(appealing, 1)[0] == pairs(appealing, 2)[0]
+
+
 def test_equal_scores_are_told_apart_by_the_order_of_the_items():
     corners = ps.Items([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ids=["d", "c", "b", "a"])
     query = ps.Search(corners, response=ps.Logistic(residual=ps.Unknown()), rng=3).ask()
@@ -155,7 +189,7 @@ class TestDefaultPrior:
         assert 1 / (1 + np.exp(-search.response.k * spread)) == pytest.approx(0.88, abs=0.001)
 
     @pytest.mark.parametrize("d", [1, 3, 12])
-    def test_the_logit_of_two_random_items_has_a_root_mean_square_of_three_and_a_half(self, d):
+    def test_the_logit_of_two_random_items_has_a_root_mean_square_of_1_7(self, d):
         """For a random person and a curvature of 1, in any number of dimensions."""
         rng = np.random.default_rng(0)
         items = ps.Items(rng.standard_normal((2000, d)))
@@ -163,7 +197,7 @@ class TestDefaultPrior:
         k = ps.Search(items).response.k
         logits = k * (np.sum((people - second) ** 2, axis=1) - np.sum((people - first) ** 2, axis=1))
         # The standard error of the root mean square of 2000 logits is about 2 %.
-        assert np.sqrt(np.mean(logits**2)) == pytest.approx(np.sqrt(12), rel=0.1)
+        assert np.sqrt(np.mean(logits**2)) == pytest.approx(np.sqrt(3), rel=0.1)
 
     @pytest.mark.parametrize("d", [4, 12])
     def test_it_suits_people_where_the_items_are(self, d):

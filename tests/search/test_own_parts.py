@@ -374,7 +374,7 @@ def warned(**given):
 @pytest.mark.parametrize("posterior", [ps.Grid(21), Weighted()], ids=repr)
 def test_a_posterior_that_changes_the_default_response_says_so_once(posterior, tmp_path):
     search, caught = warned(posterior=posterior)
-    assert search.response.residual_prior is None
+    assert search.response.residual is None
     assert len(caught) == 1
     assert caught[0].filename == __file__
     message = str(caught[0].message)
@@ -405,7 +405,7 @@ def test_a_space_has_one_default_response():
 
 def test_a_density_as_prior_that_changes_the_default_response_says_so():
     search, caught = warned(prior=TwoHills(), posterior=ps.Particles(500))
-    assert search.response.residual_prior is None
+    assert search.response.residual is None
     assert [str(one.message).partition(",")[0] for one in caught] == ["TwoHills is a custom density"]
     assert caught[0].filename == __file__
     assert not warned(prior=TwoHills(), posterior=ps.Particles(500), response=ps.Logistic())[1]

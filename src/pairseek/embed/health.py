@@ -66,7 +66,7 @@ class Health:
     >>> health.good
     False
     >>> [finding.name for finding in health.findings if finding.level == "act"]
-    ['size']
+    ['size', 'expected answers']
     >>> health.numbers["items"], health.numbers["near_duplicates"]
     (4, 0)
     """

@@ -19,8 +19,12 @@ PRIOR_FACTOR = 1.0
 """Covariance of the default prior, relative to the covariance of the items."""
 MIN_RELATIVE_DEVIATION = 1e-3
 """Smallest standard deviation of the default prior along any direction, relative to the largest."""
-RESIDUAL_WITHOUT_COORDINATES = 1.5
-"""Standard deviation of residual utilities, in logits, for items without coordinates."""
+RESIDUAL = 1.5
+"""Standard deviation of residual utilities, in logits."""
+RESIDUAL_WITHOUT_COORDINATES = 2.0
+"""The same for items without coordinates, where it is the standard deviation of utilities."""
+SCALE = 0.5
+"""k of the default response, times the variance of the prior along a coordinate and the root of the dimensions."""
 # Up to this many dimensions the covariance of the items is computed without a compiled kernel.
 _MAX_EINSUM_DIMENSIONS = 64
 

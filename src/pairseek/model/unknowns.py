@@ -147,7 +147,7 @@ class Normal:
     2
     """
 
-    mean: Annotated[float, Limit(-10, 10)] = 0.5
+    mean: Annotated[float, Limit(-10, 10)] = 0.0
     deviation: Annotated[float, Limit(0, 10)] = 0.8
     name: ClassVar[str] = "normal"
 

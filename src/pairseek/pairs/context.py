@@ -138,14 +138,16 @@ class SelectionContext:
     @property
     def caveat(self) -> str:
         """The limitation of a certified gap, as a clause for `Selection.words`; empty if there is none."""
-        unknown = self.belief.reliability is not None
-        return "; by a score that treats k and lapse as independent of the point" if unknown else ""
+        if self.belief.reliability is not None:
+            return "; by a score that treats k and lapse as independent of the point"
+        mixed = self.belief.info.method == "residual_mixture"
+        return "; by a score that treats residuals of unknown deviation as Gaussian" if mixed else ""
 
     @property
     def rescores(self) -> bool:
         """Whether the best pairs are rescored by samples."""
         if self.belief.residuals is not None:
-            return False  # samples of the point lack the residual utilities, which make a logit nearly Gaussian
+            return False  # samples of the point lack the residual utilities
         return self.strategy.exact is not None and self.strategy.rescored
 
     def rescored(self, features: PairFeatures) -> FloatArray:
@@ -227,7 +229,8 @@ def best_of(
 ) -> Selection | None:
     """Return the listed pair of highest score, after rescoring the `rescore` best by samples.
 
-    Ties are broken by the order of the items. For a constant utility, one pair is drawn uniformly.
+    Ties are broken by the order of the items. For a constant utility, and among items without coordinates, one of the
+    best pairs is drawn uniformly.
     """
     free = np.flatnonzero(context.resting.allows(first, second))
     if len(free) < len(first):
@@ -247,7 +250,9 @@ def best_of(
         features = features.take(rows)
         scores = context.rescored(features)
     ties = np.flatnonzero(scores == scores.max())
-    if context.drawn:
+    if context.drawn or (len(ties) > 1 and not context.points.shape[1]):
+        # Items without coordinates tie until they are shown. In the items' order, everybody in a group would be asked
+        # about the same disjoint pairs, and their answers would not connect the items.
         row = int(rng.choice(ties))
     else:
         first, second = features.first[ties], features.second[ties]

@@ -8,7 +8,8 @@ e, and the answers are linear in it, so every posterior over points applies to i
 space keeps its prior.
 
 An unknown σ has a log-normal prior, integrated by the three-point Gauss-Hermite rule for log σ. The belief is the
-mixture of the beliefs at the three values, weighted by the rule and the evidence p(answers | σ).
+mixture of the beliefs at the three values, weighted by the rule and the evidence p(answers | σ). Its samples are those
+of the mixture; predictions and scores of pairs use its first two moments only, which overstates information.
 """
 
 from __future__ import annotations

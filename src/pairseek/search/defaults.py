@@ -9,7 +9,14 @@ import numpy as np
 
 from pairseek.core.validation import caller_level
 from pairseek.errors import DefaultWarning
-from pairseek.model.defaults import RESIDUAL_WITHOUT_COORDINATES, check_spread, default_prior, spread_of
+from pairseek.model.defaults import (
+    RESIDUAL,
+    RESIDUAL_WITHOUT_COORDINATES,
+    SCALE,
+    check_spread,
+    default_prior,
+    spread_of,
+)
 from pairseek.model.items import Items
 from pairseek.model.priors import AnyPrior, GaussianPrior, Prior, is_density
 from pairseek.model.responses import Logistic, Response
@@ -53,11 +60,11 @@ TIE_WIDTH = 0.5
 
 
 def default_response(items: Items | Space, prior: Prior | None = None, posterior: Posterior | None = None) -> Response:
-    """Return the logistic model; for items, with unknown residual and curvature of utilities.
+    """Return the logistic model; for items, with residual utilities and an unknown curvature.
 
-    Embeddings differ in whether people like what is near a point or far in a direction, and in how much taste the
-    coordinates leave unexplained, so both are inferred. In a space, or with a posterior or a prior that does not allow
-    it, the default is the paper's model.
+    Coordinates leave a part of taste unexplained, and embeddings differ in whether people like what is near a point or
+    far in a direction. In a space, or with a posterior or a prior that does not allow it, the default is the paper's
+    model.
     """
     if not len(items.coordinates):
         return Logistic()
@@ -69,9 +76,9 @@ def default_response(items: Items | Space, prior: Prior | None = None, posterior
     if is_density(prior):
         return Logistic()
     if not isinstance(prior, GaussianPrior):
-        return Logistic(residual=Unknown())
-    k = 1.0 / (spread_of(prior, items.d) ** 2 * np.sqrt(items.d))
-    return Logistic(float(k), "constant", residual=Unknown(), curvature=Unknown())
+        return Logistic(residual=RESIDUAL)
+    k = SCALE / (spread_of(prior, items.d) ** 2 * np.sqrt(items.d))
+    return Logistic(float(k), "constant", residual=RESIDUAL, curvature=Unknown())
 
 
 def warn_of_response(items: Items | Space, prior: Prior, posterior: Posterior) -> None:

@@ -1,8 +1,8 @@
 """The engine of a search: the belief and the next pair as pure functions of its configuration and its events.
 
-The seed decides only what is random by name: the sides of a pair, and the draws of random strategies and sources. Each
-draw is keyed by the seed, the number of events and its purpose, never taken from one advancing stream, so that undo,
-load and replay agree by construction.
+The seed decides only the sides of a pair, ties between pairs of items without coordinates, and the draws of strategies
+and sources that are random by name. Each draw is keyed by the seed, the number of events and its purpose, never taken
+from one advancing stream, so that undo, load and replay agree by construction.
 """
 
 from __future__ import annotations

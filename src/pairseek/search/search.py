@@ -55,8 +55,8 @@ class Search(StoredSearch):
     items
         The items to ask about, or a continuous `Space`.
     response
-        The response model. None: logistic with constant noise, a k derived from the scale of the prior, and an unknown
-        residual and curvature.
+        The response model. None: logistic with constant noise, a k derived from the scale of the prior, residual
+        utilities, and an unknown curvature.
     prior
         Prior of the user point. None: Gaussian around the items, or uniform on a `Space`. A density of your own has
         ``sample(n, d, rng)`` and ``log_density(points)``.

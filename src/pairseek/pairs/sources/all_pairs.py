@@ -38,7 +38,7 @@ class AllPairs:
     The scores of the built-in strategies are functions of a few features of a pair (see `UtilityShape`). Most of these
     are differences between features of its items, which gives upper bounds over all pairs of two cells of items. Branch
     and bound over the cells of a tree then leaves few pairs to score. Pairs are not stored, and memory is O(n d). Ties
-    are broken by the order of the items.
+    are broken by the order of the items or, among items without coordinates, by the seed.
 
     With residual utilities, each item that was shown has its own residual belief. Branch and bound then covers the
     items not shown yet; small catalogues are scored completely.
@@ -104,7 +104,7 @@ class AllPairs:
             return best_by_list(context, rng, rescore=self.rescore)
         residuals = context.belief.residuals
         if residuals is not None and (context.points.shape[1] == 0 or 2 * len(residuals.rows) > n):
-            return SampledPairs(count=_RANDOM_PAIRS).choose(context, context.generator(self.name))
+            return SampledPairs(count=_RANDOM_PAIRS, shared=True).choose(context, rng)
         if shape is None or (residuals is not None and shape.kind != "table"):
             return WeightedPairs(rescore=self.rescore).choose(context, rng)
         return self._best(context, shape)
@@ -193,7 +193,7 @@ def best_among(context: SelectionContext, items: IntArray, rng: np.random.Genera
 
 
 def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore: int) -> Selection | None:
-    """Return the best of all pairs, enumerated in chunks; ties are broken by the order of the items."""
+    """Return the best of all pairs, enumerated in chunks; ties are broken as in `best_of`."""
     n = len(context.points)
     total = n * (n - 1) // 2
     kept = max(1, rescore if context.rescores else 0)
@@ -203,10 +203,11 @@ def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore
         first, second = pair_rows(numbers, n)
         free = context.resting.allows(first, second)
         scores = context.scores(context.features(first[free], second[free]))
-        threshold = best[0][-1] if len(best[0]) == kept else -np.inf
+        threshold = best[0][-1] if len(best[0]) >= kept else -np.inf
         good = (scores >= threshold) & (scores > -np.inf)
         merged = np.append(best[0], scores[good]), np.append(best[1], numbers[free][good])
-        rows = np.lexsort((merged[1], -merged[0]))[:kept]
+        ties = 0 if context.points.shape[1] else np.count_nonzero(merged[0] == merged[0].max(initial=-np.inf))
+        rows = np.lexsort((merged[1], -merged[0]))[: max(kept, ties)]
         best = merged[0][rows], merged[1][rows]
     rescored = _rescored(min(rescore, total) if context.rescores else 0)
     words = f"all {total:,} pairs, each scored{context.caveat}{rescored}"

@@ -44,7 +44,7 @@ class Utility(Protocol):
         ...
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return the (m,) utilities of m pairs. The search breaks ties by the order of the items."""
+        """Return the (m,) utilities of m pairs. The source of pairs breaks ties."""
         ...
 
 
