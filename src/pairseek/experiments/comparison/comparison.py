@@ -32,7 +32,7 @@ from pairseek.experiments.comparison.replay import MethodFault, Watch, begin, pl
 from pairseek.experiments.comparison.results import ComparisonResults
 from pairseek.experiments.comparison.sources import dataset_of
 from pairseek.experiments.comparison.specification import Comparison
-from pairseek.experiments.runs.pickling import pickled
+from pairseek.experiments.runs.pickling import pickle_work
 from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task
 from pairseek.experiments.runs.runner import run_plan
 from pairseek.people.choices import Choices
@@ -79,7 +79,7 @@ class ComparisonWork:
 
     def begin(self) -> Callable[[Task], Outcome]:
         """Return the function that performs a task in a process of its own."""
-        host = Host(pickled(self), self.limit)
+        host = Host(pickle_work(self), self.limit)
 
         def trial(task: Task) -> Outcome:
             rows: dict[tuple[int, int], Row] = {}

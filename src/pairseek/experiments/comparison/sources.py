@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pairseek.core.validation import known_fields, one_of, whole
-from pairseek.datasets.food10k import ENVIRONMENT
+from pairseek.datasets.food10k import DATA_VARIABLE
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.comparison.datasets import Dataset, with_noise
 from pairseek.experiments.comparison.public_sets import fetched, read_colours, read_jester
@@ -85,10 +85,10 @@ def answer_counts(counts: Any) -> tuple[int, ...]:
 
 def data_folder() -> Path:
     """Return the folder that the environment names."""
-    folder = os.environ.get(ENVIRONMENT)
+    folder = os.environ.get(DATA_VARIABLE)
     if not folder:
         raise InvalidParameter(
-            f"recorded people are read from the folder that {ENVIRONMENT} names: set it to the parent of data/people "
+            f"recorded people are read from the folder that {DATA_VARIABLE} names: set it to the parent of data/people "
             f"and data/pairs, or use simulated people, such as 'simulated points'",
             field="data",
         )
@@ -97,7 +97,7 @@ def data_folder() -> Path:
 
 def _read(path: Path) -> Choices:
     if not path.is_file():
-        raise InvalidParameter(f"there is no file {path}: check {ENVIRONMENT}, or the path", field="data")
+        raise InvalidParameter(f"there is no file {path}: check {DATA_VARIABLE}, or the path", field="data")
     return Choices.read(path)
 
 
@@ -135,7 +135,7 @@ def _file(
 def _pairs(name: str, _: Path, *, folds: int = PAIR_FOLDS, dimension: int = PAIR_DIMENSION) -> Dataset:
     path = data_folder() / "data" / "pairs" / f"{PAIRS[name]}.csv"
     if not path.is_file():
-        raise InvalidParameter(f"there is no file {path}: check {ENVIRONMENT}", field="data")
+        raise InvalidParameter(f"there is no file {path}: check {DATA_VARIABLE}", field="data")
     rows, owners = [], {}
     with path.open(newline="", encoding="utf-8") as file:
         for line in csv.DictReader(file):
