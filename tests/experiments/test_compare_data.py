@@ -131,7 +131,7 @@ class TestPublicSets:
 
     @pytest.mark.parametrize(
         ("text", "message"),
-        [("2,1,99\n", "2 ratings are announced, there are 1"), ("1,x\n", "not a number"), ("1,11\n", "outside of -10")],
+        [("2,1,99\n", "announces 2 ratings, but there are 1"), ("1,x\n", "not a number"), ("1,11\n", "outside of -10")],
     )
     def test_other_files_are_refused_with_the_line(self, tmp_path, text, message):
         (tmp_path / "x.csv").write_text(JESTER + text)

@@ -104,7 +104,7 @@ class TestTiltedMoments:
             s, centre = math.sqrt(v), _centre(m, v)
             step = min(kernels._STEP_IN_DEVIATIONS * s, kernels._MAX_STEP)
             count = math.ceil(kernels._HALF_WIDTH * s / step)
-            if not (centre > kernels._FAST_LOGIT and (centre - m) ** 2 < 2.0 * kernels._FAST_SQUARE * v):
+            if not (centre > kernels._MIN_FAST_LOGIT and (centre - m) ** 2 < 2.0 * kernels._MAX_FAST_SQUARE * v):
                 continue
             many += 1
             x = np.arange(-count, count + 1) * step

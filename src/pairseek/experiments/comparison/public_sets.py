@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import logging
 import re
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pairseek.core.csv import check_lengths, number, table_rows
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidChoices, InvalidParameter, MissingExtra
 from pairseek.people.choices import Choices
@@ -76,25 +76,23 @@ def read_jester(path: Path, *, most_people: int | None = None) -> Choices:
     most_people
         Number of rows to read. None: all.
     """
-    rows = []
-    with path.open(newline="", encoding="utf-8") as file:
-        for line, cells in enumerate(csv.reader(file), 1):
-            if most_people is not None and line > most_people:
-                break
-            try:
-                count, *values = (float(cell) for cell in cells)
-            except ValueError:
-                raise InvalidChoices(f"{path}, line {line}: a rating is not a number") from None
-            rated = [(joke, value) for joke, value in enumerate(values, 1) if value != JESTER_MISSING]
-            if len(rated) != count:
-                raise InvalidChoices(
-                    f"{path}, line {line}: {count:g} ratings are announced, there are {len(rated)}: the first column "
-                    f"is the number of ratings, and 99 a joke without one"
-                )
-            if any(not -10.0 <= value <= 10.0 for _, value in rated):
-                raise InvalidChoices(f"{path}, line {line}: a rating is outside of -10 to 10")
-            rows += [(f"p{line}", f"joke {joke:03d}", value) for joke, value in rated]
-    return Choices.from_ratings(rows)
+    table = table_rows(path, InvalidChoices, "a row of ratings for each person")
+    ratings = []
+    for line, cells in table.lines[:most_people]:
+        try:
+            count, *values = (number(cell, decimal_comma=table.decimal_comma) for cell in cells)
+        except ValueError:
+            raise InvalidChoices(f"{path}, line {line}: a rating is not a number") from None
+        rated = [(joke, value) for joke, value in enumerate(values, 1) if value != JESTER_MISSING]
+        if len(rated) != count:
+            raise InvalidChoices(
+                f"{path}, line {line}: the first cell announces {count:g} ratings, but there are {len(rated)}: "
+                f"give the number of ratings first, and 99 for a joke without one"
+            )
+        if any(not -10.0 <= value <= 10.0 for _, value in rated):
+            raise InvalidChoices(f"{path}, line {line}: a rating is outside of -10 to 10")
+        ratings += [(f"p{line}", f"joke {joke:03d}", value) for joke, value in rated]
+    return Choices.from_ratings(ratings)
 
 
 def read_colours(pairs: Path, colours: Path) -> tuple[Choices, FloatArray]:
@@ -107,25 +105,24 @@ def read_colours(pairs: Path, colours: Path) -> tuple[Choices, FloatArray]:
     colours
         CSV file with the columns id and three coordinates, such as L, a and b.
     """
-    table = _columns(colours, 4)
-    ids = [row[0] for row in table]
+    table = _rows(colours, "the columns id and three coordinates")
+    ids = [row[0] for _, row in table]
     try:
-        vectors = np.array([[float(cell) for cell in row[1:4]] for row in table])
+        vectors = np.array([[float(cell) for cell in row[1:4]] for _, row in table])
     except ValueError:
         raise InvalidChoices(f"{colours}: a coordinate is not a number") from None
     rows = []
-    for line, (person, left, right, winner) in enumerate(_columns(pairs, 4), 2):
+    for line, (person, left, right, winner) in _rows(pairs, "the columns person, left, right and winner"):
         if winner not in (left, right):
             raise InvalidChoices(f"{pairs}, line {line}: the winner {winner!r} is neither {left!r} nor {right!r}")
         rows.append((person, winner, right if winner == left else left))
     return Choices.from_pairs(rows, ids=ids), vectors
 
 
-def _columns(path: Path, count: int) -> list[list[str]]:
-    """Return the rows below the header of a CSV file, each with this number of cells."""
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.reader(file) if row][1:]
-    for line, row in enumerate(rows, 2):
-        if len(row) != count:
-            raise InvalidChoices(f"{path}, line {line} has {len(row)} cells, expected were {count}")
-    return rows
+def _rows(path: Path, wanted: str) -> list[tuple[int, list[str]]]:
+    """Return the line numbers and the four cells of the rows below the header of a table."""
+    table = table_rows(path, InvalidChoices, wanted)
+    check_lengths(path, table, InvalidChoices)
+    if len(table.lines[0][1]) != 4:
+        raise InvalidChoices(f"{path} has {len(table.lines[0][1])} columns: give {wanted}")
+    return table.lines[1:]

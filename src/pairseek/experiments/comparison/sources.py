@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pairseek.core.csv import table_rows
 from pairseek.core.validation import known_fields, one_of, whole
 from pairseek.datasets.food10k import DATA_VARIABLE
-from pairseek.errors import InvalidParameter
+from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.experiments.comparison.datasets import Dataset, with_noise
 from pairseek.experiments.comparison.public_sets import fetched, read_colours, read_jester
 from pairseek.experiments.comparison.simulated import SimulatedPeople
@@ -137,14 +137,15 @@ def _pairs(name: str, _: Path, *, folds: int = PAIR_FOLDS, dimension: int = PAIR
     if not path.is_file():
         raise InvalidParameter(f"there is no file {path}: check {DATA_VARIABLE}", field="data")
     rows, owners = [], {}
-    with path.open(newline="", encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            # A sitting of a listener is a complete comparison; its answers are not mixed with those of another.
-            sitting = [line[column] for column in ("material", "time", "repetition") if column in line]
-            who = "/".join([line["person"], *sitting])
-            owners[who] = line["person"]
-            loser = line["right"] if line["winner"] == line["left"] else line["left"]
-            rows.append((who, line["winner"], loser))
+    header, *lines = (cells for _, cells in table_rows(path, InvalidChoices, "recorded pairs").lines)
+    for cells in lines:
+        row = dict(zip(header, cells, strict=True))
+        # A sitting of a listener is a complete comparison; its answers are not mixed with those of another.
+        sitting = [row[column] for column in ("material", "time", "repetition") if column in row]
+        who = "/".join([row["person"], *sitting])
+        owners[who] = row["person"]
+        loser = row["right"] if row["winner"] == row["left"] else row["left"]
+        rows.append((who, row["winner"], loser))
     choices = Choices.from_pairs(rows)
     persons = tuple(owners[who] for who in choices.people)
     note = f"Recorded choices. Each {folds}th of the pairs is withheld in turn, and a person's measures are averaged."
