@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from helpers.compared import NOTES, Coin, Faulty, NoPredict, Spy, rated
+from helpers.compared import NOTES, Coin, Faulty, GlobalDice, NoPredict, Spy, rated
 from pairseek.cli import app as _app
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.experiments import Comparison, compare, read_comparison
@@ -245,7 +245,7 @@ class TestFaults:
 @pytest.fixture(scope="module")
 def plan(dataset):
     simulated = {"name": "simulated", "kind": "linear", "people": 24, "items": 6, "label": "linear"}
-    methods = ["popularity", "Gaussian, information", "factor analysis", "logistic, BALD", Coin]
+    methods = ["popularity", "Gaussian, information", "factor analysis", "logistic, BALD", Coin, GlobalDice]
     return Comparison(methods, [dataset, simulated], people=6, answers=(0, 2, 5), seed=3)
 
 

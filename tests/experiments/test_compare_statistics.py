@@ -71,6 +71,8 @@ class TestPaired:
     def test_equal_and_single_people(self):
         assert paired(np.ones(3), np.ones(3)) == (0.0, 0.0, 1.0, 3)
         assert paired(np.ones(3), np.zeros(3)) == (1.0, 0.0, 0.0, 3)
+        # Equal up to rounding in one direction, as log losses before any answer are: no evidence of a difference.
+        assert paired(np.full(3, 0.7), np.full(3, 0.7) - [1e-16, 2e-16, 1e-16])[2] == 1.0
         assert np.isnan(paired(np.ones(1), np.zeros(1))[2])
         assert mean_and_error(np.array([NAN]))[2] == 0
 

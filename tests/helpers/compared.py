@@ -1,6 +1,7 @@
 """Methods for the tests of comparisons: some that behave, and some that do not."""
 
 import os
+import random
 import time
 
 import numpy as np
@@ -15,6 +16,13 @@ NOTES = []
 class Coin(BaseMethod):
     def predict(self, pairs):
         return np.full(len(pairs), 0.5)
+
+
+class GlobalDice(BaseMethod):
+    """Draws from the generators that all code of a process shares, as packages that take no generator do."""
+
+    def predict(self, pairs):
+        return np.random.random(len(pairs)) * random.random()  # noqa: NPY002
 
 
 class Spy(Coin):

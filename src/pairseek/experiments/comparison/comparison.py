@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -110,11 +111,18 @@ class ComparisonWork:
         group, entry = self.groups[task.group], self.entries[task.arm]
         name = group.held.people[task.unit]
         for number, person in enumerate(group.held.dataset.sessions(name, self.seed)):
+            key = group.held.key(name, number, self.seed)
+            _seed_global_generators(key)
             method = entry.make()
             begin(method, group.shown(entry), watch)
-            key = group.held.key(name, number, self.seed)
             for place, row in enumerate(replayed(method, person, group.counts, key, watch)):
                 send(("row", number, place, row))
+
+
+def _seed_global_generators(key: Sequence[int]) -> None:
+    """Seed what methods of other packages may draw from, so that a replay does not depend on those before it."""
+    random.seed(repr(list(key)))
+    np.random.seed(np.random.SeedSequence(list(key)).generate_state(4))  # noqa: NPY002
 
 
 def replayed(method: Method, person: Person, counts: Sequence[int], key: Sequence[int], watch: Watch) -> Iterator[Row]:

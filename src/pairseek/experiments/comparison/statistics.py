@@ -11,6 +11,8 @@ import scipy.stats
 from pairseek.core.types import FloatArray
 
 _TENTH = 10
+# Mean differences no larger than this are rounding errors of equal scores.
+_ROUNDING = 1e-12
 
 
 def mean_and_error(values: FloatArray) -> tuple[float, float, int]:
@@ -36,8 +38,10 @@ def paired(first: FloatArray, second: FloatArray) -> tuple[float, float, float, 
     mean, error, count = mean_and_error(first - second)
     if count < 2:
         return mean, error, math.nan, count
+    if abs(mean) <= _ROUNDING:
+        return mean, error, 1.0, count
     if error == 0.0:
-        return mean, error, 1.0 if mean == 0.0 else 0.0, count
+        return mean, error, 0.0, count
     return mean, error, float(2.0 * scipy.stats.t.sf(abs(mean) / error, count - 1)), count
 
 
