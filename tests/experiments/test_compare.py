@@ -306,7 +306,7 @@ class TestTables:
         _, results = once
         knows = {entry.label: entry.knows for entry in results.comparison.entries}
         differences = results.differences()
-        assert {row.method for row in differences} == {"Gaussian, information", "factor analysis"}
+        assert {row.method for row in differences} == {"Gaussian, information", "factor analysis", "GlobalDice"}
         assert all(knows[row.method] == knows[row.reference] for row in differences)
         own = next(row for row in differences if row.score == "regret" and row.answers == 5)
         scores = [results.scores(own.data, label, "regret")[:, 2] for label in (own.method, own.reference)]
@@ -330,7 +330,7 @@ class TestTables:
         assert excess == pytest.approx(0.0)
 
     def test_it_is_a_frame_too(self, once):
-        assert len(once[1].to_frame("pandas")) == 2 * 5 * 3
+        assert len(once[1].to_frame("pandas")) == 2 * 6 * 3
 
 
 def _key(row):
