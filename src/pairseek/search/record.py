@@ -20,7 +20,7 @@ Saved: TypeAlias = tuple[SearchState, tuple[Query, ...]]
 
 
 class Form(NamedTuple):
-    """How a format writes and reads events and queries."""
+    """Functions by which a format writes and reads events and queries."""
 
     event: Callable[[Event], Any]
     event_from: Callable[[Any], Event]

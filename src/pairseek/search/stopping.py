@@ -14,7 +14,7 @@ from pairseek.errors import InvalidParameter
 
 
 class Progress(Protocol):
-    """What stop rules know about a search."""
+    """The facts about a search that stop rules read."""
 
     @property
     def answers(self) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.experiments.comparison.datasets import Dataset, HeldOut, held_out
+from pairseek.experiments.comparison.datasets import Dataset, HeldOutPeople, held_out
 from pairseek.experiments.comparison.entries import Entry
 from pairseek.experiments.comparison.host import Host, Send
 from pairseek.experiments.comparison.measures import (
@@ -46,7 +46,7 @@ Row = tuple[tuple[float, ...], float]
 class Group:
     """A data set as methods see it: held-out people, other people, and vectors."""
 
-    held: HeldOut
+    held: HeldOutPeople
     vectors: FloatArray
     counts: tuple[int, ...]
 
@@ -228,7 +228,7 @@ def compare(
 
 
 def _plan(
-    comparison: Comparison, entries: Sequence[Entry], held: Sequence[HeldOut], counts: Sequence[tuple[int, ...]]
+    comparison: Comparison, entries: Sequence[Entry], held: Sequence[HeldOutPeople], counts: Sequence[tuple[int, ...]]
 ) -> RunPlan:
     groups = [
         {
@@ -254,7 +254,7 @@ def _plan(
     return RunPlan(labels, arms, units, record, hashlib.sha256(text.encode()).hexdigest())
 
 
-def _vectors(held: HeldOut, note: Callable[[str], None] | None) -> FloatArray:
+def _vectors(held: HeldOutPeople, note: Callable[[str], None] | None) -> FloatArray:
     """Return the given vectors, or coordinates learned from the people who are not replayed."""
     data: Dataset = held.dataset
     if data.vectors is not None:

@@ -109,7 +109,7 @@ class Dataset:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutPeople:
     """A data set divided into people who are replayed and people who are learned from.
 
     Attributes
@@ -146,7 +146,7 @@ def half_of(person: str) -> Half:
     return "choosing" if hashlib.sha256(person.encode()).digest()[0] % 2 == 0 else "reporting"
 
 
-def held_out(dataset: Dataset, count: int, *, half: Half, seed: int) -> HeldOut:
+def held_out(dataset: Dataset, count: int, *, half: Half, seed: int) -> HeldOutPeople:
     """Hold out people of a half, as many as there are up to `count`.
 
     With the choosing half, the people of the reporting half are not learned from, and at most half of the choosing half
@@ -164,7 +164,7 @@ def held_out(dataset: Dataset, count: int, *, half: Half, seed: int) -> HeldOut:
             f"{dataset.label!r} has {len(able)} people with two decided pairs in the {half} half, and {len(others)} "
             f"others: give more people, or hold out fewer"
         )
-    return HeldOut(dataset, tuple(names), dataset.choices.only(others).usable())
+    return HeldOutPeople(dataset, tuple(names), dataset.choices.only(others).usable())
 
 
 def with_noise(choices: Choices, agreement: float, *, seed: int = 0) -> Choices:

@@ -114,7 +114,7 @@ class Entry:
 
     @property
     def knows(self) -> Knowledge:
-        """What the method may know."""
+        """The knowledge that the method may use."""
         return self.make().knows
 
     @property

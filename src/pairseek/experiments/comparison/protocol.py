@@ -34,7 +34,7 @@ class Method(Protocol):
 
     @property
     def knows(self) -> Knowledge:
-        """What the method may know."""
+        """The knowledge that the method may use."""
         ...
 
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from pairseek.core.frames import Backend, frame_of
 from pairseek.core.types import JSON, FloatArray
 from pairseek.core.validation import one_of
-from pairseek.experiments.comparison.datasets import HeldOut
+from pairseek.experiments.comparison.datasets import HeldOutPeople
 from pairseek.experiments.comparison.measures import COLUMNS, LOWER_IS_BETTER, SCORES
 from pairseek.experiments.comparison.specification import Comparison
 from pairseek.experiments.comparison.statistics import answers_until, holm, mean_and_error, paired, worst_tenth
@@ -27,7 +27,7 @@ SIGNIFICANCE = 0.05
 
 @dataclass(frozen=True)
 class Fault:
-    """What a method did wrong, and where.
+    """A fault of a method: its kind, the person and the step.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class ComparisonResults:
     """
 
     comparison: Comparison
-    held: Sequence[HeldOut]
+    held: Sequence[HeldOutPeople]
     counts: Sequence[tuple[int, ...]]
     values: Sequence[FloatArray]
     seconds: Sequence[FloatArray]
@@ -148,7 +148,7 @@ class ComparisonResults:
     def of(
         cls,
         comparison: Comparison,
-        held: Sequence[HeldOut],
+        held: Sequence[HeldOutPeople],
         counts: Sequence[tuple[int, ...]],
         outcomes: Mapping[Task, Outcome],
         run: JSON,

@@ -1,4 +1,4 @@
-"""What a study learns from its people: appeal at once, and coordinates once they improve predictions."""
+"""Lessons of a study from its people: appeal at once, and coordinates once they improve predictions."""
 
 from __future__ import annotations
 

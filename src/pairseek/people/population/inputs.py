@@ -17,7 +17,7 @@ from pairseek.people.choices import Choices
 
 
 @dataclass(frozen=True, eq=False)
-class VectorTable:
+class ItemVectors:
     """Vectors with the ids and labels of their items."""
 
     vectors: FloatArray
@@ -25,13 +25,13 @@ class VectorTable:
     labels: Sequence[str] | None
 
 
-def vector_table(vectors: object, choices: Choices, items: Items | None) -> VectorTable:
+def vector_table(vectors: object, choices: Choices, items: Items | None) -> ItemVectors:
     """Return vectors with the ids of their items; without ids they are in the order of the choices."""
     _check_choices(choices)
     if items is not None:
         raise InvalidParameter("vectors is given with items: give vectors and a dimension, or items with coordinates")
     if isinstance(vectors, Items):
-        return VectorTable(np.asarray(vectors.coordinates), list(vectors.ids), vectors.labels)
+        return ItemVectors(np.asarray(vectors.coordinates), list(vectors.ids), vectors.labels)
     table = read_vectors(vectors)
     array = checked_vectors(table.vectors, table.ids)
     names = choices.ids if table.ids is None else table.ids
@@ -42,10 +42,10 @@ def vector_table(vectors: object, choices: Choices, items: Items | None) -> Vect
             field="vectors",
         )
     known = Items._unwarned(array, names)
-    return VectorTable(np.asarray(known.coordinates), list(known.ids), table.labels)
+    return ItemVectors(np.asarray(known.coordinates), list(known.ids), table.labels)
 
 
-def compared_choices(choices: Choices, table: VectorTable) -> Choices:
+def compared_choices(choices: Choices, table: ItemVectors) -> Choices:
     """Return the usable choices about the items that somebody compared, all of which must have a vector."""
     _check_choices(choices)
     uncompared, known = set(choices.uncompared), set(table.ids)

@@ -1,4 +1,4 @@
-"""What methods learn from other people: a table of utilities, and shares of comparisons won."""
+"""Statistics of other people for methods: a table of utilities, and shares of comparisons won."""
 
 from __future__ import annotations
 
