@@ -14,10 +14,11 @@ from helpers.serving import answer, configuration, csrf_of, listening, served, s
 from pairseek.errors import InvalidParameter
 from pairseek.store import studies
 from pairseek.store.database import Database
-from pairseek.web import readiness, server
+from pairseek.web import server
 from pairseek.web.access import auth
 from pairseek.web.access.auth import make_token
 from pairseek.web.errors import Problem
+from pairseek.web.operations import readiness
 from pairseek.web.sessions import warmup
 from pairseek.web.settings import Settings
 from pairseek.web.studies.checks import check

@@ -11,8 +11,8 @@ from helpers.serving import GUARD, answer, begin, configuration, csrf_of, served
 from pairseek.errors import InvalidParameter
 from pairseek.store.database import stamp
 from pairseek.store.schema import sessions
-from pairseek.web import logs
 from pairseek.web.access.auth import make_token
+from pairseek.web.operations import logs
 from pairseek.web.routes.participant import cookie_of
 from pairseek.web.sessions import advance, history, service
 from pairseek.web.settings import Settings

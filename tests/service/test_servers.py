@@ -19,12 +19,11 @@ from pairseek.errors import StoreOutdated
 from pairseek.store import database as store_database
 from pairseek.store import meta, migrate, rates
 from pairseek.store.database import Database
-from pairseek.web import housekeeping
 from pairseek.web import server as web_server
 from pairseek.web.access import auth
 from pairseek.web.app import create_app
 from pairseek.web.errors import Problem
-from pairseek.web.sessions import access
+from pairseek.web.sessions import access, housekeeping
 from pairseek.web.sessions.history import all_histories
 from pairseek.web.settings import Settings
 

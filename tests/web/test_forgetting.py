@@ -22,7 +22,7 @@ from pairseek.store.schema import metadata
 from pairseek.web.access import auth
 from pairseek.web.errors import Problem
 from pairseek.web.learning import populations
-from pairseek.web.logs import JsonLines
+from pairseek.web.operations.logs import JsonLines
 from pairseek.web.results import bundle, tables
 from pairseek.web.sessions import forgetting
 from pairseek.web.sessions.service import Sessions

@@ -14,9 +14,9 @@ from helpers.serving import begin, configuration, served, some_items
 from pairseek.errors import StoreUnavailable
 from pairseek.store import deletion, meta
 from pairseek.store.database import Database
-from pairseek.web import housekeeping, rounds
-from pairseek.web.rounds import Rounds, attempt_all
-from pairseek.web.sessions import forgetting
+from pairseek.web.operations import rounds
+from pairseek.web.operations.rounds import Rounds, attempt_all
+from pairseek.web.sessions import forgetting, housekeeping
 
 VACUUMING = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'VACUUM%' AND state = 'active'"
 WEB = Path(rounds.__file__).parent
@@ -242,13 +242,13 @@ def test_a_step_that_fails_keeps_no_other_from_its_turn(caplog):
 
 def test_every_thread_of_the_service_that_repeats_something_is_one_of_rounds():
     """Others would have to survive errors, and be known to readiness, by themselves."""
-    made = {}
+    threads = {}
     for path in WEB.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (
                 "Thread",
                 "ThreadPoolExecutor",
             ):
-                made[str(path.relative_to(WEB))] = made.get(str(path.relative_to(WEB)), 0) + 1
+                threads[str(path.relative_to(WEB))] = threads.get(str(path.relative_to(WEB)), 0) + 1
     # Server: waits for the end of the first process. Service and findings: tasks of requests, logged.
-    assert made == {"rounds.py": 1, "server.py": 1, "service.py": 2, "results/findings.py": 1}
+    assert threads == {"operations/rounds.py": 1, "server.py": 1, "service.py": 2, "results/findings.py": 1}

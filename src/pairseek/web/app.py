@@ -12,9 +12,9 @@ from starlette.exceptions import HTTPException
 from pairseek._version import __version__
 from pairseek.errors import PairseekError
 from pairseek.web.access.cors import CrossOriginMiddleware
+from pairseek.web.access.error_responses import http_error, invalid_request, pairseek_error
 from pairseek.web.access.security import SecurityMiddleware
-from pairseek.web.error_responses import http_error, invalid_request, pairseek_error
-from pairseek.web.logs import LoggingMiddleware
+from pairseek.web.operations.logs import LoggingMiddleware
 from pairseek.web.pages.files import PageFiles
 from pairseek.web.routes import account, api, media, participant, researcher, researcher_access
 from pairseek.web.routes import operations as operation

@@ -20,15 +20,15 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web.access.auth import COOKIE, MAX_CONCURRENT_HASHES
 from pairseek.web.access.rates import Rates
 from pairseek.web.access.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
-from pairseek.web.housekeeping import Housekeeper
 from pairseek.web.learning.learner import Learner
-from pairseek.web.metrics import Latency
+from pairseek.web.operations.metrics import Latency
+from pairseek.web.operations.readiness import Readiness
+from pairseek.web.operations.rounds import Background, logged
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts.shared import StateSchema
-from pairseek.web.readiness import Readiness
 from pairseek.web.results.findings import FindingsKeeper
-from pairseek.web.rounds import Background, logged
 from pairseek.web.sessions.advance import Answer
+from pairseek.web.sessions.housekeeping import Housekeeper
 from pairseek.web.sessions.links import link_key
 from pairseek.web.sessions.prefetch import Gate, Prefetcher
 from pairseek.web.sessions.service import Sessions

@@ -25,7 +25,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pairseek.web.access.rates import address_of, network_of
 from pairseek.web.errors import Problem
-from pairseek.web.metrics import CLOSED
+from pairseek.web.operations.metrics import CLOSED
 from pairseek.web.settings import Settings
 
 MAX_HEAD_BYTES = 65_536

@@ -17,9 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pairseek.errors import PairseekError
 from pairseek.web.access.auth import COOKIE, authenticated_caller
+from pairseek.web.access.error_responses import internal_error, reply_to
 from pairseek.web.access.rates import Rate, address_of, network_of
 from pairseek.web.access.tokens import hashed
-from pairseek.web.error_responses import internal_error, reply_to
 from pairseek.web.errors import Problem, problem_of
 from pairseek.web.settings import Settings
 

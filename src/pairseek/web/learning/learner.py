@@ -10,7 +10,7 @@ from pairseek.store import studies
 from pairseek.store.database import Database
 from pairseek.web.learning import populations, similarity
 from pairseek.web.learning.process import learn_apart
-from pairseek.web.rounds import Rounds, attempt_all
+from pairseek.web.operations.rounds import Rounds, attempt_all
 from pairseek.web.studies.catalogue import Catalogue, Study
 
 # Seconds between two checks for studies with enough new sessions.

@@ -22,9 +22,9 @@ from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.web.errors import Problem
 from pairseek.web.learning.study_choices import choices_of
+from pairseek.web.operations.rounds import note_failure
 from pairseek.web.pages.contexts.study import Quality
 from pairseek.web.results.quality import NOTES, manner_of, quality_indicators
-from pairseek.web.rounds import note_failure
 from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
 from pairseek.web.studies.catalogue import Study
 

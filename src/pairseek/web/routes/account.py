@@ -13,9 +13,9 @@ from pairseek.core.types import JSON
 from pairseek.errors import PairseekError
 from pairseek.store import people
 from pairseek.web.access import auth
+from pairseek.web.access.error_responses import local
 from pairseek.web.access.rates import network_of
 from pairseek.web.access.security import check_form, set_cookie
-from pairseek.web.error_responses import local
 from pairseek.web.errors import Problem, not_found, problem_of
 from pairseek.web.routes.researcher_access import (
     Administrator,

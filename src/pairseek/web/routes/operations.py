@@ -11,7 +11,7 @@ from pairseek.core.types import JSON
 from pairseek.web.access.auth import authenticated_caller
 from pairseek.web.access.rates import address_of
 from pairseek.web.access.security import is_forwarded
-from pairseek.web.metrics import exposition
+from pairseek.web.operations.metrics import exposition
 from pairseek.web.pages import plotly_script
 from pairseek.web.service import Service, service_of
 from pairseek.web.views.docs import docs_page

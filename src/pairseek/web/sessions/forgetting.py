@@ -21,7 +21,7 @@ from pairseek.store import deletion, learning, populations, studies
 from pairseek.store.database import Database, stamp
 from pairseek.store.deletion import Deleted
 from pairseek.web.errors import Problem
-from pairseek.web.rounds import attempt_all
+from pairseek.web.operations.rounds import attempt_all
 from pairseek.web.sessions.parts import SessionParts, dropped_record
 from pairseek.web.studies.catalogue import Catalogue, Study
 

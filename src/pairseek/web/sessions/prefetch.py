@@ -19,7 +19,7 @@ from pairseek.core.types import JSON
 from pairseek.errors import PairseekError
 from pairseek.numerics.parallel import thread_count
 from pairseek.store.sessions import SessionRow
-from pairseek.web.rounds import Rounds, note_failure
+from pairseek.web.operations.rounds import Rounds, note_failure
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.sessions.snapshot import Snapshot
 from pairseek.web.sessions.view import outcomes_of, pair_of

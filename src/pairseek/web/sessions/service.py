@@ -28,7 +28,7 @@ from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import Answers, AskedPair, VersionConflict
 from pairseek.store.sessions import SessionRow
 from pairseek.web.access.tokens import hashed
-from pairseek.web.metrics import ANSWERS, NEXT_PAIRS
+from pairseek.web.operations.metrics import ANSWERS, NEXT_PAIRS
 from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.sessions.access import (
     Visitor,

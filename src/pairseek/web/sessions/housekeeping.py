@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from pairseek.store import deletion, locks, meta, people, rates, sessions
 from pairseek.store.database import Database, stamp
 from pairseek.web.access import auth
-from pairseek.web.metrics import BACKGROUND_FAILURES
-from pairseek.web.rounds import Rounds, attempt_all
+from pairseek.web.operations.metrics import BACKGROUND_FAILURES
+from pairseek.web.operations.rounds import Rounds, attempt_all
 from pairseek.web.sessions import forgetting
 from pairseek.web.studies.catalogue import Catalogue
 

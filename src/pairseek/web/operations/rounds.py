@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from pairseek.web.metrics import BACKGROUND_FAILURES
+from pairseek.web.operations.metrics import BACKGROUND_FAILURES
 
 # Consecutive failed rounds after which work counts as failing.
 _MIN_REPORTED_FAILURES = 3

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pairseek.web.metrics import REQUESTS, SECONDS
+from pairseek.web.operations.metrics import REQUESTS, SECONDS
 
 logger = logging.getLogger("pairseek.web")
 

@@ -17,7 +17,7 @@ from pairseek.errors import PairseekError, StoreOutdated, StoreUnavailable
 from pairseek.store import meta, migrate
 from pairseek.store.database import Database, now
 from pairseek.web.errors import Problem
-from pairseek.web.rounds import Background
+from pairseek.web.operations.rounds import Background
 
 # Least seconds between two trial writes, because anybody may request the readiness.
 _MIN_SECONDS_BETWEEN_WRITES = 2.0

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from pairseek.errors import PairseekError, StoreUnavailable
 from pairseek.web.errors import Problem, problem_of
-from pairseek.web.metrics import UNAVAILABLE
+from pairseek.web.operations.metrics import UNAVAILABLE
 
 logger = logging.getLogger("pairseek.web")
 

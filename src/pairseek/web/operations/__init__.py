@@ -1,0 +1,1 @@
+"""What operators watch, and background work: logs, metrics, readiness, and threads that survive errors."""
