@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from helpers.serving import begin, configuration, served, some_items
+from pairseek import web
 from pairseek.errors import StoreUnavailable
 from pairseek.store import deletion, meta
 from pairseek.store.database import Database
@@ -19,7 +20,7 @@ from pairseek.web.operations.rounds import Rounds, attempt_all
 from pairseek.web.sessions import forgetting, housekeeping
 
 VACUUMING = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'VACUUM%' AND state = 'active'"
-WEB = Path(rounds.__file__).parent
+WEB = Path(web.__file__).parent
 
 
 def until(condition, seconds=30):
