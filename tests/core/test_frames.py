@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import io
 import subprocess
 import sys
+import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -148,6 +151,53 @@ def test_a_study_takes_uploaded_parquet_and_bounds_what_it_unpacks(tmp_path, mon
     with pytest.raises(InvalidItems, match="unpacks to more than"):
         read_study_items(path, content=path.read_bytes())
     assert read_study_items(path).n == 2
+
+
+HOSTILE = {
+    "missing cells": lambda: pa.table({f"c{k}": pa.nulls(200_000) for k in range(26)}),
+    "true and false": lambda: pa.table({f"c{k}": pa.array([True] * 200_000) for k in range(26)}),
+    "a long vector": lambda: pa.table({"v": pa.array([[None] * 5_000_001, []], pa.list_(pa.null()))}),
+    "a repeated text": lambda: pa.table({"id": ["x" * 1_000_000] * 300}),
+    "a repeated category": lambda: pa.table(
+        {"id": pa.DictionaryArray.from_arrays(pa.array([0] * 300, pa.int32()), ["x" * 1_000_000])}
+    ),
+    "lists of a repeated text": lambda: pa.table({"v": [["x" * 1_000_000] * 300]}),
+    "repeated bytes": lambda: pa.table({"v": pa.array([bytes(1_000_000)] * 300, pa.binary(1_000_000))}),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_small_upload_that_unpacks_to_a_huge_table_is_refused_before_it_is_unpacked(kind):
+    content = io.BytesIO()
+    pq.write_table(HOSTILE[kind](), content, compression="zstd")
+    assert content.tell() < 500_000
+    before = pa.total_allocated_bytes()
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidItems, match=r"an upload may have 5,000,000 cells|more than 256 MB|an upload has no"):
+            read_study_items(Path("bomb.parquet"), content=content.getvalue())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000_000
+    assert pa.total_allocated_bytes() - before < 20_000_000
+
+
+def test_uploaded_texts_numbers_and_vectors_are_read_as_from_a_file(tmp_path):
+    path = tmp_path / "a.parquet"
+    columns = {
+        "id": [f"i{k}" for k in range(20_000)],
+        "text": ["a", None, "b", "b"] * 5000,
+        "kind": pa.array(["p", "q"] * 10_000).dictionary_encode(),
+        "count": pa.array([1, 2] * 10_000).dictionary_encode(),
+        "bytes": pa.array([b"ab", b"cd"] * 10_000, pa.binary(2)),
+        "v": [[0.5, 1.5]] * 20_000,
+    }
+    pq.write_table(pa.table(columns), path)
+    uploaded = frames.parquet_columns(path, InvalidItems, path.read_bytes())
+    assert uploaded == frames.parquet_columns(path, InvalidItems)
+    assert uploaded["kind"][:2] == ["p", "q"]
+    assert uploaded["v1"][-1] == 1.5
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"id,x\na,1\n", b"PAR1" + bytes(50) + b"PAR1"])

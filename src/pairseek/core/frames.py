@@ -20,9 +20,12 @@ EXTENSION = ".parquet"
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 """Data frame libraries, in order of preference."""
-# Compression can hide a huge table in a small file: largest unpacked size of an uploaded file, in bytes.
+# Compression can hide a huge table in a small file, so what an uploaded file unpacks to is limited.
 MAX_UNPACKED_BYTES = 256_000_000
-_BATCH_ROWS = 1024
+"""Largest unpacked size of an uploaded file."""
+MAX_CELLS = 5_000_000
+"""Largest number of cells of an uploaded file; cells without bytes, such as missing ones, need memory too."""
+_BATCH_ROWS = 8192
 
 
 def is_parquet(path: Path) -> bool:
@@ -69,28 +72,73 @@ def parquet_columns(path: Path, error: type[PairseekError], content: bytes | Non
         raise MissingExtra(f"reading {path.name}", "frames") from None
     try:
         with pyarrow.parquet.ParquetFile(path if content is None else io.BytesIO(content)) as file:
-            batches, size = [], 0
+            names = file.schema_arrow.names
+            if not file.metadata.num_rows:
+                raise error(f"{path} has no rows")
+            if len(set(names)) != len(names):
+                raise error(f"{path} has two columns with the same name: {', '.join(names)}")
+            texts = [] if content is None else _bounded_texts(path, file, error)
+        columns: Columns = {name: [] for name in names}
+        size = 0
+        # A repeated text is stored once; as a dictionary it is not copied until its size is known.
+        with pyarrow.parquet.ParquetFile(
+            path if content is None else io.BytesIO(content), read_dictionary=texts
+        ) as file:
             for batch in file.iter_batches(_BATCH_ROWS):
-                size += batch.nbytes
+                size += sum(map(_unpacked_bytes, batch.columns))
                 if content is not None and size > MAX_UNPACKED_BYTES:
-                    raise error(
-                        f"{path} unpacks to more than {MAX_UNPACKED_BYTES // 1_000_000} MB: give a smaller table"
-                    )
-                batches.append(batch)
-            table = pyarrow.Table.from_batches(batches, file.schema_arrow)
+                    raise _too_long(path, error)
+                for name, column in zip(names, batch.columns, strict=True):
+                    columns[name] += column.to_pylist()
     except FileNotFoundError:
         raise error(f"there is no file {path}") from None
     except (OSError, pyarrow.ArrowException) as problem:
         first = str(problem).partition("\n")[0]
         raise error(f"{path} cannot be read as Parquet: {first}") from None
-    if not table.num_rows:
-        raise error(f"{path} has no rows")
-    if len(set(table.column_names)) != table.num_columns:
-        raise error(f"{path} has two columns with the same name: {', '.join(table.column_names)}")
-    columns = {name: table[name].to_pylist() for name in table.column_names}
     # pandas stores an unnamed index in this column.
     columns.pop("__index_level_0__", None)
     return _unnested(columns, str(path), error)
+
+
+def _bounded_texts(path: Path, file: Any, error: type[PairseekError]) -> list[str]:
+    """Return the text columns of an uploaded file; reject a file whose metadata say that it unpacks to too much."""
+    metadata, leaves = file.metadata, [file.schema.column(place) for place in range(file.metadata.num_columns)]
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    counts = [sum(group.column(place).num_values for group in groups) for place in range(len(leaves))]
+    # The entries of a vector are cells, too.
+    cells = max(metadata.num_rows * len(leaves), sum(counts))
+    if cells > MAX_CELLS:
+        raise error(
+            f"{path} has {metadata.num_rows:,} rows and {cells:,} cells: an upload may have {MAX_CELLS:,} cells; give "
+            f"a smaller table"
+        )
+    fixed = sum(count * leaf.length for count, leaf in zip(counts, leaves, strict=True) if leaf.length > 0)
+    if max(fixed, sum(group.total_byte_size for group in groups)) > MAX_UNPACKED_BYTES:
+        raise _too_long(path, error)
+    texts = [leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    nested = next((leaf for leaf in texts if leaf.path != leaf.name), None)
+    if nested is not None:
+        raise error(f"{path}, column {nested.path!r}: an upload has no lists or records of texts; give one per cell")
+    return [leaf.path for leaf in texts]
+
+
+def _unpacked_bytes(column: Any) -> int:
+    """Return the size of a column of a batch, with each repetition of a text."""
+    import pyarrow
+    import pyarrow.compute
+
+    if not pyarrow.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    try:
+        lengths = pyarrow.compute.binary_length(column.dictionary)
+    except pyarrow.ArrowException:
+        # Not texts: numbers, say, which are small.
+        return int(column.nbytes)
+    return int(pyarrow.compute.sum(lengths.take(column.indices)).as_py() or 0)
+
+
+def _too_long(path: Path, error: type[PairseekError]) -> PairseekError:
+    return error(f"{path} unpacks to more than {MAX_UNPACKED_BYTES // 1_000_000} MB: give a smaller table")
 
 
 def text_rows(columns: Mapping[str, Sequence[Any]]) -> list[tuple[int, list[str]]]:
