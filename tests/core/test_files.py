@@ -144,9 +144,9 @@ def test_another_version_is_refused_and_named(saved):
     refused(saved, r"has format version 1 \(written by pairseek '.*'\), but this pairseek reads version 2")
 
 
-def test_another_version_of_the_model_is_refused_and_named(saved):
-    resealed(saved, lambda record: record["configuration"].update(model=1))
-    refused(saved, f"it has model version 1, but this pairseek expects {MODEL_VERSION}")
+def test_a_later_version_of_the_model_is_refused_and_named(saved):
+    resealed(saved, lambda record: record["configuration"].update(model=MODEL_VERSION + 1))
+    refused(saved, f"it has model version {MODEL_VERSION + 1}, and this pairseek has {MODEL_VERSION}")
 
 
 @pytest.mark.parametrize("text", ["hello", "[1, 2]", '{"a": 1}', "\x00\x01"])

@@ -218,18 +218,17 @@ ENVELOPES = {
 }
 
 
-@pytest.mark.parametrize("model", [MODEL_VERSION - 1, MODEL_VERSION + 1])
 @pytest.mark.parametrize("name", ENVELOPES)
-def test_every_envelope_of_another_model_version_names_both_versions(name, model, monkeypatch, tmp_path):
-    """Bundles of studies are in test_session_parts.py."""
-    items, (write, read) = catalogue(20), ENVELOPES[name]
+def test_every_envelope_of_a_later_model_version_names_both_versions(name, monkeypatch, tmp_path):
+    """Earlier versions are in test_earlier_models.py, bundles of studies in test_session_parts.py."""
+    items, (write, read), model = catalogue(20), ENVELOPES[name], MODEL_VERSION + 1
     search = answered(ps.Search(items, rng=1))
     with monkeypatch.context() as patch:
         for module in (saving, configuration):
             patch.setattr(module, "MODEL_VERSION", model)
         written = write(search, tmp_path / "me.json")
     error = ps.errors.InvalidToken if name == "token" else ps.errors.InvalidFile
-    with pytest.raises(error, match=f"has model version {model}, but this pairseek expects {MODEL_VERSION}"):
+    with pytest.raises(error, match=f"has model version {model}, and this pairseek has {MODEL_VERSION}"):
         read(written, tmp_path / "me.json", items)
 
 
@@ -298,24 +297,19 @@ class TestTokensOfTheFormatBefore:
         items = ps.Items([[float(i), float(i * i % 7)] for i in range(12)], ids=[f"p{i}" for i in range(12)])
         return ps.Search.from_token(token, items=items, key=KEY, **settings)
 
-    def test_one_of_this_model_is_read(self, monkeypatch):
-        for module in (saving, configuration):
-            monkeypatch.setattr(module, "MODEL_VERSION", 6)
-        search = self.read(self.SIXTH, goal="list", askable=8)
+    @pytest.mark.parametrize(("token", "model"), [(SIXTH, 6), (FIFTH, 5)])
+    def test_their_model_version_follows_from_the_hash_of_the_settings(self, token, model):
+        search = self.read(token, goal="list", askable=8)
+        assert search.migrated_from == model
         assert [(e.left, e.right, e.outcome) for e in search.history] == [("p1", "p2", "answer"), ("p3", "p4", "tie")]
         with pytest.raises(ps.errors.CatalogueMismatch, match="other settings"):
-            self.read(self.SIXTH)
-
-    @pytest.mark.parametrize(("token", "model"), [(SIXTH, 6), (FIFTH, 5)])
-    def test_one_of_another_model_is_refused_with_both_versions(self, token, model, monkeypatch):
-        for module in (saving, configuration):
-            monkeypatch.setattr(module, "MODEL_VERSION", 7)
+            self.read(token)
         with pytest.raises(ps.errors.InvalidToken, match=f"model version {model}"):
-            self.read(token, goal="list", askable=8)
+            self.read(token, goal="list", askable=8, model="as saved")
 
 
 class TestEnvelopesOfTheVersionBefore:
-    """What pairseek 0.2.0 wrote of one search, in which an item was removed: nothing but the model version matters."""
+    """What pairseek 0.2.0 wrote of a search in which an item was removed."""
 
     TOKEN = "AgYCQlbDAQcAAAAAAAAAAAAAAAQAAQC5odQJvb39rgQAAADyjC6FzCT9QAUAAADff57ZCBABLWYLHjj_ahSlbdFCju8mVQ"
     LIGHT: ClassVar = {
@@ -434,18 +428,16 @@ class TestEnvelopesOfTheVersionBefore:
     }
 
     @pytest.mark.parametrize("name", ["file", "light record", "token"])
-    def test_it_is_read_as_it_was_written(self, name, monkeypatch):
-        for module in (saving, configuration):
-            monkeypatch.setattr(module, "MODEL_VERSION", 6)
+    def test_its_answers_are_kept(self, name):
         before = ps.Items([[0.0], [1.0], [2.5], [3.0], [4.5]], ids=["a", "b", "c", "d", 5])
         items, parts = before.subset(np.arange(1, 5)), {"response": ps.Logistic(1.0), "stop": 9}
         if name == "file":
-            search = ps.Search._restored(saving.from_file(json.loads(json.dumps(self.FILE)), "me.json", {}))
+            search = ps.Search._restored(saving.from_file(json.loads(json.dumps(self.FILE)), "me.json", {}, "present"))
         elif name == "token":
             search = ps.Search.from_token(self.TOKEN, items=items, key=KEY, catalogues=[before], **parts)
         else:
             search = ps.Search.from_dict(self.LIGHT, items=items)
-        assert search.seed == 7
+        assert search.seed == 7 and search.migrated_from == 6
         events = [(e.left, e.right, e.winner, e.outcome, e.query and e.query.id) for e in search.history]
         assert events == [
             (5, "a", 5, "answer", "q0"),

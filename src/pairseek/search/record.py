@@ -38,17 +38,19 @@ LIGHT = Form(
 
 @dataclass(frozen=True)
 class SearchRecord:
-    """Seed, events and pending queries of a search, and the removed items among theirs."""
+    """Seed, events and pending queries of a search, the removed items among theirs, and an earlier model version."""
 
     seed: int
     events: Sequence[Event]
     pending: Sequence[Query]
     removed: Sequence[RemovedItem]
+    migrated_from: int | None = None
 
     @classmethod
     def of(cls, state: SearchState, pending: Sequence[Query]) -> Self:
         """Return the record of a search."""
-        return cls(state.seed, state.events, pending, tuple(state.configuration.removed.values()))
+        removed = tuple(state.configuration.removed.values())
+        return cls(state.seed, state.events, pending, removed, state.migrated_from)
 
     @classmethod
     def read(cls, record: Mapping[str, Any], form: Form) -> Self:
@@ -58,6 +60,7 @@ class SearchRecord:
             [form.event_from(event) for event in record["events"]],
             [form.query_from(query) for query in record["pending"]],
             [RemovedItem.of_record(item) for item in record.get("gone", [])],
+            record.get("migrated_from"),
         )
 
     def written(self, form: Form) -> JSON:
@@ -67,6 +70,7 @@ class SearchRecord:
             "gone": [item.record() for item in self.removed],
             "events": [form.event(event) for event in self.events],
             "pending": [form.query(query) for query in self.pending],
+            **({} if self.migrated_from is None else {"migrated_from": self.migrated_from}),
         }
 
     def restored(self, configuration: SearchConfiguration) -> Saved:
@@ -77,7 +81,8 @@ class SearchRecord:
         for side in (side for pair in asked for side in pair):
             configuration.side(side)
         serialization.check_order(self.events, self.pending)
-        return SearchState(configuration, self.seed, tuple(self.events)), tuple(self.pending)
+        state = SearchState(configuration, self.seed, tuple(self.events), migrated_from=self.migrated_from)
+        return state, tuple(self.pending)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.core.types import JSON, ItemId, Query, Side
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from pairseek.people.population import Population
 
 _PARTS = (*PARTS, "stop")
+
+ModelChoice: TypeAlias = Literal["present", "as saved"]
+"""Model of a restored search: the present one, or only the one that it was saved with."""
 
 
 def carried(record: SearchRecord, configuration: SearchConfiguration, before: Items) -> Saved:
@@ -82,45 +85,74 @@ def check_dimension(before: Items, items: Items) -> None:
 
 
 def to_file(state: SearchState, pending: Sequence[Query]) -> JSON:
-    """Return a search as plain data with its items."""
+    """Return a search as plain data with its items.
+
+    The names of the given parts let a later model version replace the others by its own defaults.
+    """
     configuration = state.configuration
     return {
         "pairseek_version": __version__,
         "configuration": configuration.record(),
+        "given": sorted(configuration.given),
         "items": configuration.items.record(),
         "askable": configuration.askable_choice,
         **SearchRecord.of(state, pending).written(FULL),
     }
 
 
-def from_file(record: JSON, path: object, parts: Mapping[str, Any]) -> Saved:
+def from_file(record: JSON, path: object, parts: Mapping[str, Any], model: ModelChoice) -> Saved:
     """Restore the search that `to_file` described; ``parts`` replace those of the record."""
     for name in parts:
         if name not in _PARTS:
             raise TypeError(f"a saved search with its items takes no {name!r}: use only {', '.join(_PARTS)}")
     with reading(lambda why: f"{path} is not a valid saved search: {why}; the file was not changed", wrapped=True):
-        return _from_file(record, parts)
+        return _from_file(record, parts, model)
 
 
-def _from_file(record: JSON, own: Mapping[str, Any]) -> Saved:
+def _from_file(record: JSON, own: Mapping[str, Any], model: ModelChoice) -> Saved:
     saved = record["configuration"]
-    _check_model(saved["model"], "it", InvalidFile)
-    parts = {
-        kind: serialization.decode_saved(kind, saved[kind]) if own.get(kind) is None else own[kind] for kind in _PARTS
-    }
+    earlier = _earlier_model(saved["model"], model, "it", InvalidFile)
+    own = {kind: part for kind, part in own.items() if part is not None}
+    # Files of the first model versions do not name the given parts: there, all parts count as given.
+    given = {*record.get("given", _PARTS), *own}
+    kinds = _PARTS if earlier is None else [kind for kind in _PARTS if kind in given]
+    parts = {kind: own[kind] if kind in own else serialization.decode_saved(kind, saved[kind]) for kind in kinds}
     configuration = SearchConfiguration.resolved(
         items_from(record["items"]),
         goal=saved.get("goal", "taste"),
         askable=record.get("askable"),
         **parts,
     )
-    return SearchRecord.read(record, FULL).restored(configuration)
+    given_parts = {kind: part for kind, part in parts.items() if kind in given}
+    configuration = replace(configuration, own=given_parts, given=given_parts)
+    return _of_model(SearchRecord.read(record, FULL), earlier).restored(configuration)
 
 
-def _check_model(version: object, what: str, error: type[InvalidFile | InvalidToken], hint: str = "") -> None:
-    """Raise an error with both versions unless a saved search has the model version of this pairseek."""
-    if version != MODEL_VERSION:
-        raise error(f"{what} has model version {version!r}, but this pairseek expects {MODEL_VERSION}{hint}")
+def _earlier_model(
+    version: object, model: ModelChoice, what: str, error: type[InvalidFile | InvalidToken]
+) -> int | None:
+    """Return the model version of a saved search if it is an earlier one that may be migrated, else None.
+
+    Raises
+    ------
+    InvalidFile, InvalidToken
+        If a later pairseek saved the search, or the choice of the model excludes migration.
+    """
+    if model not in get_args(ModelChoice):
+        raise InvalidParameter(f"model is {model!r}: use 'present' or 'as saved'", field="model")
+    if version == MODEL_VERSION:
+        return None
+    both = f"{what} has model version {version!r}, and this pairseek has {MODEL_VERSION}"
+    if not isinstance(version, int) or version > MODEL_VERSION:
+        raise error(f"{both}: upgrade pairseek")
+    if model == "as saved":
+        raise error(f"{both}: without model='as saved', its belief is inferred again with the present model")
+    return version
+
+
+def _of_model(record: SearchRecord, earlier: int | None) -> SearchRecord:
+    """Return the record with the model version that it is migrated from now; None leaves it unchanged."""
+    return record if earlier is None else replace(record, migrated_from=earlier)
 
 
 # Light records
@@ -151,6 +183,7 @@ def from_light(
     record: Mapping[str, Any],
     items: Items,
     catalogues: Iterable[Items],
+    model: ModelChoice,
     *,
     population: Population | None = None,
     askable: Selected = None,
@@ -159,10 +192,10 @@ def from_light(
     """Restore the search that `to_light` described: see `Search.from_dict`."""
     with reading(lambda why: f"this is not a record from to_dict(): {why}"):
         saved = dict(record["configuration"])
-        # Checked first, because parts of another version may be unreadable.
-        _check_model(saved["model"], "the saved search", InvalidFile, ": load it with the pairseek that wrote it")
+        # Checked first, because parts of a later version may be unreadable.
+        earlier = _earlier_model(saved["model"], model, "the saved search", InvalidFile)
         stored_parts = {kind: _light_part(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
-        search = SearchRecord.read(record, LIGHT)
+        search = _of_model(SearchRecord.read(record, LIGHT), earlier)
         saved_askable, goal, name = saved["askable"], saved["goal"], record["items"]
     if population is not None:
         stored_parts = {kind: part for kind, part in stored_parts.items() if kind not in ("response", "prior")}
@@ -253,16 +286,22 @@ def _model_of(content: TokenContent, configuration: JSON) -> int | None:
     return None
 
 
-def from_token(token: str, items: Items, key: Key, catalogues: Iterable[Items], parts: Mapping[str, Any]) -> Saved:
+def from_token(
+    token: str,
+    items: Items,
+    key: Key,
+    catalogues: Iterable[Items],
+    model: ModelChoice,
+    parts: Mapping[str, Any],
+) -> Saved:
     """Restore the search in a token, given the parts that it started with: see `Search.from_token`."""
     content = verify(token, key)
     configuration = SearchConfiguration.resolved(items, **parts)
     catalogue = configuration.catalogue
     given = light_configuration(configuration)
-    model = _model_of(content, given)
-    if model is not None:
-        _check_model(model, "the token", InvalidToken, ": begin a new session")
-    if short_configuration(serialization.digest(given)) != content.configuration:
+    version = _model_of(content, given)
+    earlier = None if version is None else _earlier_model(version, model, "the token", InvalidToken)
+    if short_configuration(serialization.digest({**given, "model": version})) != content.configuration:
         raise CatalogueMismatch(
             "the token belongs to a search with other settings: give the arguments that the search started with"
         )
@@ -284,6 +323,7 @@ def from_token(token: str, items: Items, key: Key, catalogues: Iterable[Items], 
     pending = [Query(serialization.query_name(count, i), side(a), side(b)) for a, b, count, i in content.pending]
     sides = [name for event in events for name in (event.left, event.right)]
     removed: list[RemovedItem] = []
-    for earlier in token_catalogues[1:]:
-        removed += removed_items([name for name in sides if earlier.find(name) >= 0], earlier, catalogue)  # type: ignore[misc]
-    return carried(SearchRecord(content.seed, events, pending, removed), configuration, token_catalogues[0])
+    for before in token_catalogues[1:]:
+        removed += removed_items([name for name in sides if before.find(name) >= 0], before, catalogue)  # type: ignore[misc]
+    record = SearchRecord(content.seed, events, pending, removed, earlier)
+    return carried(record, configuration, token_catalogues[0])

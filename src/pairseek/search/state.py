@@ -45,16 +45,19 @@ class SearchState:
         The events so far.
     memo
         Cache of the pairs that other searches with this configuration have chosen after the same events.
+    migrated_from
+        Model version that the search was saved with, if it is an earlier one.
     """
 
     configuration: SearchConfiguration
     seed: int
     events: tuple[Event, ...] = ()
     memo: PairMemo | None = field(default=None, repr=False)
+    migrated_from: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The belief and the next pair are computed again, and each process has its own memo.
-        return type(self), (self.configuration, self.seed, self.events)
+        return type(self), (self.configuration, self.seed, self.events, None, self.migrated_from)
 
     def after(self, events: Iterable[Event]) -> Self:
         """Return the same search after these events instead."""

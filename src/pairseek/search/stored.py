@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pairseek.people.population import Population
     from pairseek.search import saving
     from pairseek.search.record import Saved
+    from pairseek.search.saving import ModelChoice
     from pairseek.search.tokens import Key
 else:
     # Most searches are never saved.
@@ -149,6 +150,11 @@ class StoredSearch:
         """All parts with their names and settings, and the version of the model, as plain data."""
         return self._state.configuration.record()
 
+    @property
+    def migrated_from(self) -> int | None:
+        """Model version that the search was saved with, if it is an earlier one: see `load`."""
+        return self._state.migrated_from
+
     # Events
 
     @property
@@ -196,8 +202,13 @@ class StoredSearch:
             files.write(path, saving.to_file(*self._saved()))
 
     @classmethod
-    def load(cls, path: str | Path, *, items: Items | None = None, **parts: Any) -> Self:
+    def load(
+        cls, path: str | Path, *, items: Items | None = None, model: ModelChoice = "present", **parts: Any
+    ) -> Self:
         """Read a saved search, which reproduces the belief and the queries of the original.
+
+        If an earlier model version wrote it, its answers are kept, and the belief is inferred again with the present
+        model: see `migrated_from`.
 
         Parameters
         ----------
@@ -205,14 +216,16 @@ class StoredSearch:
             File written by `save`.
         items
             The items of a light file, which only names them.
+        model
+            ``"as saved"`` refuses a search of another model version.
         parts
             Parts in place of those in the file: response, prior, posterior, strategy, candidates, rest, stop. A part of
             your own must be given: the file stores only its name. For a light file, all arguments of `from_dict`.
         """
         if items is not None:
             given = {name: part for name, part in parts.items() if part is not None}
-            return cls.from_dict(files.read(path, files.LIGHT_SEARCH), items=items, **given)
-        return cls._restored(saving.from_file(files.read(path), path, parts))
+            return cls.from_dict(files.read(path, files.LIGHT_SEARCH), items=items, model=model, **given)
+        return cls._restored(saving.from_file(files.read(path), path, parts, model))
 
     def to_dict(self) -> JSON:
         """Return the search as plain data of about 2 kB, which names the items by their hash: see `from_dict`.
@@ -230,9 +243,10 @@ class StoredSearch:
         catalogues: Iterable[Items] = (),
         population: Population | None = None,
         askable: Selected = None,
+        model: ModelChoice = "present",
         **parts: Any,
     ) -> Self:
-        """Return the search that `to_dict` described.
+        """Return the search that `to_dict` described; like `load`, it accepts records of earlier model versions.
 
         Parameters
         ----------
@@ -246,11 +260,13 @@ class StoredSearch:
             The population with which the search started, if it had one.
         askable
             The items to ask about, if they were given by ids or a mask.
+        model
+            ``"as saved"`` refuses a record of another model version.
         parts
             Parts that the record only names: response, prior, posterior, strategy, candidates, rest, stop.
         """
         given = {"population": population, "askable": askable, **parts}
-        return cls._restored(saving.from_light(record, items, catalogues, **given))
+        return cls._restored(saving.from_light(record, items, catalogues, model, **given))
 
     def to_token(self, *, key: Key, lifetime: float | None = None) -> str:
         """Return a signed token with seed and events, under 256 bytes for 20 answers among 50,000 items.
@@ -269,9 +285,16 @@ class StoredSearch:
 
     @classmethod
     def from_token(
-        cls, token: str, *, items: Items, key: Key, catalogues: Iterable[Items] = (), **configuration: object
+        cls,
+        token: str,
+        *,
+        items: Items,
+        key: Key,
+        catalogues: Iterable[Items] = (),
+        model: ModelChoice = "present",
+        **configuration: object,
     ) -> Self:
-        """Return the search that a token carries.
+        """Return the search that a token carries; like `load`, it accepts tokens of earlier model versions.
 
         Parameters
         ----------
@@ -283,10 +306,12 @@ class StoredSearch:
             The secret, or several.
         catalogues
             Earlier catalogues that the token may be about.
+        model
+            ``"as saved"`` refuses a token of another model version.
         configuration
             The arguments with which the search started: population, askable, response, goal and so on.
         """
-        return cls._restored(saving.from_token(token, items, key, catalogues, configuration))
+        return cls._restored(saving.from_token(token, items, key, catalogues, model, configuration))
 
     @atomic
     def _saved(self) -> Saved:

@@ -1,0 +1,111 @@
+"""Searches that earlier model versions saved: their answers are kept, and the belief is that of the present model."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import pairseek as ps
+from helpers.earlier_models import ITEMS, KEY, SETTINGS, path_of
+from pairseek._version import MODEL_VERSION
+from pairseek.search import configuration, saving
+
+# The first version whose files have the present format; the third one introduced light records and tokens.
+FIRST_MODEL = 2
+SAVED = [
+    (model, name, form)
+    for model in range(FIRST_MODEL, MODEL_VERSION + 1)
+    for name, forms in (json.loads(path_of(model).read_text()) if path_of(model).exists() else {}).items()
+    for form in forms
+]
+
+
+def restored(version, name, form, folder, **options):
+    """Restore what a model version saved."""
+    record = json.loads(path_of(version).read_text())[name][form]
+    if form == "file":
+        path = folder / "search.json"
+        path.write_text(json.dumps(record))
+        return ps.Search.load(path, **options)
+    if form == "light":
+        return ps.Search.from_dict(record, items=ITEMS, **options)
+    return ps.Search.from_token(record, items=ITEMS, key=KEY, **SETTINGS[name], **options)
+
+
+def beginning_with(events, **settings):
+    """Return a search of the present model that observed the same answers."""
+    search = ps.Search(ITEMS, rng=5, **settings)
+    for event in events:
+        search.observe(event.left, event.right, winner=event.winner)
+    return search
+
+
+@pytest.mark.parametrize("model", range(FIRST_MODEL, MODEL_VERSION + 1))
+def test_searches_of_every_model_version_are_kept(model):
+    forms = json.loads(path_of(model).read_text())["default"]
+    assert set(forms) == ({"file"} if model == FIRST_MODEL else {"file", "light", "token"}), (
+        "write them: python tests/helpers/earlier_models.py"
+    )
+
+
+@pytest.mark.parametrize(("model", "name", "form"), SAVED)
+def test_the_answers_are_kept_and_the_present_model_infers_the_belief(model, name, form, tmp_path):
+    search = restored(model, name, form, tmp_path)
+    assert search.migrated_from == (None if model == MODEL_VERSION else model)
+    assert len(search.history) == 5 and search.answers == 4 and len(search.pending) == 1
+    settings = {"response": search.response, "prior": search.prior} if form == "file" else SETTINGS[name]
+    expected = beginning_with(search.history, **settings)
+    assert search.response == expected.response
+    assert np.allclose(search.belief.mean, expected.belief.mean)
+    query = search.ask()
+    search.tell(query, winner=query.left)
+    assert [r.id for r in search.recommend(3)]
+
+
+@pytest.mark.parametrize(("model", "name", "form"), [s for s in SAVED if s[0] < MODEL_VERSION])
+def test_the_migration_is_noted_in_later_copies_and_can_be_refused(model, name, form, tmp_path):
+    search = restored(model, name, form, tmp_path)
+    search.save(tmp_path / "again.json")
+    assert ps.Search.load(tmp_path / "again.json").migrated_from == model
+    assert ps.Search.from_dict(search.to_dict(), items=ITEMS).migrated_from == model
+    assert search.moved_to(ITEMS).migrated_from == model
+    error = ps.errors.InvalidToken if form == "token" else ps.errors.InvalidFile
+    with pytest.raises(error, match=f"model version {model}, and this pairseek has {MODEL_VERSION}"):
+        restored(model, name, form, tmp_path, model="as saved")
+
+
+def test_a_file_keeps_the_settings_that_it_recorded(tmp_path):
+    """Files of the early versions do not say which parts were given."""
+    recorded = json.loads(path_of(6).read_text())["default"]["file"]["configuration"]["response"]
+    assert restored(6, "default", "file", tmp_path).response.k == recorded["k"] != ps.Search(ITEMS).response.k
+
+
+def test_later_defaults_replace_the_parts_that_were_not_given(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        for module in (saving, configuration):
+            patch.setattr(module, "MODEL_VERSION", MODEL_VERSION - 1)
+        search = ps.Search(ITEMS, rng=1, rest=ps.Rest(pair=3))
+        search.save(tmp_path / "search.json")
+        record = json.loads((tmp_path / "search.json").read_text())
+    assert record["given"] == ["rest"]
+    record.pop("checksum")
+    record["configuration"]["response"] = {"name": "a response of the past"}
+    loaded = ps.Search._restored(saving.from_file(record, "search.json", {}, "present"))
+    assert loaded.response == search.response and loaded.rest == search.rest
+    assert loaded._state.configuration.given == {"rest": search.rest}
+
+
+@pytest.mark.parametrize("form", ["file", "light", "token"])
+def test_a_later_model_version_is_refused(form, tmp_path, monkeypatch):
+    for module in (saving, configuration):
+        monkeypatch.setattr(module, "MODEL_VERSION", MODEL_VERSION - 1)
+    with pytest.raises(ValueError, match=f"model version {MODEL_VERSION}, .* {MODEL_VERSION - 1}: upgrade pairseek"):
+        restored(MODEL_VERSION, "default", form, tmp_path)
+
+
+def test_another_choice_of_the_model_is_refused():
+    with pytest.raises(ps.errors.InvalidParameter) as caught:
+        ps.Search.from_dict(ps.Search(ITEMS).to_dict(), items=ITEMS, model="past")
+    assert caught.value.field == "model"
