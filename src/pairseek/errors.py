@@ -7,7 +7,7 @@
     ├── InvalidParameter    (ValueError)    invalid setting of a model, strategy, rule or search: `.field`
     ├── InvalidAnswer       (ValueError)    winner that is not a side of the query
     ├── InvalidFile         (ValueError)    unreadable saved search
-    ├── InvalidToken        (ValueError)    token altered or cut off, or of another key or model version
+    ├── InvalidToken        (ValueError)    token altered or cut off, or of another key or a later model version
     │   └── ExpiredToken                    token past its expiry
     ├── CatalogueMismatch   (ValueError)    token or saved search for another catalogue
     ├── AnswerConflict      (ValueError)    second, different answer to a query

@@ -54,7 +54,9 @@ def test_searches_of_every_model_version_are_kept(model):
 def test_the_answers_are_kept_and_the_present_model_infers_the_belief(model, name, form, tmp_path):
     search = restored(model, name, form, tmp_path)
     assert search.migrated_from == (None if model == MODEL_VERSION else model)
-    assert len(search.history) == 5 and search.answers == 4 and len(search.pending) == 1
+    assert len(search.history) == 5
+    assert search.answers == 4
+    assert len(search.pending) == 1
     settings = {"response": search.response, "prior": search.prior} if form == "file" else SETTINGS[name]
     expected = beginning_with(search.history, **settings)
     assert search.response == expected.response
@@ -93,7 +95,8 @@ def test_later_defaults_replace_the_parts_that_were_not_given(tmp_path, monkeypa
     record.pop("checksum")
     record["configuration"]["response"] = {"name": "a response of the past"}
     loaded = ps.Search._restored(saving.from_file(record, "search.json", {}, "present"))
-    assert loaded.response == search.response and loaded.rest == search.rest
+    assert loaded.response == search.response
+    assert loaded.rest == search.rest
     assert loaded._state.configuration.given == {"rest": search.rest}
 
 

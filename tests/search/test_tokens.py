@@ -437,7 +437,8 @@ class TestEnvelopesOfTheVersionBefore:
             search = ps.Search.from_token(self.TOKEN, items=items, key=KEY, catalogues=[before], **parts)
         else:
             search = ps.Search.from_dict(self.LIGHT, items=items)
-        assert search.seed == 7 and search.migrated_from == 6
+        assert search.seed == 7
+        assert search.migrated_from == 6
         events = [(e.left, e.right, e.winner, e.outcome, e.query and e.query.id) for e in search.history]
         assert events == [
             (5, "a", 5, "answer", "q0"),

@@ -31,8 +31,8 @@ from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study
 
 ITEMS = some_items(60)
-OLD = MODEL_VERSION - 1
-BOTH = rf"model version {OLD}, but this pairseek computes with version {MODEL_VERSION}"
+EARLIER, LATER = MODEL_VERSION - 1, MODEL_VERSION + 1
+BOTH = rf"model version {LATER}, but this pairseek computes with version {MODEL_VERSION}"
 
 
 @pytest.fixture
@@ -174,22 +174,35 @@ def test_a_session_with_a_population_keeps_appeal_prior_and_response(tmp_path, m
 # Another version of the model
 
 
-def of_another_model(database, *sessions):
-    """Let these sessions have begun with the version before this one."""
+def begun_with(model, database, *sessions):
+    """Let these sessions have begun with another model version."""
     rows = [worker(database).by_id(session) for session in sessions]
 
     def change(connection):
         for row in rows:
             content = stored.contents(connection, [row.parts])[row.parts]
-            key = stored.add(connection, {**content, "model": OLD})
+            key = stored.add(connection, {**content, "model": model})
             connection.execute(table.update().where(table.c.id == row.id).values(parts=key))
 
     database.write(change)
 
 
-def test_a_session_of_another_model_is_not_continued(database):
+def test_a_session_of_an_earlier_model_continues_with_its_settings_and_the_present_model(database):
     session, pairs = answered(database, ["left", "right"])
-    of_another_model(database, session)
+    begun_with(EARLIER, database, session)
+    sessions = worker(database)
+    row = sessions.by_id(session)
+    before = sessions.state(row)["query"]
+    assert before["query"] == pairs[-1]["query"]
+    sessions.answer(row, answer_to(before["query"], "left"))
+    sessions.undo(sessions.by_id(session), before["query"])
+    after = sessions.state(sessions.by_id(session))["query"]
+    assert (after["left"], after["right"]) == (before["left"], before["right"])
+
+
+def test_a_session_of_a_later_model_is_not_continued(database):
+    session, pairs = answered(database, ["left", "right"])
+    begun_with(LATER, database, session)
     sessions = worker(database)
     row = sessions.by_id(session)
     for go_on in (
@@ -208,7 +221,7 @@ def test_a_session_of_another_model_is_not_continued(database):
     assert len(one.events) == 2, "nothing was added"
 
 
-def test_a_finished_session_of_another_model_shows_what_was_stored(tmp_path):
+def test_a_finished_session_of_an_earlier_model_shows_what_was_stored(tmp_path):
     with served(tmp_path / "old.db", studies=[(configuration(answers=3), ITEMS)]) as visitors:
         database = visitors.service.database
         browser = visitors.browser(headers={"accept": "text/html"})
@@ -230,7 +243,7 @@ def test_a_finished_session_of_another_model_shows_what_was_stored(tmp_path):
         client = Client(visitors.address, make_token(database, "test", ["read", "answer"], "test"))
         estimate = client.session(session, client.token).estimate()
         stored = [list(tables.rows_of(database, study(database), name)) for name in ("answers", "estimates")]
-    of_another_model(Database(str(tmp_path / "old.db")), session)
+    begun_with(EARLIER, Database(str(tmp_path / "old.db")), session)
     with served(tmp_path / "old.db") as visitors:
         database = visitors.service.database
         again = visitors.browser(headers={"accept": "text/html"})
@@ -246,16 +259,13 @@ def test_a_finished_session_of_another_model_shows_what_was_stored(tmp_path):
         client = Client(visitors.address, client.token)
         assert client.session(session, client.token).estimate() == estimate
         assert [list(tables.rows_of(database, study(database), name)) for name in ("answers", "estimates")] == stored
-        refused = again.post("/s/which/undo", json={"query": "p3"}, headers={"X-Pairseek": "1", "accept": "*/*"})
-        assert refused.status_code == 409
-        assert f"model version {OLD}" in refused.json()["error"]["message"]
 
 
-def test_a_voided_answer_of_another_model_leaves_the_estimate_out(database):
+def test_a_voided_answer_of_a_later_model_leaves_the_estimate_out(database):
     from pairseek.store import sessions as rows
 
     old, _ = answered(database, ["left", "right"])
-    of_another_model(database, old)
+    begun_with(LATER, database, old)
     database.write(lambda c: rows.mark(c, old, "p2", "void", "asleep", "ann"))
     found = {row["session"]: row for row in tables.rows_of(database, study(database), "estimates")}
     assert (found[old]["radius"], found[old]["x0"], found[old]["answers"]) == (None, None, 2)
@@ -306,7 +316,7 @@ def test_a_bundle_is_replayed_with_the_parts_of_each_session(database, tmp_path,
     assert not any(one.same for one in bundle.replayed(bundle.read(wider)))
 
 
-def test_a_bundle_of_another_model_or_format_is_refused(database, tmp_path, capsys):
+def test_a_bundle_of_a_later_model_or_another_format_is_refused(database, tmp_path, capsys):
     sessions = [answered(database, ["left", "right", "left"], seed=seed)[0] for seed in (3, 4)]
     path = tmp_path / "which.zip"
     bundled(database, tmp_path)
@@ -315,16 +325,18 @@ def test_a_bundle_of_another_model_or_format_is_refused(database, tmp_path, caps
         InvalidFile, match="of format version 1, but this pairseek reads versions 2 and 3: replay it with the"
     ):
         bundle.read(older)
-    of_another_model(database, *sessions)
-    words = rf"was computed with model version {OLD}, but this pairseek has version {MODEL_VERSION}: replay it with"
+    begun_with(LATER, database, *sessions)
+    words = rf"was computed with model version {LATER}, but this pairseek has version {MODEL_VERSION}: replay it with"
     with pytest.raises(InvalidFile, match=words):
         bundled(database, tmp_path)
-    # Where some sessions began with this model, those are replayed and the others are said.
+    # Sessions that began with an earlier model are recomputed, those that began with a later one are left out.
+    begun_with(EARLIER, database, sessions[0])
     answered(database, ["left", "right"], seed=5)
     bundled(database, tmp_path)
     with pytest.raises(SystemExit) as left:
         cli.main(["replay", str(path)])
     said = capsys.readouterr().out
     assert left.value.code == 0
-    assert "which: 1 sessions with answers" in said
-    assert f"Left out: 2 sessions of model version {OLD}." in said
+    assert "which: 2 sessions with answers" in said
+    assert f"Recomputed but not compared: 1 session of model version {EARLIER}." in said
+    assert f"Left out: 1 session of model version {LATER}." in said

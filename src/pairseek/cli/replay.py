@@ -37,8 +37,8 @@ def command(
     Each session is recomputed with its stored prior, response model, posterior
     and strategy. With the same versions and processor the estimates are
     identical to the bit; otherwise they agree within a tenth of the radius.
-    Sessions of another model version are left out; a bundle that has no others
-    is an error. The exit code is 1 if the estimates disagree.
+    Sessions that began with an earlier model version are recomputed with the
+    present model, and not compared. The exit code is 1 if the estimates disagree.
     """
     require_web()
     from pairseek.web.results import bundle
@@ -49,15 +49,18 @@ def command(
     if strategy is not None:
         _replay_with(read, strategy, out)
         return
-    replays = list(bundle.replayed(read))
+    everything = list(bundle.replayed(read))
+    replays = [replay for replay in everything if replay.model == MODEL_VERSION]
     same, worst = all(replay.same for replay in replays), max((replay.difference for replay in replays), default=0.0)
     if out is not None:
-        columns = ("session", "answers", "radius", "same", "difference")
-        _write(out, [{column: getattr(replay, column) for column in columns} for replay in replays])
+        columns = ("session", "model", "answers", "radius", "same", "difference")
+        _write(out, [{column: getattr(replay, column) for column in columns} for replay in everything])
     where = "the same versions and processor" if read.same_program else "other versions or another processor"
-    typer.echo(f"{read.slug}: {len(replays)} sessions with answers, recomputed with {where}.")
+    typer.echo(f"{read.slug}: {len(everything)} sessions with answers, recomputed with {where}.")
     typer.echo(f"Model version: {MODEL_VERSION}.")
     _print_left_out(read)
+    if not replays:
+        return
     if read.configuration.is_similarity:
         typer.echo(f"Largest share of questions in a session that would be different now: {worst:.2g}.")
         if worst > 0.0 and read.same_program:
@@ -98,14 +101,19 @@ def _replay_with(read: Bundle, strategy: str, out: Path | None) -> None:
 
 
 def _print_left_out(read: Bundle) -> None:
-    """Print how many sessions are left out, because their population was dropped or for another model version."""
+    """Print how many sessions are left out or not compared, by reason."""
     if read.dropped_sessions:
         count = plural(len(read.dropped_sessions), "session")
         typer.echo(f"Left out: {count} that began with a population learned from somebody who was forgotten since.")
     for model in read.model_versions:
         if model != MODEL_VERSION:
-            count = sum(read.parts_of(session).model == model for session in read.sessions)
-            typer.echo(f"Left out: {plural(count, 'session')} of model version {model}.")
+            parts = [read.parts_of(session) for session in read.sessions if read.parts_of(session).model == model]
+            usable = sum(session_parts.is_usable for session_parts in parts)
+            later = sum(session_parts.dropped is None for session_parts in parts) - usable
+            if usable:
+                typer.echo(f"Recomputed but not compared: {plural(usable, 'session')} of model version {model}.")
+            if later:
+                typer.echo(f"Left out: {plural(later, 'session')} of model version {model}.")
 
 
 def _write(path: Path, rows: list[dict[str, object]]) -> None:

@@ -199,9 +199,9 @@ class Bundle:
         return self.parts[_parts_key(session)]
 
     @property
-    def current_sessions(self) -> tuple[JSON, ...]:
-        """Sessions that began with this pairseek's model version."""
-        return tuple(session for session in self.sessions if self.parts_of(session).is_current)
+    def usable_sessions(self) -> tuple[JSON, ...]:
+        """Sessions that this pairseek can replay."""
+        return tuple(session for session in self.sessions if self.parts_of(session).is_usable)
 
     @property
     def dropped_sessions(self) -> tuple[JSON, ...]:
@@ -253,11 +253,11 @@ def read(path: Path) -> Bundle:
         if isinstance(error, InvalidFile) and str(path) in str(error):
             raise
         raise InvalidFile(f"{path} cannot be read as a bundle: {_short_message(error)}; export it again") from None
-    if len(bundle.sessions) > len(bundle.dropped_sessions) and not bundle.current_sessions:
+    if len(bundle.sessions) > len(bundle.dropped_sessions) and not bundle.usable_sessions:
         models = " and ".join(map(str, bundle.model_versions))
         raise InvalidFile(
             f"{path} was computed with model version {models}, but this pairseek has version {MODEL_VERSION}: replay "
-            f"it with the pairseek that wrote it, {record['versions'].get('pairseek')}"
+            f"it with the pairseek that wrote it, {record['versions'].get('pairseek')}, or a later one"
         )
     return bundle
 
@@ -271,7 +271,7 @@ def _check_parts(parts: SessionParts) -> None:
     """Raise an error for parts that no study may have, because they could need arbitrary time and memory."""
     if not isinstance(parts.model, int | str):
         raise TypeError(f"the model version is {parts.model!r}")
-    if not parts.is_current:
+    if not parts.is_usable:
         return
     if parts.record.get("kind") == "similarity":
         if not 1 <= int(parts.record["candidates"]) <= MAX_CANDIDATES:
@@ -316,9 +316,13 @@ def answers_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedEstimate:
-    """Recomputed estimate of a session; ``difference`` is the largest coordinate difference relative to the radius."""
+    """Recomputed estimate of a session; ``difference`` is the largest coordinate difference relative to the radius.
+
+    A difference is no fault if the session began with an earlier ``model`` version.
+    """
 
     session: str
+    model: int
     answers: int
     mean: list[float]
     radius: float
@@ -327,27 +331,32 @@ class ReplayedEstimate:
 
 
 def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
-    """Recompute every estimate from the parts of its session, and compare it with the exported estimate."""
+    """Recompute every estimate from the parts of its session, and compare it with the exported estimate.
+
+    Sessions that began with an earlier model version are recomputed with the present model.
+    """
     if bundle.configuration.is_similarity:
         yield from _replayed_triplets(bundle)
         return
-    for number, session in enumerate(bundle.current_sessions, 1):
+    for number, session in enumerate(bundle.usable_sessions, 1):
         with _session_errors(bundle, number):
             done = answers_of(session)
             if not done or session["estimate"] is None:
                 continue
-            state = _state(bundle, session, bundle.parts_of(session), done)
+            parts = bundle.parts_of(session)
+            state = _state(bundle, session, parts, done)
             new, exported = state.estimate_record(), session["estimate"]
             gap = float(np.max(np.abs(np.array(new["mean"]) - np.array(exported["mean"])), initial=0.0))
             gap = max(gap, abs(new["radius"] - exported["radius"])) / max(exported["radius"], 1e-300)
             same = new == exported and _same_nearest(state, session)
-            estimate = ReplayedEstimate(session["id"], state.answered, new["mean"], new["radius"], same, gap)
+            count, mean, radius = state.answered, new["mean"], new["radius"]
+            estimate = ReplayedEstimate(session["id"], parts.record["model"], count, mean, radius, same, gap)
         yield estimate
 
 
 def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
     """Choose every triplet of a similarity study again; ``difference`` is the share that came out differently."""
-    for number, session in enumerate(bundle.current_sessions, 1):
+    for number, session in enumerate(bundle.usable_sessions, 1):
         with _session_errors(bundle, number):
             done = answers_of(session)
             if not done:
@@ -358,7 +367,8 @@ def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
                 pair, asked = state.next_pair[0], answered.query
                 chosen = None if pair is None else (pair.details.get("anchor"), pair.left, pair.right)
                 different += chosen != (asked.details.get("anchor"), asked.left, asked.right)
-            estimate = ReplayedEstimate(session["id"], len(done), [], 0.0, different == 0, different / len(done))
+            share, model = different / len(done), parts.record["model"]
+            estimate = ReplayedEstimate(session["id"], model, len(done), [], 0.0, different == 0, share)
         yield estimate
 
 
@@ -387,7 +397,7 @@ def replayed_with(bundle: Bundle, strategy: JSON) -> Iterator[JSON]:
     It uses the candidates of the study's configuration, or else the strategy's default.
     """
     candidates = bundle.configuration.candidates
-    for number, session in enumerate(bundle.current_sessions, 1):
+    for number, session in enumerate(bundle.usable_sessions, 1):
         with _session_errors(bundle, number):
             parts = bundle.parts_of(session).with_records(strategy=strategy, candidates=candidates)
             rows = list(_answers_with(bundle, session, parts))

@@ -149,7 +149,7 @@ def _points(study: Study, histories: list[SessionHistory]) -> dict[str, tuple[Fl
     for session in histories[-_MAX_POINTS:] if study.items.d else []:
         final = session.row.final
         if final is None or "covariance" not in final or any(answered.void for answered in session.done):
-            if not session.parts.is_current:
+            if not session.parts.is_usable:
                 continue
             state = session.state(study, session.done)
             final = {**state.estimate_record(), "covariance": state.covariance}

@@ -314,8 +314,7 @@ def estimate(row: ReadableSession, service: TheService) -> JSON:
     _check_preference(service, row)
     with service.gate.working():
         state = service.sessions.snapshot(row).state
-        stored = row.finished_at is not None and not state.parts.is_current
-        facts = estimate_facts(None if stored else state, row.final)
+        facts = estimate_facts(state if state.parts.computes_results(row) else None, row.final)
         assert facts is not None
         return {
             "point": facts["mean"],

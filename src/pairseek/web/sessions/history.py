@@ -137,8 +137,7 @@ def _grouped(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[R
 def estimates_along(study: Study, session: SessionHistory) -> list[JSON]:
     """Return estimate and radius after each effective answer, as stored if possible.
 
-    They are recomputed if an answer was voided. If that is impossible because the session began with another model
-    version, they are None.
+    They are recomputed if an answer was voided. If that is impossible because the parts were dropped, they are None.
     """
     done = session.done
     if study.configuration.is_similarity:
@@ -147,7 +146,7 @@ def estimates_along(study: Study, session: SessionHistory) -> list[JSON]:
         stored = _stored_estimates(session, done)
         if stored is not None:
             return stored
-    if not session.parts.is_current:
+    if not session.parts.is_usable:
         return [_unknown(study)] * len(done)
     return [session.state(study, done[:count]).estimate_record() for count in range(1, len(done) + 1)]
 
@@ -156,7 +155,7 @@ def latest_estimate(study: Study, session: SessionHistory, estimates: Sequence[J
     """Return the latest estimate, or the estimate before the first answer."""
     if estimates:
         return estimates[-1]
-    is_known = session.parts.is_current and not study.configuration.is_similarity
+    is_known = session.parts.is_usable and not study.configuration.is_similarity
     return session.state(study).estimate_record() if is_known else _unknown(study)
 
 

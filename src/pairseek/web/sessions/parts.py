@@ -140,11 +140,23 @@ class SessionParts:
 
     @property
     def is_current(self) -> bool:
-        """Whether this pairseek can compute with the parts: they were not dropped, and have its model version."""
-        return bool(self.model == MODEL_VERSION) and self.dropped is None
+        """Whether the parts were not dropped and have the model version of this pairseek."""
+        return self.dropped is None and bool(self.model == MODEL_VERSION)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether this pairseek can compute with the parts: they were not dropped, and have no later model version."""
+        return self.dropped is None and isinstance(self.model, int) and self.model <= MODEL_VERSION
+
+    def computes_results(self, row: SessionRow) -> bool:
+        """Return whether the results of a session are computed.
+
+        Results of a session that finished with an earlier model version are shown as stored.
+        """
+        return row.finished_at is None or self.is_current
 
     def check(self) -> None:
-        """Raise a `Problem` with the reason if the parts are not current."""
+        """Raise a `Problem` with the reason if the parts are not usable."""
         if self.dropped is not None:
             raise Problem(
                 409,
@@ -154,14 +166,14 @@ class SessionParts:
                 received=self.dropped,
                 hint="Its results are stored and can be read; begin a new session to continue.",
             )
-        if not self.is_current:
+        if not self.is_usable:
             raise Problem(
                 409,
                 "other_model",
                 f"this session began with model version {self.model}, but this pairseek computes with version "
                 f"{MODEL_VERSION}",
                 received=self.model,
-                hint="Continue it with the pairseek that it began with, or begin a new session.",
+                hint="Upgrade pairseek, or begin a new session.",
             )
 
     def search(self, seed: int, events: Sequence[Event] = ()) -> SearchState:

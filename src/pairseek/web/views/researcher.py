@@ -218,7 +218,7 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
     done, estimates = session.done, history.estimates_along(study, session)
     estimate = history.latest_estimate(study, session, estimates)
     track = [point for point in estimates if point["radius"] is not None]
-    state = session.state(study, done) if session.parts.is_current and not study.configuration.is_similarity else None
+    state = session.state(study, done) if session.parts.is_usable and not study.configuration.is_similarity else None
     return {
         "user": user_facts(user),
         "study": study_facts(service, study.row, study.items.n),

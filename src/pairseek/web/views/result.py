@@ -86,7 +86,7 @@ def session_result(study: Study, session: SessionHistory, crowd: Population | No
     study = study.at(session.row.catalogue)
     if study.configuration.is_similarity:
         return SessionResult([], None, _manner(done))
-    state = session.state(study, done) if session.parts.is_current else None
+    state = session.state(study, done) if session.parts.computes_results(session.row) else None
     if state is not None and crowd is not None:
         state = replace(state, parts=SessionParts.resolved(study.configuration, session.parts.study_items, crowd))
     shown = nearest(study, state, session.row.final)[: _SHOWN[goal]]
