@@ -12,6 +12,7 @@ from helpers.proxy import Proxy
 from helpers.serving import answer, answer_to, begin, configuration, served, some_items
 from pairseek.store import migrate
 from pairseek.store.database import Database
+from pairseek.web.operations import readiness
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study
 
@@ -144,7 +145,8 @@ def test_texts_that_a_database_cannot_hold_are_refused(database_url):
             assert browser.get(path).status_code in (404, 422), path
 
 
-def test_when_the_database_is_gone_it_is_not_ready_but_alive(tmp_path):
+def test_when_the_database_is_gone_it_is_not_ready_but_alive(tmp_path, monkeypatch):
+    monkeypatch.setattr(readiness, "_MIN_SECONDS_BETWEEN_WRITES", 0.0)
     with served(tmp_path / "g.db", studies=[(configuration(), some_items())]) as visitors:
         browser = visitors.browser()
         assert browser.get("/readyz").json() == {"status": "ready"}

@@ -1,7 +1,9 @@
 """What operators rely on: files that cost little to refuse, passwords that stay, redirects that stay here."""
 
+import contextlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -183,6 +185,31 @@ def test_readiness_is_tried_once_in_a_while_whoever_asks(tmp_path, monkeypatch):
     with served(tmp_path / "r.db", studies=[STUDY]) as visitors:
         assert {visitors.browser().get("/readyz").status_code for _ in range(5)} == {200}
     assert len(tried) == 1
+
+
+def test_a_locked_database_is_not_ready_within_seconds_and_ready_again_afterwards(tmp_path, monkeypatch):
+    monkeypatch.setattr(readiness, "_MIN_SECONDS_BETWEEN_WRITES", 0.0)
+    monkeypatch.setattr(readiness, "_MAX_WRITE_SECONDS", 0.5)
+    with served(tmp_path / "l.db", studies=[STUDY]) as visitors:
+        browser = visitors.browser()
+        assert browser.get("/readyz").json() == {"status": "ready"}
+        with contextlib.closing(sqlite3.connect(tmp_path / "l.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            waited = []
+            for _ in range(5):
+                began = time.monotonic()
+                reply = browser.get("/readyz")
+                waited.append(time.monotonic() - began)
+                assert (reply.status_code, reply.json()["error"]["code"]) == (503, "store_unavailable")
+                assert "does not accept writes in time" in reply.json()["error"]["message"]
+            # Only the first one waits for the write, which goes on.
+            assert max(waited) < 3
+            assert sum(waited[1:]) < 2
+            other.execute("ROLLBACK")
+        until = time.monotonic() + 30
+        while browser.get("/readyz").status_code != 200:
+            assert time.monotonic() < until
+            time.sleep(0.05)
 
 
 def said(capsys):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -90,14 +92,30 @@ class TestProcesses:
         with WriteTurns(tmp_path / "missing" / "study.db"):
             assert not (tmp_path / "missing").exists()
 
-    def test_a_closed_one_is_opened_again_and_nothing_is_left_behind(self, database):
+    def test_only_the_user_of_the_database_can_delay_its_writers(self, database):
+        # Another user may open the folder, and whoever opens a file may lock it.
+        folder = os.open(database.parent, os.O_RDONLY)
+        turns.fcntl.flock(folder, turns.fcntl.LOCK_EX)
+        mine, began = WriteTurns(database), time.monotonic()
+        with mine:
+            assert mine._held
+        os.close(folder)
+        mine.close()
+        assert time.monotonic() - began < turns._MAX_WAIT_SECONDS
+        assert stat.S_IMODE((database.parent / "study.db-turns.lock").stat().st_mode) == 0o600
+
+    def test_a_link_in_place_of_the_lock_file_is_not_followed(self, database):
+        (database.parent / "study.db-turns.lock").symlink_to(database.parent / "elsewhere")
+        with WriteTurns(database):
+            assert not (database.parent / "elsewhere").exists()
+
+    def test_a_closed_one_is_opened_again(self, database):
         mine = WriteTurns(database)
         for _ in range(2):
             with mine:
                 assert mine._held
             mine.close()
         mine.close()
-        assert not list(database.parent.iterdir())
 
 
 @pytest.mark.skipif(turns.fcntl is None, reason="this system has no locks of files")
@@ -106,10 +124,10 @@ def test_an_error_within_a_write_ends_the_turn(tmp_path):
     database, mine = Database(str(path)), WriteTurns(path)
 
     def fails(_):
-        folder = os.open(tmp_path, os.O_RDONLY)
+        handle = os.open(f"{path}-turns.lock", os.O_RDWR)
         with pytest.raises(BlockingIOError):
-            turns.fcntl.flock(folder, turns.fcntl.LOCK_EX | turns.fcntl.LOCK_NB)
-        os.close(folder)
+            turns.fcntl.flock(handle, turns.fcntl.LOCK_EX | turns.fcntl.LOCK_NB)
+        os.close(handle)
         raise ZeroDivisionError
 
     for _ in range(2):

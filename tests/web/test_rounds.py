@@ -251,5 +251,11 @@ def test_every_thread_of_the_service_that_repeats_something_is_one_of_rounds():
                 "ThreadPoolExecutor",
             ):
                 threads[str(path.relative_to(WEB))] = threads.get(str(path.relative_to(WEB)), 0) + 1
-    # Server: waits for the end of the first process. Service and findings: tasks of requests, logged.
-    assert threads == {"operations/rounds.py": 1, "server.py": 1, "service.py": 2, "results/findings.py": 1}
+    # Server: waits for the end of the first process. The others: tasks of requests, logged.
+    assert threads == {
+        "operations/rounds.py": 1,
+        "operations/readiness.py": 1,
+        "server.py": 1,
+        "service.py": 2,
+        "results/findings.py": 1,
+    }

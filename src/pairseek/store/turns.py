@@ -1,8 +1,9 @@
 """Turns of the writers to a SQLite database, which allows one at a time.
 
 A writer that waits inside SQLite polls at growing intervals of up to 0.1 s, during most of which the database is free.
-So writers queue before they begin: threads on a lock, and processes on a lock of the database's folder, which they poll
-twice per millisecond. If queueing fails, SQLite itself still keeps writers apart.
+So writers queue before they begin: threads on a lock, and processes on a lock file next to the database, which they
+poll twice per millisecond. Only the user of the database can open that file, because whoever opens a file can lock it.
+If queueing fails, SQLite itself still keeps writers apart.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class WriteTurns:
     """
 
     def __init__(self, database: Path) -> None:
-        self._folder = database.absolute().parent
+        self._path = f"{database.absolute()}-turns.lock"
         self._threads = threading.Lock()
         self._handle: int | None = None
         self._held = False
@@ -55,17 +56,17 @@ class WriteTurns:
             self._threads.release()
 
     def close(self) -> None:
-        """Close the folder's handle, which the next turn opens again."""
+        """Close the lock file, which the next turn opens again; it stays, because other processes may have it open."""
         with self._threads:
             if self._handle is not None:
                 os.close(self._handle)
                 self._handle = None
 
     def _wait(self) -> bool:
-        """Wait for the other processes; return False if they take too long, or if the folder cannot be locked."""
+        """Wait for the other processes; return False if they take too long, or if the file cannot be locked."""
         with contextlib.suppress(OSError):
             if self._handle is None:
-                self._handle = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
+                self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             until = time.monotonic() + _MAX_WAIT_SECONDS
             while time.monotonic() < until:
                 with contextlib.suppress(BlockingIOError):

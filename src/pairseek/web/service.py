@@ -125,6 +125,7 @@ class Service:
         self.learner.stop()
         self._workers.shutdown(cancel_futures=True)
         self.findings.close()
+        self.readiness.close()
         self.database.close()
 
     def later(self, task: Callable[[], None]) -> None:

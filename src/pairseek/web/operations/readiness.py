@@ -1,26 +1,29 @@
 """Readiness of a worker.
 
 A worker is ready while it is not shutting down, its background threads are alive, and its database has the current
-schema and accepts writes.
+schema and accepts writes in time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import shutil
-import threading
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from time import monotonic
 
 import sqlalchemy as sa
 
-from pairseek.errors import PairseekError, StoreOutdated, StoreUnavailable
-from pairseek.store import meta, migrate
+from pairseek.errors import PairseekError, StoreUnavailable
+from pairseek.store import meta
 from pairseek.store.database import Database, now
 from pairseek.web.errors import Problem
 from pairseek.web.operations.rounds import Background
 
 # Least seconds between two trial writes, because anybody may request the readiness.
 _MIN_SECONDS_BETWEEN_WRITES = 2.0
+# Seconds that a trial write may take.
+_MAX_WRITE_SECONDS = 2.0
 # Free bytes below which the disk of a SQLite file counts as full.
 _MIN_FREE_BYTES = 20_000_000
 
@@ -37,11 +40,16 @@ class Readiness:
     """
 
     def __init__(self, database: Database, background: Sequence[Background] = ()) -> None:
-        self._database, self._lock = database, threading.Lock()
-        self._background = background
+        self._database, self._background = database, background
+        # One thread, because a trial write can hang for as long as another process locks the database.
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="pairseek-ready")
+        self._trial: Future[PairseekError | None] | None = None
         self._tried_at = float("-inf")
-        self._error: PairseekError | None = None
         self._draining = False
+
+    def close(self) -> None:
+        """Stop the thread, without waiting for a write that hangs."""
+        self._worker.shutdown(wait=False, cancel_futures=True)
 
     def drain(self) -> None:
         """Report from now on that the worker is shutting down, so that proxies send requests elsewhere."""
@@ -51,8 +59,8 @@ class Readiness:
         """Return persistent errors of background work, which do not keep the worker from serving."""
         return [work.problem for work in self._background if work.problem is not None]
 
-    def check(self) -> None:
-        """Raise an error unless the worker is ready."""
+    async def check(self) -> None:
+        """Raise an error unless the worker is ready, by the result of a trial write of the last seconds."""
         if self._draining:
             raise Problem(503, "draining", "this server is shutting down", hint="Send requests to another server.")
         if any(work.has_died for work in self._background):
@@ -62,18 +70,18 @@ class Readiness:
                 f"a background thread of this server has ended: {'; '.join(self.problems())}",
                 hint="Restart this server; its log has the reason.",
             )
-        version = migrate.current(self._database)
-        if version != migrate.newest():
-            raise StoreOutdated(f"the database has tables of version {version}")
-        # Requests that arrive during a trial write get the result of the last one.
-        if monotonic() - self._tried_at >= _MIN_SECONDS_BETWEEN_WRITES and self._lock.acquire(blocking=False):
-            try:
-                self._error = self._try_write()
-                self._tried_at = monotonic()
-            finally:
-                self._lock.release()
-        if self._error is not None:
-            raise self._error
+        if self._trial is None or (self._trial.done() and monotonic() - self._tried_at >= _MIN_SECONDS_BETWEEN_WRITES):
+            self._tried_at = monotonic()
+            self._trial = self._worker.submit(self._try_write)
+        remaining = self._tried_at + _MAX_WRITE_SECONDS - monotonic()
+        try:
+            error = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._trial)), max(0.0, remaining))
+        except TimeoutError:
+            raise StoreUnavailable(
+                "the database does not accept writes in time", f"a trial write takes over {_MAX_WRITE_SECONDS:g} s"
+            ) from None
+        if error is not None:
+            raise error
 
     def _try_write(self) -> PairseekError | None:
         try:

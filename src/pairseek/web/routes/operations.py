@@ -28,9 +28,9 @@ async def healthz() -> JSON:
 
 
 @router.get("/readyz")
-def readyz(service: TheService) -> JSON:
+async def readyz(service: TheService) -> JSON:
     """Report that the worker is ready, and which background work keeps failing."""
-    service.readiness.check()
+    await service.readiness.check()
     problems = service.readiness.problems()
     return {"status": "degraded", "problems": problems} if problems else {"status": "ready"}
 
