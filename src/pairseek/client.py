@@ -309,6 +309,29 @@ class CatalogueVersion:
     replaced_at: str | None
 
 
+class _SameOrigin(urllib.request.HTTPRedirectHandler):
+    """Follow redirects within the service only: another server, or one without TLS, must not get the token."""
+
+    def redirect_request(self, req: urllib.request.Request, *reply: Any) -> urllib.request.Request | None:
+        """Return the request to the new address; raise a `ServiceError` if that is at another origin."""
+        there = reply[-1]
+        if _origin(there) != _origin(req.full_url):
+            reply[0].close()
+            raise ServiceError(
+                0,
+                "redirected",
+                f"the service at {_origin(req.full_url)} redirects to {_origin(there)}, which did not get the token",
+                "Give the new address to the client if you trust it.",
+            )
+        return super().redirect_request(req, *reply)
+
+
+def _origin(address: str) -> str:
+    """Return scheme, host and port of an address."""
+    parts = urllib.parse.urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}".lower()
+
+
 @dataclass(frozen=True)
 class _Connection:
     address: str
@@ -322,12 +345,13 @@ class _Connection:
         url = f"{self.address.rstrip('/')}/api/v1{path}"
         # Status 429 means that the request had no effect, so a retry is always safe.
         retried = _RETRIED_STATUSES if again else (429,)
+        opener = urllib.request.build_opener(_SameOrigin)
         for attempt in range(_MAX_ATTEMPTS):
             is_last = attempt == _MAX_ATTEMPTS - 1
             pause = _FIRST_PAUSE * 2**attempt
             request = urllib.request.Request(url, content, headers, method=method)
             try:
-                with urllib.request.urlopen(request, timeout=self.seconds) as reply:
+                with opener.open(request, timeout=self.seconds) as reply:
                     return bytes(reply.read())
             except urllib.error.HTTPError as error:
                 with error:

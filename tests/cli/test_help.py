@@ -86,6 +86,13 @@ def test_the_doctor_hides_passwords_and_names_folders_without_data(command, monk
     assert "2 problems: food10k, database" in output
 
 
+def test_the_doctor_hides_a_password_among_the_parameters_of_a_database_that_replies(command, cluster):
+    code, output, _ = command("doctor", "--database", f"{cluster.database()}&password=secret")
+    assert code == 1
+    assert "has tables of version None" in output
+    assert "secret" not in output
+
+
 def test_errors_have_the_exit_code_2(command):
     code, _, errors = command("check", "missing.csv")
     assert code == 2

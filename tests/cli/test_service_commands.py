@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from helpers.serving import some_items
 from pairseek import cli
+from pairseek.cli.database import place_of
 from pairseek.store import events, migrate, sessions
 from pairseek.store.database import Database
 from pairseek.web.results import bundle, tables
@@ -111,6 +112,13 @@ def test_a_replay_reports_different_estimates(folder, capsys):
     assert "cannot be read as a bundle" in run(capsys, "replay", "bad.zip")[2]
 
 
+def test_the_place_of_a_database_names_no_password():
+    database = Database("postgresql://ann:secret@db/studies?password=secret&sslpassword=secret&connect_timeout=3")
+    assert place_of(database) == (
+        "postgresql+psycopg://ann:***@db/studies?connect_timeout=3&password=hidden&sslpassword=hidden"
+    )
+
+
 def test_a_single_table_can_be_exported(folder, capsys):
     run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
     filled("w.db", 1)
@@ -123,6 +131,9 @@ def test_a_single_table_can_be_exported(folder, capsys):
     import pyarrow.parquet as pq
 
     assert pq.read_table("e.parquet").num_rows == 1
+    run(capsys, "export", "wine", "--database", "w.db")
+    for name in ("wine-answers.csv", "e.parquet", "wine.zip"):
+        assert (folder / name).stat().st_mode & 0o777 == 0o600
     assert "there is no table 'x'" in run(capsys, "export", "wine", "--table", "x", "--database", "w.db")[2]
     assert "there is no study 'beer'" in run(capsys, "export", "beer", "--database", "w.db")[2]
 

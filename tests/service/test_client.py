@@ -1,8 +1,11 @@
-"""Retries of `pairseek.client`, against replies that a proxy might send."""
+"""Retries and redirects of `pairseek.client`, against replies that a proxy or another server might send."""
 
 from __future__ import annotations
 
+import contextlib
+import http.server
 import io
+import threading
 import urllib.error
 import urllib.request
 from email.message import Message
@@ -16,7 +19,7 @@ from pairseek import client
 def test_the_client_waits_as_long_as_the_service_asks_and_no_longer_than_ten_seconds(retry_after, pause, monkeypatch):
     replies, pauses = [429, 200], []
 
-    def urlopen(request, timeout):
+    def opened(_, request, timeout):
         headers = Message()
         if retry_after is not None:
             headers["Retry-After"] = retry_after
@@ -24,7 +27,54 @@ def test_the_client_waits_as_long_as_the_service_asks_and_no_longer_than_ten_sec
             raise urllib.error.HTTPError(request.full_url, 429, "Too Many Requests", headers, io.BytesIO(b"{}"))
         return io.BytesIO(b"[]")
 
-    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", opened)
     monkeypatch.setattr(client, "sleep", pauses.append)
     assert client.Client("http://127.0.0.1:1", "token").studies() == []
     assert pauses == [pause]
+
+
+class Redirecting(http.server.BaseHTTPRequestHandler):
+    """Server that redirects its first path to ``target``, and notes the tokens that it gets elsewhere."""
+
+    target, tokens = "", []
+
+    def do_GET(self):
+        if self.path == "/api/v1/studies" and self.target:
+            self.send_response(307)
+            self.send_header("Location", self.target)
+            self.end_headers()
+            return
+        type(self).tokens = [*self.tokens, self.headers.get("Authorization")]
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"[]")
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def redirecting(target=""):
+    kind = type("Kind", (Redirecting,), {"target": target, "tokens": []})
+    with http.server.HTTPServer(("127.0.0.1", 0), kind) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", kind
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_redirect_to_another_origin_does_not_get_the_token():
+    with redirecting() as (other, kind), redirecting(f"{other}/api/v1/studies") as (address, _):
+        with pytest.raises(client.ServiceError, match=f"redirects to {other}, which did not get the token") as raised:
+            client.Client(address, "psk_secret").studies()
+        assert raised.value.code == "redirected"
+        assert kind.tokens == []
+
+
+def test_a_redirect_within_the_service_is_followed():
+    with redirecting("/elsewhere") as (address, kind):
+        assert client.Client(address, "psk_secret").studies() == []
+        assert kind.tokens == ["Bearer psk_secret"]

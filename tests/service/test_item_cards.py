@@ -194,10 +194,10 @@ def test_quality_indicators_are_counted_and_flagged():
         "\ufe66x",
     ],
 )
-def test_a_participant_id_that_a_spreadsheet_might_run_is_quoted(text):
-    names = ("participant", "PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
+def test_a_text_of_a_visitor_that_a_spreadsheet_might_run_is_quoted(text):
+    names = ("participant", "PROLIFIC_PID", "STUDY_ID", "SESSION_ID", "shown_at", "sent_at")
     cells = b"".join(as_csv(iter([dict.fromkeys(names, text)]), names)).decode()
-    assert next(itertools.islice(csv.reader(io.StringIO(cells, newline="")), 1, None)) == [f"'{text}"] * 4
+    assert next(itertools.islice(csv.reader(io.StringIO(cells, newline="")), 1, None)) == [f"'{text}"] * 6
 
 
 @pytest.mark.parametrize("text", ["ann", "5f3a-9", "a=1", "a b", "ünal", "日本"])

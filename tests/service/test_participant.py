@@ -397,3 +397,15 @@ def test_pairs_are_prefetched_where_a_page_must_load_something(tmp_path, data, n
 def test_another_word_for_prefetching_is_refused():
     with pytest.raises(InvalidParameter, match="media, always, never"):
         Settings.of({"PAIRSEEK_PREFETCH": "true"})
+
+
+@pytest.mark.parametrize("time", ["+1+1", "-1", "T", "=1"])
+def test_a_time_that_a_spreadsheet_would_compute_is_refused(visitors, time):
+    client = visitors.browser()
+    state = begin(client)
+    for name in ("shown_at", "sent_at"):
+        assert answer(client, state, **{name: time}).status_code == 422
+    lost = {"query": state["query"]["query"], "lost_at": time, "ms": 3}
+    assert client.post("/s/which/focus", json=lost, headers=GUARD).status_code == 422
+    known = dict.fromkeys(("shown_at", "sent_at"), "2026-11-19T07:00:00.000Z")
+    assert answer(client, state, **known).status_code == 200

@@ -8,16 +8,20 @@ import sys
 import time
 import zipfile
 
+import numpy as np
 import pytest
 from PIL import Image
 
+from helpers import abuse
 from helpers.refusals import refused_with
 from helpers.serving import GUARD, answer, answer_to, begin, configuration, csrf_of, served, some_items
 from pairseek.client import Client, ServiceError
-from pairseek.errors import InvalidItems
+from pairseek.errors import InvalidItems, InvalidParameter
+from pairseek.model.items import Items
 from pairseek.store import schema, sessions
 from pairseek.web.access.auth import make_token, set_password
 from pairseek.web.sessions import history
+from pairseek.web.studies.configuration import RESERVED_SLUGS
 from pairseek.web.studies.creation import create_study, from_file
 from pairseek.web.studies.media import items_of_pictures
 
@@ -652,3 +656,50 @@ def test_no_page_offers_parquet_where_it_cannot_be_written(ann, monkeypatch):
     files = [("items", ("items.parquet", b"PAR1", "application/octet-stream"))]
     refused = ann.post("/studies/new", data={"csrf": csrf_of(ann.get("/studies/new")), "title": "M"}, files=files)
     assert "this installation cannot read Parquet: send CSV" in refused.text
+
+
+@pytest.mark.parametrize("sent", ["caf\u00e9", "\N{ROBOT FACE}", "", "0" * 64])
+def test_a_form_with_a_wrong_token_is_refused_whatever_its_characters(ann, sent):
+    ann.get("/studies")
+    reply = ann.post("/studies/which/close", data={"csrf": sent}, headers={"accept": "application/json"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (403, "form_expired")
+
+
+def test_no_study_takes_the_address_of_a_page(visitors, ann):
+    """The addresses come from the routes, so that a new page needs no change here."""
+    pages = {path.split("/")[2] for path, _ in abuse.routes() if re.fullmatch(r"/studies/[^{}/]+(/.*)?", path)}
+    assert pages == set(RESERVED_SLUGS)
+    with pytest.raises(InvalidParameter, match="the slug 'new' is the address of a page") as refused:
+        create_study(visitors.service.database, configuration(slug="new"), some_items(), is_open=True, who="test")
+    assert refused.value.field == "slug"
+    page = csrf_of(ann.get("/studies/new"))
+    items = ("items", ("i.csv", b"id,x\na,0\nb,1\nc,2\n", "text/csv"))
+    reply = ann.post("/studies/new", data={"csrf": page, "title": "New"}, files=[items])
+    assert reply.headers["location"] == "/studies/new-study"
+    assert ann.get("/studies/new-study").status_code == 200
+
+
+def test_every_form_that_takes_files_takes_a_photo(visitors, ann):
+    """A photo of 300 kB, sent to each of the forms with files that the pages have."""
+    create_study(
+        visitors.service.database,
+        configuration(slug="birds"),
+        Items(ids=["wren", "robin", "tit", "rook"]),
+        is_open=True,
+        who="test",
+    )
+    forms = {
+        action
+        for page in ("/studies/new", "/studies/birds")
+        for action in re.findall(r'<form[^>]*action="([^"]+)"[^>]*multipart/form-data', ann.get(page).text)
+    }
+    assert forms == {"/studies/new", "/studies/birds/items"}
+    noise = np.random.default_rng(0).integers(0, 255, (320, 320, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(noise).save(file, "PNG")
+    assert 256_000 < len(file.getvalue()) < 400_000
+    for action in sorted(forms):
+        images = [("images", (f"{name}.png", file.getvalue(), "image/png")) for name in ("owl", "jay", "coot", "crow")]
+        reply = ann.post(action, data={"csrf": csrf_of(ann.get("/studies/new")), "title": "Photos"}, files=images)
+        assert reply.status_code == 303, reply.text
+    assert visitors.service.catalogue.named("birds").items.n == 8

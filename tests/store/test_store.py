@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -394,6 +395,71 @@ def test_a_file_that_is_no_backup_is_refused(tmp_path, text):
         backups.read(target, tmp_path / "no.gz")
     target.close()
     assert not (tmp_path / "empty.db").exists()
+
+
+def test_a_backup_that_was_killed_leaves_nothing_behind(lines, tmp_path):
+    script = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from pairseek.store import backups\n"
+        "from pairseek.store.database import Database\n"
+        "dump = backups._dump\n"
+        "def killed(*args):\n    dump(*args)\n    os.kill(os.getpid(), 9)\n"
+        "backups._dump = killed\n"
+        "backups.write(Database(sys.argv[1]), Path(sys.argv[2]))\n"
+    )
+    folder = tmp_path / "nightly"
+    folder.mkdir()
+    done = subprocess.run([sys.executable, "-c", script, tmp_path / "source/s.db", folder / "b.gz"], check=False)
+    assert done.returncode == -9
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("can", ["nameless", "named"])
+def test_a_backup_is_private_and_replaces_nothing(lines, tmp_path, monkeypatch, can):
+    if can == "named":
+        # As on systems and file systems that have no files without a name.
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    folder = tmp_path / "nightly"
+    folder.mkdir()
+    with contextlib.closing(Database(str(tmp_path / "source/s.db"))) as source:
+        backups.write(source, folder / "b.gz")
+        assert (folder / "b.gz").stat().st_mode & 0o777 == 0o600
+        with pytest.raises(InvalidFile, match="exists already"):
+            backups.write(source, folder / "b.gz")
+        monkeypatch.setattr(backups, "_dump", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            backups.write(source, folder / "c.gz")
+    assert [path.name for path in folder.iterdir()] == ["b.gz"]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("left", "x" * 201, "it has 201 characters, and at most 200 can be stored"),
+        ("left", "a\0b", "it contains the character NUL"),
+        ("right", "\ud800", "it contains a lone surrogate"),
+        ("name", "p" * 65, "it has 65 characters, and at most 64 can be stored"),
+        ("position", 2**31, "it is larger than 2,147,483,647"),
+    ],
+)
+def test_both_databases_refuse_what_one_of_them_cannot_store(database, session, column, value, words):
+    pair = AskedPair("s", "p1", 0, "strategy", "a", "b", now(), {})
+    with pytest.raises(InvalidParameter, match=f"the value of '{column}' for the table 'queries' cannot .*: {words}"):
+        database.write(lambda c: events.add_pair(c, replace(pair, **{column: value})))
+    database.write(lambda c: events.add_pair(c, replace(pair, left="\N{ROBOT FACE}" * 200, right="\x01\n")))
+
+
+def test_a_backup_of_sqlite_restores_into_postgresql_with_the_oddest_ids(tmp_path, cluster):
+    with contextlib.closing(Database(str(tmp_path / "odd.db"))) as source:
+        migrate.ready(source)
+        source.write(add_session)
+        pair = AskedPair("s", "p1", 0, "strategy", "\N{ROBOT FACE}" * 200, "\x01\n'\\", now(), {"text": "\0\ud800"})
+        source.write(lambda c: events.add_pair(c, pair))
+        backups.write(source, tmp_path / "odd.gz")
+    with contextlib.closing(Database(cluster.database())) as target:
+        backups.read(target, tmp_path / "odd.gz")
+        assert target.read(lambda c: events.queries_of(c, ["s"])) == [pair]
 
 
 def test_a_restore_that_was_killed_does_not_block_the_next(lines, tmp_path):

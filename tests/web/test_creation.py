@@ -18,6 +18,7 @@ from PIL import Image
 
 from helpers.refusals import refused_with
 from helpers.serving import GUARD, begin, configuration, csrf_of, served
+from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.store import media, migrate, studies
 from pairseek.store.database import Database
@@ -26,7 +27,8 @@ from pairseek.store.schema import studies as studies_table
 from pairseek.web.access import auth
 from pairseek.web.errors import InvalidPictures, Problem
 from pairseek.web.studies.catalogue import Catalogue
-from pairseek.web.studies.creation import add_items, create_study, replace_items
+from pairseek.web.studies.creation import add_items, create_study, from_file, replace_items
+from pairseek.web.studies.items import study_items
 from pairseek.web.studies.media import items_of_pictures
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
@@ -311,3 +313,54 @@ def test_a_worker_that_is_killed_while_it_creates_a_study_leaves_nothing(kind, t
     ) == 1 + len(whole)
     assert database.read(lambda c: media.sizes(c, 1))
     database.close()
+
+
+BAD_IDS = {"a\0b": "it contains the character NUL", "x" * 201: "it has 201 characters"}
+
+
+def with_id(bad, count=6):
+    """Items, one of which has this id, as the rows of a file and as the records of the API."""
+    points = np.random.default_rng(0).normal(size=(count, 2))
+    names = [bad, *(f"i{k}" for k in range(1, count))]
+    rows = [f"{name},{x},{y}" for name, (x, y) in zip(names, points.tolist(), strict=True)]
+    records = [{"id": name, "coordinates": point} for name, point in zip(names, points.tolist(), strict=True)]
+    return "\n".join(["id,x,y", *rows, ""]).encode(), records
+
+
+@pytest.mark.parametrize("bad", BAD_IDS, ids=["NUL", "long"])
+def test_ids_that_a_database_cannot_store_are_refused_wherever_items_come_in(bad, tmp_path):
+    """Otherwise participants would be refused later, or a backup could not be restored into the other database."""
+    words, (table, records) = BAD_IDS[bad], with_id(bad)
+    fine = with_id("i0")[1]
+    plain = configuration(slug="plain", answers=3)
+    listed = configuration(slug="listed", answers=3)
+    studies_ = [(plain, Items([one["coordinates"] for one in fine], [one["id"] for one in fine]))]
+    studies_ += [(listed, Items(ids=["a", "b", "c", "d"]))]
+    with served(tmp_path / "i.db", studies=studies_) as visitors:
+        database = visitors.service.database
+        auth.set_password(database, "ann", PASSWORD)
+        ann = visitors.browser()
+        ann.post("/login", data={"csrf": csrf_of(ann.get("/login")), "name": "ann", "password": PASSWORD})
+        token = auth.make_token(database, "t", ["write"], "ann")
+        program = visitors.browser(headers={"authorization": f"Bearer {token}"})
+        form = csrf_of(ann.get("/studies/new"))
+        names = b"id,label\n" + b"".join(row.split(b",")[0] + b",L\n" for row in table.splitlines()[1:])
+        replies = {
+            "form": ann.post("/studies/new", data={"csrf": form, "title": "T"}, files={"items": ("i.csv", table)}),
+            "add": ann.post("/studies/listed/items", data={"csrf": form}, files={"items": ("i.csv", names)}),
+            "create": program.post("/api/v1/studies", json={"configuration": {"title": "T"}, "items": records}),
+            "replace": program.put("/api/v1/studies/plain/items", json={"items": records}),
+        }
+        assert {name: reply.status_code for name, reply in replies.items()} == dict.fromkeys(replies, 422)
+        assert len(database.read(studies.every)) == 2
+    (tmp_path / "i.csv").write_bytes(table)
+    (tmp_path / "i.yaml").write_text("title: T\nitems: i.csv\nanswers: 3\n")
+    with pytest.raises(InvalidItems):
+        from_file(tmp_path / "i.yaml")
+    with pytest.raises(InvalidItems, match=words):
+        study_items(Items(ids=[bad, "b"]), scaled=False)
+
+
+def test_the_library_takes_any_id():
+    for bad in BAD_IDS:
+        assert Items(ids=[bad, "b"]).index(bad) == 0

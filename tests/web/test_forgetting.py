@@ -204,6 +204,8 @@ def test_what_was_learned_from_a_forgotten_person_is_dropped_and_sessions_say_so
     assert dropped == deletion.Deleted(1, 6, (version,))
     assert database.read(lambda c: stored_populations.latest(c, study(database).row.id)) is None
     assert database.read(lambda c: stored_populations.content(c, study(database).row.id, version)) == b""
+    # Facts about very few people would be facts about a person.
+    assert database.read(lambda c: stored_populations.facts(c, study(database).row.id, version)) is None
 
     # Finished: the stored result stays, and nothing is computed from what is gone.
     sessions_ = worker(database)

@@ -205,6 +205,23 @@ def test_a_process_that_fails_is_told_to_the_owner(script, words):
         learning_process._run_process([sys.executable, "-c", script], {})
 
 
+def test_the_process_imports_nothing_from_the_working_directory(tmp_path, monkeypatch):
+    """A server may be started in a folder that others can write to."""
+    trap = (
+        f"open({str(tmp_path / 'executed')!r}, 'w').close()\nraise SystemExit('imported from the working directory')\n"
+    )
+    for name in ("yaml", "json", "numpy"):
+        (tmp_path / f"{name}.py").write_text(trap)
+    url = f"sqlite:///{tmp_path / 'o.db'}"
+    with closing(Database(url)) as database:
+        migrate.ready(database)
+        create_study(database, configuration(), THINGS, is_open=True, who="test")
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(LearningFailed, match="has no finished session"):
+            learn_apart(database, study(database, "which"))
+    assert not (tmp_path / "executed").exists()
+
+
 def test_a_process_that_cannot_be_started_and_one_that_takes_too_long(monkeypatch):
     with pytest.raises(LearningFailed, match="could not be used"):
         learning_process._run_process(["/no/such/program"], {})

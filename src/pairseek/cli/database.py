@@ -85,8 +85,11 @@ def open_database(
 
 
 def place_of(database: Database) -> str:
-    """Return the path or address of a database, without its password."""
-    return database.url.render_as_string() if database.path is None else str(database.path.absolute())
+    """Return the path or address of a database, without passwords before its host or among its parameters."""
+    if database.path is not None:
+        return str(database.path.absolute())
+    query = {name: "hidden" if "password" in name.lower() else value for name, value in database.url.query.items()}
+    return database.url.set(query=query).render_as_string()
 
 
 def find_study(database: Database, slug: str) -> Study:

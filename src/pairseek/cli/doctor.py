@@ -149,19 +149,19 @@ def _data_line() -> ReportLine:
 
 
 def _database_line(url: str | None) -> ReportLine:
-    from pairseek.cli.database import open_database, require_web
+    from pairseek.cli.database import open_database, place_of, require_web
 
     try:
         require_web()
     except PairseekError:
         return ReportLine("database", "not used: studies need the extra 'web'", works=None)
     from pairseek.store import migrate
+    from pairseek.store.database import Database
     from pairseek.web.settings import Settings
 
     try:
         name = Settings.of(database=url).database
-        # An address may contain a password.
-        shown = re.sub(r"//[^@/]*@", "//…@", name)
+        shown = place_of(Database(name)) if "://" in name else name
         if "://" not in name and not Path(name).exists():
             return ReportLine("database", f"{shown} does not exist yet: pairseek serve creates it", works=None)
         with open_database(url, create=False, migrated=False) as database:

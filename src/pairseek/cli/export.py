@@ -9,6 +9,7 @@ import typer
 
 from pairseek.cli.database import find_study, open_database
 from pairseek.cli.options import DatabaseOption
+from pairseek.core.files import open_private
 from pairseek.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def command(
     """Export the data of a study, during or after it.
 
     The export is a zip bundle with all tables, or with --table a single table as
-    CSV or Parquet, depending on the file's extension. [bold]pairseek replay[/]
-    recomputes the estimates of a bundle.
+    CSV or Parquet, depending on the file's extension. Only you can read the new
+    file. [bold]pairseek replay[/] recomputes the estimates of a bundle.
     """
     with open_database(database, create=False) as opened:
         study = find_study(opened, slug)
@@ -43,7 +44,7 @@ def command(
         if table is None:
             from pairseek.web.results import bundle
 
-            with target.open("wb") as file:
+            with open_private(target) as file:
                 bundle.write(opened, study, file)
         else:
             _write_table(opened, study, table, target)
@@ -57,6 +58,6 @@ def _write_table(database: Database, study: Study, table: str, target: Path) -> 
         raise InvalidParameter(f"there is no table {table!r}: use one of {', '.join(tables.TABLES)}")
     rows, columns = tables.rows_of(database, study, table), tables.columns_of(study, table)
     pieces = [tables.as_parquet(rows, columns)] if target.suffix == ".parquet" else tables.as_csv(rows, columns)
-    with target.open("wb") as file:
+    with open_private(target) as file:
         for piece in pieces:
             file.write(piece)

@@ -11,7 +11,7 @@ import stat
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidFile
@@ -79,6 +79,11 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def open_private(path: Path) -> BinaryIO:
+    """Open a file for writing that nobody but its owner can read, unless it exists already with another mode."""
+    return open(path, "wb", opener=partial(os.open, mode=0o600))
 
 
 def _target(path: str | Path) -> Path:

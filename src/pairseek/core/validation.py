@@ -12,6 +12,9 @@ import numpy as np
 
 from pairseek.errors import InvalidParameter
 
+MAX_ID_LENGTH = 200
+"""Largest number of characters of an id, of an item or of a person, that a database stores."""
+
 
 def is_number(value: object) -> bool:
     """Return whether a value is a real number; True and False are not."""
@@ -85,3 +88,14 @@ def caller_level() -> int:
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "pairseek":
         frame, level = frame.f_back, level + 1
     return level
+
+
+def obstacle_to_storing(text: str, length: int | None = MAX_ID_LENGTH) -> str | None:
+    """Return why a database cannot store a text in a column of this length; None if it can."""
+    if "\0" in text:
+        return "it contains the character NUL"
+    if length is not None and len(text) > length:
+        return f"it has {len(text):,} characters, and at most {length} can be stored"
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        return "it contains a lone surrogate, which is half a character"
+    return None

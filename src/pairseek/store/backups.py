@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import json
 import os
@@ -10,7 +11,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 import sqlalchemy as sa
 
@@ -33,18 +34,37 @@ def write(database: Database, path: Path) -> int:
         raise InvalidFile(f"{path} exists already and was not overwritten: give another name")
     if not path.parent.is_dir():
         raise InvalidFile(f"cannot write {path}: there is no folder {str(path.parent)!r}; make it first")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with gzip.open(file, "wt", encoding="utf-8", compresslevel=5) as lines:
-                count = database.read(lambda connection: _dump(connection, lines))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with _new_file(path) as file:
+        with gzip.open(file, "wt", encoding="utf-8", compresslevel=5) as lines:
+            count = database.read(lambda connection: _dump(connection, lines))
+        file.flush()
+        os.fsync(file.fileno())
     return count
+
+
+@contextlib.contextmanager
+def _new_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a private file that appears under its name once the block has ended without an error.
+
+    Where Linux can, the file has no name until then, so that even a killed process leaves nothing behind.
+    """
+    try:
+        handle = os.open(path.parent, os.O_WRONLY | os.O_TMPFILE, 0o600)
+        nameless = Path(f"/proc/self/fd/{handle}")
+        nameless.stat()
+    except (AttributeError, OSError):
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+            Path(temporary).replace(path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+    else:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            # Only with a descriptor of a directory does Python follow the link to the open file.
+            os.link(nameless, path, src_dir_fd=handle, follow_symlinks=True)
 
 
 def _dump(connection: sa.Connection, lines: TextIO) -> int:

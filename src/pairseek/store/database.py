@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 
 from pairseek.errors import InvalidParameter, MissingExtra, StoreOutdated, StoreUnavailable
+from pairseek.store.capacity import refuse_unstorable
 from pairseek.store.turns import WriteTurns
 
 T = TypeVar("T")
@@ -62,6 +63,7 @@ class Database:
         self.url = _url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgres(self.url)
+        sa.event.listen(self.engine, "before_cursor_execute", refuse_unstorable)
         self.schema: str | None = None
         """Schema version that every write requires; None before it was checked."""
         # In PostgreSQL the row gets the lock of a foreign key, so that upgrades and writers wait for each other.

@@ -95,9 +95,9 @@ def populations_learned_from(connection: sa.Connection, session_ids: Sequence[st
 
 
 def drop_population(connection: sa.Connection, study_id: int, version: int) -> None:
-    """Delete the content of a population. Its version number is not reused, because sessions refer to it."""
+    """Delete the content of a population and the facts about it; its number is not reused, as sessions refer to it."""
     condition = (populations.c.study_id == study_id) & (populations.c.version == version)
-    connection.execute(populations.update().where(condition).values(content=b"", dropped_at=now()))
+    connection.execute(populations.update().where(condition).values(content=b"", facts=None, dropped_at=now()))
     condition = (learned_from.c.study_id == study_id) & (learned_from.c.version == version)
     connection.execute(learned_from.delete().where(condition))
 

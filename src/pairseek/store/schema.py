@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from pairseek.core.validation import MAX_ID_LENGTH
+
 metadata = sa.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -15,7 +17,7 @@ metadata = sa.MetaData(
 
 # Times are ISO 8601 in UTC with microseconds, so that they sort as text and read the same in both databases.
 TIME = sa.String(32)
-NAME = sa.String(200)
+NAME = sa.String(MAX_ID_LENGTH)
 KEY = sa.String(64)
 
 meta = sa.Table(

@@ -228,7 +228,9 @@ def form_nonce(request: Request) -> str:
 def check_form(request: Request, secret: str, sent: object) -> None:
     """Raise a `Problem` unless the CSRF token of a form is valid."""
     nonce = request.cookies.get(CSRF_COOKIE, "")
-    if not nonce or not hmac.compare_digest(csrf_token(secret, nonce, request.cookies.get(COOKIE)), str(sent or "")):
+    expected = csrf_token(secret, nonce, request.cookies.get(COOKIE))
+    # Bytes, because texts with other characters than ASCII cannot be compared in constant time.
+    if not nonce or not hmac.compare_digest(expected.encode(), str(sent or "").encode(errors="replace")):
         raise Problem(
             403,
             "form_expired",

@@ -24,6 +24,8 @@ from pairseek.web.studies.catalogue import Catalogue, Study
 
 # Seconds after which learning is aborted.
 _MAX_SECONDS = 3600.0
+# -P: otherwise Python imports from the working directory first, and a file yaml.py there would be executed.
+_PYTHON = (sys.executable, "-P", "-c")
 # Before the imports, which take seconds, the program lowers its priority if the system can, and starts a thread that
 # exits when the parent process ends, because nobody would store the result then.
 _PROGRAM = f"""
@@ -46,7 +48,7 @@ def learn_apart(database: Database, study: Study) -> LearnedVersion:
     That process ends when this one ends, for whatever reason.
     """
     task = {"database": database.url.render_as_string(hide_password=False), "study": study.row.slug}
-    reply = _run_process([sys.executable, "-c", _PROGRAM], task)
+    reply = _run_process([*_PYTHON, _PROGRAM], task)
     if "error" in reply:
         raise (StoreUnavailable if reply["unavailable"] else LearningFailed)(reply["error"])
     return LearnedVersion.from_record(reply)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
 import time
 import traceback
 from datetime import UTC, datetime
@@ -28,7 +29,8 @@ class JsonLines(logging.Formatter):
         facts = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
-            "event": record.getMessage(),
+            # Further lines of other packages' messages may quote what was sent.
+            "event": record.getMessage().partition("\n")[0],
             "process": record.process,
             **getattr(record, "facts", {}),
         }
@@ -40,17 +42,22 @@ class JsonLines(logging.Formatter):
         return json.dumps(facts, ensure_ascii=False)
 
 
-def set_up(level: str = "info") -> None:
-    """Send the logs of the service and of uvicorn to standard error."""
+def set_up() -> None:
+    """Send everything that the process logs to standard error: warnings and uncaught exceptions of threads, too."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in ("pairseek", "uvicorn", "uvicorn.error"):
-        target = logging.getLogger(name)
-        target.handlers, target.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"
-        target.setLevel(level.upper())
+    logging.getLogger().handlers = [handler]
+    for name in ("pairseek", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.INFO)
     # uvicorn's access log contains addresses.
-    logging.getLogger("uvicorn.access").handlers = []
-    logging.getLogger("uvicorn.access").propagate = False
+    logging.getLogger("uvicorn.access").disabled = True
+    logging.captureWarnings(capture=True)
+    threading.excepthook = sys.unraisablehook = _log_uncaught
+
+
+def _log_uncaught(uncaught: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+    facts = (uncaught.exc_type, uncaught.exc_value, uncaught.exc_traceback)
+    logger.error("uncaught exception", exc_info=facts)  # type: ignore[arg-type]
 
 
 class LoggingMiddleware:

@@ -267,7 +267,8 @@ _INTEGER_COLUMNS = {
     "seed",
 }
 _BOOLEAN_COLUMNS = {"simulated", "undone", "void", "passed", "finished"}
-_LINK_COLUMNS = {"participant", "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"}
+# Texts that anybody can send: ids in links, and times of the browser.
+_VISITOR_COLUMNS = {"participant", "PROLIFIC_PID", "STUDY_ID", "SESSION_ID", "shown_at", "sent_at"}
 
 
 def _column(pa: Any, name: str, values: list[Any]) -> Any:
@@ -284,13 +285,13 @@ def _column(pa: Any, name: str, values: list[Any]) -> Any:
 def _cell(name: str, value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
-    if name in _LINK_COLUMNS and isinstance(value, str) and _is_formula(value):
+    if name in _VISITOR_COLUMNS and isinstance(value, str) and _is_formula(value):
         return f"'{value}"
     return value
 
 
 def _is_formula(text: str) -> bool:
-    """Return whether a spreadsheet program might execute a text from a link as a formula.
+    """Return whether a spreadsheet program might execute a visitor's text as a formula.
 
     Programs skip blanks and control characters before a formula, and some treat full-width signs like plain ones.
     """

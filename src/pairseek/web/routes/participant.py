@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
+from pairseek.core.validation import MAX_ID_LENGTH
 from pairseek.store.sessions import IDENTITIES, SessionRow
 from pairseek.web.access.rates import network_of
 from pairseek.web.access.security import check_form, check_guard, set_cookie, signature
@@ -27,7 +28,6 @@ from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import Visitor, already_took_part, is_expired, session_expired, study_closed
 from pairseek.web.sessions.advance import TIMESTAMP, Answer
 from pairseek.web.sessions.links import (
-    MAX_ID_LENGTH,
     SIGNATURE,
     invitation_needed,
     link_expired,

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pairseek.core.media import inline_media
 from pairseek.core.messages import words
 from pairseek.core.types import JSON
-from pairseek.core.validation import known_fields
+from pairseek.core.validation import MAX_ID_LENGTH, known_fields
 from pairseek.web.pages.contexts.shared import ErrorSchema, ReliabilitySchema, StateSchema
 
 
@@ -27,7 +27,9 @@ class ForgetBody(_Schema):
     """Participant to forget."""
 
     participant: str = Field(
-        min_length=1, max_length=200, description="the participant's id from the link, Prolific id, or a session's id"
+        min_length=1,
+        max_length=MAX_ID_LENGTH,
+        description="the participant's id from the link, Prolific id, or a session's id",
     )
 
 
@@ -59,7 +61,7 @@ class NewItem(_Schema):
     model_config = ConfigDict(extra="allow", json_schema_extra=_add_media)
     __pydantic_extra__: dict[str, str]
 
-    id: str = Field(min_length=1, max_length=200)
+    id: str = Field(min_length=1, max_length=MAX_ID_LENGTH)
     coordinates: list[float] = Field(
         default=[], max_length=100, description="none in a similarity study, or if they are to be learned"
     )
@@ -119,17 +121,19 @@ class StudySchema(_Schema):
 class NewSession(_Schema):
     """Ids of the participant, as far as they are known."""
 
-    participant: str | None = Field(default=None, max_length=200)
-    prolific_pid: str | None = Field(default=None, max_length=200)
-    prolific_study: str | None = Field(default=None, max_length=200)
-    prolific_session: str | None = Field(default=None, max_length=200)
+    participant: str | None = Field(default=None, max_length=MAX_ID_LENGTH)
+    prolific_pid: str | None = Field(default=None, max_length=MAX_ID_LENGTH)
+    prolific_study: str | None = Field(default=None, max_length=MAX_ID_LENGTH)
+    prolific_session: str | None = Field(default=None, max_length=MAX_ID_LENGTH)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
 
 
 class NewLinks(_Schema):
     """Participants who get a signed link."""
 
-    participants: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(min_length=1, max_length=10_000)
+    participants: list[Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH)]] = Field(
+        min_length=1, max_length=10_000
+    )
     days: float = Field(default=30.0, gt=0, le=366, description="days until the links expire")
 
 
@@ -171,7 +175,7 @@ class EstimateSchema(_Schema):
     reliability: ReliabilitySchema | None = Field(default=None, description="if the study leaves k or lapse unknown")
 
 
-ItemName = Annotated[str, Field(min_length=1, max_length=200)]
+ItemName = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH)]
 
 
 class RecommendBody(_Schema):

@@ -17,8 +17,8 @@ from pairseek.web.sessions.playing import Played, Side, check_played, has_failed
 from pairseek.web.sessions.snapshot import Snapshot
 from pairseek.web.studies.catalogue import Study
 
-TIMESTAMP = r"^[0-9TZ:.+-]*$"
-"""Pattern of the times sent by clients."""
+TIMESTAMP = r"^([0-9][0-9TZ:.+-]*)?$"
+"""Pattern of the times sent by clients; a spreadsheet would execute a text that begins with a sign."""
 EVENTS_PER_ANSWER = 4
 """Events (answers, skips, undos) that a session may have per answer that the study asks for."""
 SPARE_EVENTS = 100

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
+from pairseek.core.validation import MAX_ID_LENGTH
 from pairseek.errors import InvalidParameter
 from pairseek.store import people
 from pairseek.store.database import Database
@@ -20,8 +21,6 @@ from pairseek.web.errors import Problem
 LINK_DAYS = 30
 """Default number of days after which a link expires."""
 MAX_LINK_DAYS = 366
-MAX_ID_LENGTH = 200
-"""Largest number of characters of an id in a link."""
 SIGNATURE = "signature"
 # Hexadecimal digits of a signature: 128 bits.
 _SIGNATURE_DIGITS = 32

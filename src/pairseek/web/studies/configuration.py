@@ -28,6 +28,8 @@ from pairseek.search.goals import Goal
 from pairseek.search.stopping import StopRule
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+RESERVED_SLUGS = ("new",)
+"""Slugs that no study can have, because pages of researchers have their addresses."""
 # Host and port of a completion URL, without a user, placeholders or backslashes.
 _HOST = re.compile(r"[\w.-]+(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
 MAX_ITEMS = 200_000
@@ -369,10 +371,10 @@ def configured(record: object) -> StudyConfiguration:
 
 
 def slug_of(title: str) -> str:
-    """Convert a title to a slug."""
+    """Convert a title to a slug that a study can have."""
     plain = unicodedata.normalize("NFKD", title.lower().replace("ß", "ss")).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
-    return slug or "study"
+    return f"{slug}-study" if slug in RESERVED_SLUGS else slug or "study"
 
 
 def schema() -> JSON:

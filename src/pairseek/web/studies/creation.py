@@ -22,7 +22,7 @@ from pairseek.store.studies import StudyRow
 from pairseek.web.errors import Problem
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.checks import check
-from pairseek.web.studies.configuration import StudyConfiguration, configured
+from pairseek.web.studies.configuration import RESERVED_SLUGS, StudyConfiguration, configured
 from pairseek.web.studies.items import pack_items, read_items, study_items
 from pairseek.web.studies.media import (
     Files,
@@ -144,6 +144,10 @@ def create_study(
     check(configuration, items)
     items, readers = with_pictures(items, files or {})
     slug = configuration.slug_or_default()
+    if slug in RESERVED_SLUGS:
+        raise InvalidParameter(
+            f"the slug {slug!r} is the address of a page for researchers: give another slug", field="slug"
+        )
     if database.read(lambda connection: studies.by_slug(connection, slug)) is not None:
         # Checked before the pictures are converted, which may take minutes.
         raise _slug_taken(slug)

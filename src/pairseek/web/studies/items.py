@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pairseek.core.csv import is_table
 from pairseek.core.media import MEDIA, medium_of
+from pairseek.core.validation import obstacle_to_storing
 from pairseek.errors import InvalidItems, MissingExtra
 from pairseek.model.item_records import items_from
 from pairseek.model.items import Items
@@ -75,6 +76,10 @@ def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Ite
             f"{items.n:,} items in {items.d} dimensions have {items.n * items.d:,} coordinates: a study takes at most "
             f"{MAX_COORDINATES:,}; use fewer items or dimensions"
         )
+    for item in items.ids:
+        reason = obstacle_to_storing(str(item))
+        if reason is not None:
+            raise InvalidItems(f"the id {str(item)[:50]!r} cannot be used: {reason}; change it")
     for name in ("label", *items.data):
         values = items.labels if name == "label" else items.data[name]
         for row, value in enumerate(values):

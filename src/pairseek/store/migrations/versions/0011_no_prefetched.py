@@ -1,4 +1,4 @@
-"""Removal of prefetched queries, which are kept in memory."""
+"""Removal of prefetched queries, which are kept in memory, and of facts about dropped populations."""
 
 from __future__ import annotations
 
@@ -11,5 +11,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Drop the table; it was a cache."""
+    """Drop the table, which was a cache, and forget what dropped populations were learned from."""
     op.drop_table("prefetched")
+    op.execute("UPDATE populations SET facts = NULL WHERE dropped_at IS NOT NULL")

@@ -1,0 +1,42 @@
+"""What the columns of both databases can hold.
+
+SQLite takes texts of any length, with NUL, and integers of 64 bits; PostgreSQL refuses them. The store refuses such
+values on both, so that every backup of one database restores into the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from pairseek.core.validation import obstacle_to_storing
+from pairseek.errors import InvalidParameter
+
+# Largest value of PostgreSQL's type `integer`.
+_MAX_INTEGER = 2**31 - 1
+
+
+def refuse_unstorable(
+    _connection: object, _cursor: object, _statement: str, _parameters: object, context: Any, _many: object
+) -> None:
+    """Raise an `InvalidParameter` for a row that only one of the databases could store; called before a statement."""
+    if context is None or context.compiled is None or not (context.isinsert or context.isupdate):
+        return
+    kinds = {name: bind.type for name, bind in context.compiled.binds.items()}
+    for row in context.compiled_parameters:
+        for name, kind in kinds.items():
+            reason = _reason(kind, row.get(name))
+            if reason is not None:
+                table = context.compiled.statement.table.name
+                raise InvalidParameter(
+                    f"the value of {name!r} for the table {table!r} cannot be stored: {reason}; change it"
+                )
+
+
+def _reason(kind: sa.types.TypeEngine[Any], value: object) -> str | None:
+    if isinstance(value, str) and isinstance(kind, sa.String):
+        return obstacle_to_storing(value, kind.length)
+    if isinstance(value, int) and isinstance(kind, sa.Integer) and not isinstance(kind, sa.BigInteger):
+        return None if abs(value) <= _MAX_INTEGER else f"it is larger than {_MAX_INTEGER:,}"
+    return None
