@@ -1,4 +1,4 @@
-"""Retries and redirects of `pairseek.client`, against replies that a proxy or another server might send."""
+"""Retries and redirects of the client, for replies that a proxy or another server might send."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_client_waits_as_long_as_the_service_asks_and_no_longer_than_ten_sec
         return io.BytesIO(b"[]")
 
     monkeypatch.setattr(urllib.request.OpenerDirector, "open", opened)
-    monkeypatch.setattr(client, "sleep", pauses.append)
+    monkeypatch.setattr(client.connection, "sleep", pauses.append)
     assert client.Client("http://127.0.0.1:1", "token").studies() == []
     assert pauses == [pause]
 

@@ -1,0 +1,129 @@
+"""The client: studies, their sessions and their data."""
+
+from __future__ import annotations
+
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pairseek.client.connection import Connection
+from pairseek.client.records import CatalogueVersion, StudyFacts
+from pairseek.client.session import Session
+
+
+@dataclass(frozen=True)
+class Client:
+    """Client of a service.
+
+    Parameters
+    ----------
+    address
+        Address of the service, such as ``https://studies.example.org``.
+    token
+        API token, from ``pairseek token create`` or the token page of the service.
+    seconds
+        Timeout of a request, in seconds.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pairseek.client import Client
+    >>> client = Client("http://127.0.0.1:8421", Path("token.txt").read_text().strip())
+    >>> teas = [
+    ...     {"id": "white", "coordinates": [0.1, 0.8]},
+    ...     {"id": "green", "coordinates": [0.3, 0.9]},
+    ...     {"id": "oolong", "coordinates": [0.6, 0.5]},
+    ...     {"id": "black", "coordinates": [0.9, 0.1]},
+    ... ]
+    >>> slug = client.create_study({"title": "Teas", "answers": 3}, teas)
+    >>> client.study(slug).items
+    4
+    >>> state = client.open_session(slug, participant="visitor-1", seed=1).state()
+    >>> state.remaining
+    3
+    >>> rows = client.export(slug, "items").decode().splitlines()
+    >>> len(rows)   # with the header
+    5
+    """
+
+    address: str
+    token: str = field(repr=False)
+    seconds: float = 30.0
+
+    @property
+    def _connection(self) -> Connection:
+        return Connection(self.address, self.token, self.seconds)
+
+    def studies(self) -> list[Mapping[str, Any]]:
+        """List the studies that the token may read."""
+        return list(self._connection.json("GET", "/studies"))
+
+    def study(self, slug: str) -> StudyFacts:
+        """Return the facts about a study."""
+        return StudyFacts(**self._connection.json("GET", f"/studies/{_quoted(slug)}"))
+
+    def create_study(
+        self, configuration: Mapping[str, Any], items: Sequence[Mapping[str, Any]], *, is_open: bool = True
+    ) -> str:
+        """Create a study of items ``{"id": ..., "coordinates": [...]}`` with display columns; return its slug."""
+        body = {"configuration": dict(configuration), "items": [dict(item) for item in items], "open": is_open}
+        return str(self._connection.json("POST", "/studies", body, is_idempotent=False)["slug"])
+
+    def replace_items(
+        self, slug: str, items: Sequence[Mapping[str, Any]], *, catalogue: str | None = None
+    ) -> StudyFacts:
+        """Replace the items of a study by others in the same coordinates; the request is idempotent.
+
+        Parameters
+        ----------
+        slug
+            Slug of the study.
+        items
+            New items, as in `create_study`. Sessions that have started keep the items they started with.
+        catalogue
+            Version of the items to replace, `StudyFacts.catalogue`; if the study has another version by now, the result
+            is a `ServiceError` with the code ``other_catalogue``. None: the current version, whichever it is.
+        """
+        body = {"items": [dict(item) for item in items], "catalogue": catalogue}
+        return StudyFacts(**self._connection.json("PUT", f"/studies/{_quoted(slug)}/items", body))
+
+    def catalogues(self, slug: str) -> list[CatalogueVersion]:
+        """List the versions of the items of a study, newest first."""
+        records = self._connection.json("GET", f"/studies/{_quoted(slug)}/catalogues")
+        return [CatalogueVersion(**record) for record in records]
+
+    def set_open(self, slug: str, *, is_open: bool) -> None:
+        """Open or close a study."""
+        self._connection.send("POST", f"/studies/{_quoted(slug)}/{'open' if is_open else 'close'}")
+
+    def open_session(self, slug: str, *, participant: str | None = None, seed: int | None = None) -> Session:
+        """Start a session."""
+        body = {"participant": participant, "seed": seed}
+        record = self._connection.json("POST", f"/studies/{_quoted(slug)}/sessions", body, is_idempotent=False)
+        return self.session(record["session"], record["token"])
+
+    def session(self, session_id: str, token: str) -> Session:
+        """Return an existing session."""
+        return Session(session_id, token, Connection(self.address, token, self.seconds))
+
+    def forget(self, slug: str, participant: str) -> Mapping[str, Any]:
+        """Delete all sessions of a participant; return the numbers of deleted sessions and answers."""
+        body = {"participant": participant}
+        return dict(self._connection.json("POST", f"/studies/{_quoted(slug)}/forget", body, is_idempotent=False))
+
+    def delete_study(self, slug: str) -> Mapping[str, Any]:
+        """Delete a study with all its data; return the numbers of deleted sessions and answers."""
+        return dict(self._connection.json("DELETE", f"/studies/{_quoted(slug)}", is_idempotent=False))
+
+    def export(self, slug: str, table: str, ending: str = "csv") -> bytes:
+        """Download a table: answers, participants, estimates, items or ranking, as ``csv`` or ``parquet``."""
+        return self._connection.send("GET", f"/studies/{_quoted(slug)}/export/{table}.{ending}")
+
+    def bundle(self, slug: str) -> bytes:
+        """Download a study as a zip bundle."""
+        return self._connection.send("GET", f"/studies/{_quoted(slug)}/bundle.zip")
+
+
+def _quoted(slug: str) -> str:
+    return urllib.parse.quote(slug, safe="")
