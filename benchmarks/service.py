@@ -276,8 +276,7 @@ class Server:
 
     def memory(self) -> int:
         """Return the resident memory of the workers in bytes."""
-        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.children())
-        return pages * os.sysconf("SC_PAGE_SIZE")
+        return sum(map(resident, self.children()))
 
     def kill(self, *, hard: bool = False) -> None:
         """Kill the main process and, with ``hard``, its workers, which would otherwise finish their requests."""
@@ -303,6 +302,11 @@ class Server:
     def said(self) -> str:
         self.log.seek(0)
         return self.log.read()[-5000:].decode(errors="replace")
+
+
+def resident(pid: int) -> int:
+    """Return the resident memory of a process in bytes."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _lives(pid: int) -> bool:
@@ -344,7 +348,8 @@ def check(database: str, measured: Measured) -> str:
             for query, outcome in said.items():
                 assert found.get(query) == outcome, f"the answer to {query} of {session} is lost"
             acknowledged, stored = acknowledged + len(said), stored + len(happened)
-            if rebuilt < 20:
+            # Without the population that it began with, a session cannot be recomputed.
+            if rebuilt < 20 and one.parts.is_usable:
                 # Rebuilt from stored answers only, the open pair must be the one stored as asked.
                 open_now = [query for query in asked if query.name not in found]
                 pair, _ = one.state(study, one.done).next_pair
