@@ -15,7 +15,7 @@ SHORT = 0.05
 def fresh_process(monkeypatch):
     monkeypatch.setattr(compilation, "_notified", False)
     # test_kernel_cache.py tests that only one of several processes shows it.
-    monkeypatch.setattr(compilation.kernel_cache, "may_notify", lambda: True)
+    monkeypatch.setattr(compilation.kernel_cache, "claim_notice", lambda: True)
 
 
 def compiling(seconds):
@@ -26,24 +26,24 @@ def compiling(seconds):
 
 def test_a_long_compilation_is_announced_once(caplog):
     for _ in range(2):
-        with compilation.first_use(SHORT):
+        with compilation.compilation_notice(SHORT):
             compiling(6 * SHORT)
     assert [record.getMessage()[:27] for record in caplog.records] == ["compiling numerical kernels"]
 
 
 def test_many_short_compilations_add_up(caplog):
-    with compilation.first_use(SHORT):
+    with compilation.compilation_notice(SHORT):
         for _ in range(6):
             compiling(SHORT / 2)
     assert len(caplog.records) == 1
 
 
 def test_waiting_without_compiling_is_not_announced(caplog):
-    with compilation.first_use(SHORT):
+    with compilation.compilation_notice(SHORT):
         time.sleep(6 * SHORT)
-    with compilation.first_use(60.0):
+    with compilation.compilation_notice(60.0):
         compiling(SHORT)
-    with compilation.first_use(60.0):
+    with compilation.compilation_notice(60.0):
         compiling(0.0)
         time.sleep(SHORT)
     assert caplog.records == []
@@ -53,7 +53,7 @@ def test_garbage_collection_is_paused_while_compiling():
     seen = []
 
     def fail():
-        with compilation.first_use(60.0), event.trigger_event("numba:compile"):
+        with compilation.compilation_notice(60.0), event.trigger_event("numba:compile"):
             seen.append(gc.isenabled())
             raise ValueError("on purpose")
 
@@ -63,7 +63,7 @@ def test_garbage_collection_is_paused_while_compiling():
     assert gc.isenabled()
     gc.disable()
     try:
-        with compilation.first_use(60.0):
+        with compilation.compilation_notice(60.0):
             compiling(0.0)
         assert not gc.isenabled()
     finally:

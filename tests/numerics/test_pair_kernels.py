@@ -19,7 +19,7 @@ from helpers.reference import naive_covariance, naive_log_answer, naive_mean
 from helpers.situations import LINKS
 from pairseek.numerics.balls import quantile_radius
 from pairseek.numerics.jit import exp_minus, log_answer, log_ndtr, log_slope, log_tie, next_uniform
-from pairseek.numerics.moments import CHUNK, sample_moments
+from pairseek.numerics.moments import SAMPLE_CHUNK, sample_moments
 from pairseek.posteriors.mixture_kernels import likelihood_grid, mixture_densities
 from pairseek.posteriors.slice_kernels import log_densities, log_line
 
@@ -274,8 +274,11 @@ class TestSampleMoments:
 
     def test_have_the_same_bits_on_any_number_of_threads(self, on_threads):
         rng = np.random.default_rng(1)
-        samples, weights = rng.normal(size=(7 * CHUNK + 3, 4)), np.full(7 * CHUNK + 3, 1 / (7 * CHUNK + 3))
-        one, two, three = (on_threads(count, lambda: sample_moments(samples, weights)) for count in (1, 2, 3))
+        samples, weights = (
+            rng.normal(size=(7 * SAMPLE_CHUNK + 3, 4)),
+            np.full(7 * SAMPLE_CHUNK + 3, 1 / (7 * SAMPLE_CHUNK + 3)),
+        )
+        one, two, three = (on_threads(threads, lambda: sample_moments(samples, weights)) for threads in (1, 2, 3))
         for other in (two, three):
             assert np.array_equal(one[0], other[0])
             assert np.array_equal(one[1], other[1])

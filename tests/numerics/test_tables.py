@@ -15,7 +15,7 @@ from scipy.stats import norm, truncnorm
 from helpers.reference import naive_entropy, naive_probability
 from helpers.situations import LINKS
 from pairseek.numerics.jit import LOGISTIC, PROBIT
-from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_MAX, S_OCTAVES, interpolate, look_up, moments, tables
+from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_MAX, S_OCTAVES, interpolate, look_up, tables, utilities_at
 
 NAMES = ("probability", "information", "explained", "log_volume")
 MS = st.floats(0, 30) | st.floats(0, 1e4)
@@ -52,13 +52,13 @@ class TestMoments:
     @pytest.mark.parametrize("s", [0.01, 0.3, 0.999, 1.0, 2.5, 20.0])
     @pytest.mark.parametrize("m", [0.0, 0.4, 3.0])
     def test_agree_with_quadrature(self, m, s, link):
-        actual = moments(np.array([m]), s, LINKS[link])[:, 0]
+        actual = utilities_at(np.array([m]), s, LINKS[link])[:, 0]
         # The definitions cancel where the answer tells little; the module's own form does not.
         assert actual == pytest.approx(np.array(by_quadrature(m, s, link)), abs=2e-9, rel=1e-6)
 
     @given(m=MS, s=SS)
     def test_of_the_probit_probability_have_a_closed_form(self, m, s):
-        actual = moments(np.array([m]), s, PROBIT)[0, 0]
+        actual = utilities_at(np.array([m]), s, PROBIT)[0, 0]
         assert actual == pytest.approx(norm.cdf(m / math.sqrt(1 + s * s)), abs=1e-9)
 
     @pytest.mark.parametrize("link", LINKS.values())
@@ -74,11 +74,11 @@ class TestMoments:
             p * above.mean() ** 2 + (1 - p) * below.mean() ** 2,
             p * math.log(above.var()) + (1 - p) * math.log(below.var()),
         )
-        assert moments(np.array([r * s]), s, link)[:, 0] == pytest.approx(expected, abs=1e-4)
+        assert utilities_at(np.array([r * s]), s, link)[:, 0] == pytest.approx(expected, abs=1e-4)
 
     @pytest.mark.parametrize("link", LINKS.values())
     def test_tend_to_nothing_where_the_answer_tells_nothing(self, link):
-        probability, information, explained, log_volume = moments(np.array([0.0, 1.0, 1e4]), 0.0, link)
+        probability, information, explained, log_volume = utilities_at(np.array([0.0, 1.0, 1e4]), 0.0, link)
         assert probability[0] == pytest.approx(0.5)
         assert information == pytest.approx(np.zeros(3), abs=1e-15)
         assert explained == pytest.approx(np.zeros(3), abs=1e-15)
@@ -92,7 +92,7 @@ class TestMoments:
         f = naive_probability(m, name)
         slope = f * (1 - f) if link == LOGISTIC else norm.pdf(m)
         fisher = s * s * slope**2 / (f * (1 - f))
-        _, information, explained, log_volume = moments(np.array([m]), s, link)[:, 0]
+        _, information, explained, log_volume = utilities_at(np.array([m]), s, link)[:, 0]
         assert information == pytest.approx(fisher / 2 / math.log(2), rel=1e-4)
         assert explained == pytest.approx(fisher, rel=1e-4)
         assert log_volume == pytest.approx(-fisher, rel=1e-4)
@@ -107,7 +107,7 @@ class TestTables:
         worst = np.zeros(4)
         for deviation in s[s > 0]:
             m = np.concatenate([M0 * 2 ** rng.uniform(0, M_OCTAVES, 10) - M0, rng.uniform(0, 3 + 3 * deviation, 20)])
-            exact = moments(m, float(deviation), link)
+            exact = utilities_at(m, float(deviation), link)
             for row, name in enumerate(NAMES):
                 table = getattr(tables(link), name)
                 actual = np.array([interpolate(table, x, deviation) for x in m])
@@ -126,7 +126,7 @@ class TestTables:
             s = float((1.0 + (row % 16) / 16) * 2.0 ** (row // 16) * S0 - S0)
             columns = np.arange(0, 272, 7)
             m = (1.0 + (columns % 16) / 16) * 2.0 ** (columns // 16) * M0 - M0
-            exact = moments(m, s, link)
+            exact = utilities_at(m, s, link)
             for index, name in enumerate(NAMES):
                 assert getattr(tables(link), name)[row, columns] == pytest.approx(exact[index], abs=2e-10)
 

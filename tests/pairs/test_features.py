@@ -26,7 +26,7 @@ from helpers.situations import LINKS, belief_of, made_belief
 from pairseek.model.noise import NOISES
 from pairseek.model.responses import RESPONSES, Logistic, Probit
 from pairseek.numerics.covariances import principal_root, square_root
-from pairseek.numerics.pair_kernels import expect, pair_constant
+from pairseek.numerics.pair_kernels import expected_answer, pair_constant
 from pairseek.numerics.tables import interpolate, tables
 from pairseek.pairs.sources import Candidates
 
@@ -174,7 +174,7 @@ class TestExpectations:
         columns, weights = np.array([[1.0, 2.0]]), np.array([0.5, 0.5])
         slopes = np.array([[1e3], [-1e3], [1e6], [-1e6], [1e15], [-1e15]])
         out = np.empty((2, 6))
-        expect(0, 6, slopes, np.zeros(6), columns, weights, LINKS[kind], out)
+        expected_answer(0, 6, slopes, np.zeros(6), columns, weights, LINKS[kind], out)
         assert out[0] == pytest.approx([1, 0, 1, 0, 1, 0], abs=1e-15)
         assert out[1] == pytest.approx(np.zeros(6), abs=1e-13)
 

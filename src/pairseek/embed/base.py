@@ -21,7 +21,7 @@ from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidItems, InvalidParameter, InvalidTriplets
 from pairseek.model.items import Items
 from pairseek.model.metrics import triplet_error
-from pairseek.numerics.compilation import first_use
+from pairseek.numerics.compilation import compilation_notice
 
 # Fits along the path only provide starting points: their tolerance is larger by this factor.
 _PATH_TOLERANCE_FACTOR = 10.0
@@ -147,7 +147,7 @@ class TripletEmbedding:
         self._check(triplets)
         rng = np.random.default_rng(self.random_state)
         # Compile on a single triplet, or a long fit would be reported as a long compilation.
-        with first_use():
+        with compilation_notice():
             rows = triplets.rows[:1]
             points = padded(np.zeros((triplets.n, self.n_components)))
             Objective(rows, triplets.n, self.kind, self._parameter())(points)

@@ -24,7 +24,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.noise import NOISES
 from pairseek.model.responses import RESPONSES, Response
-from pairseek.numerics.compilation import first_use
+from pairseek.numerics.compilation import compilation_notice
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ def _fit_all(
     fold = None
     if folds is not None and count >= folds:
         fold = (np.random.default_rng(rng).permutation(count) % folds)[evidence.answer]
-    with first_use():
+    with compilation_notice():
         best_scale(np.array([1.0, -1.0]), responses[0].link)
     fits = [_fit_one(evidence, response, count, fold, start) for response in responses]
     return NoiseFits(tuple(sorted(fits, key=lambda fit: -fit.log_likelihood)))

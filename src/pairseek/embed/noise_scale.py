@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_ndtr
+from pairseek.numerics.jit import HALF_LOG_TWO_PI, LOGISTIC, exp_minus, kernel, log_ndtr
 from pairseek.numerics.parallel import for_ranges
 
 _CHUNK_SIZE = 1 << 14
@@ -22,7 +22,7 @@ _MAX_SCALED_K = 1e8
 _TOLERANCE = 1e-11
 _MAX_STEPS = 200
 _PROBIT_TAIL = 1e3
-_LOG_ROOT_TWO_PI = 0.9189385332046727
+
 
 Bound = Literal["", "zero", "infinity", "flat"]
 
@@ -55,7 +55,7 @@ def _sums(
         else:
             value += weights[r] * log_ndtr(z)
             if z > -_PROBIT_TAIL:
-                ratio = math.exp(-0.5 * z * z - _LOG_ROOT_TWO_PI - log_ndtr(z))
+                ratio = math.exp(-0.5 * z * z - HALF_LOG_TWO_PI - log_ndtr(z))
                 excess = ratio * (z + ratio)
             else:
                 # Asymptotic series: the difference of large numbers would lose precision.

@@ -26,7 +26,7 @@ from pairseek.embed.triplets import Triplets
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.model.metrics import triplet_error
-from pairseek.numerics.compilation import first_use
+from pairseek.numerics.compilation import compilation_notice
 from pairseek.numerics.jit import read_only
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import look_up, tables
@@ -123,7 +123,7 @@ class Placement:
         if n < d + 2:
             raise InvalidItems(f"{n} items for {d} dimensions: positions need at least {d + 2}; use fewer dimensions")
         settings = PathSettings(d, 1.0, 1, _TOLERANCE, _MAX_ITERATIONS, lambda *_: None)
-        with first_use():
+        with compilation_notice():
             objective = Objective(triplets.rows, n, LOGISTIC, 0.0)
             objective(padded(np.zeros((n, d))))
         fit: tuple[FloatArray, float] | None = None

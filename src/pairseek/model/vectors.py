@@ -14,7 +14,7 @@ from pairseek.core.lazy import LazyModule
 from pairseek.core.types import JSON, FloatArray
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidFile, InvalidItems, InvalidParameter
-from pairseek.numerics.covariances import CHUNK, chunks, principal_axes
+from pairseek.numerics.covariances import CHUNK_ROWS, chunks, principal_axes
 
 if TYPE_CHECKING:
     from pairseek.core import files
@@ -137,7 +137,7 @@ def checked_vectors(
         raise InvalidItems(
             f"the vectors have {array.shape[1]} components but the map takes {length}: give vectors of the same model"
         )
-    for start, rows in zip(range(0, len(array), CHUNK), chunks(array), strict=True):
+    for start, rows in zip(range(0, len(array), CHUNK_ROWS), chunks(array), strict=True):
         bad = np.argwhere(~np.isfinite(rows))
         if len(bad):
             row, column = bad[0] + np.array([start, 0])

@@ -21,14 +21,14 @@ def quantile_radius(points: FloatArray, weights: FloatArray, centre: FloatArray,
     """Return the radius of the smallest ball around the centre that contains this fraction of the weight.
 
     If the centre has fewer coordinates than the points, only the leading ones count. Hoare's selection takes O(n) on
-    average: it discards the points on one side of a pivot until all remaining points are equally far.
+    average: it discards the points on one side of a pivot until all remaining points have the same distance.
     """
     n, d = len(points), len(centre)
     squares, masses = np.zeros(n), weights.copy()
     for i in range(n):
         for h in range(d):
             squares[i] += (points[i, h] - centre[h]) * (points[i, h] - centre[h])
-    # Allow for rounding, so that a level that equally weighted points reach exactly is recognized.
+    # Equally weighted points can reach the level exactly; rounding must not hide that.
     target = level * np.sum(weights) * (1.0 - 1e-12)
     low, high = 0, n
     while high - low > 1:

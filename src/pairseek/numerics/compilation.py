@@ -1,4 +1,4 @@
-"""Notice that kernels are being compiled, which can take a minute at first use."""
+"""Log notice that kernels are being compiled, which can take a minute at first use."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _notified = False
 
 
 @contextmanager
-def first_use(seconds: float = 1.0) -> Iterator[None]:
-    """Log a notice if compilation takes longer: once per process, and once among processes that compile together."""
-    watch = _Watch(seconds)
+def compilation_notice(seconds: float = 1.0) -> Iterator[None]:
+    """Log a notice once compilation has taken this long: at most once for all processes that compile together."""
+    timer = _CompilationTimer(seconds)
     try:
-        with event.install_listener("numba:compile", watch):
+        with event.install_listener("numba:compile", timer):
             yield
     finally:
-        watch.close()
+        timer.close()
 
 
-class _Watch(event.Listener):
-    """Listener that measures numba's compilation time, and pauses garbage collection meanwhile."""
+class _CompilationTimer(event.Listener):
+    """Listener that measures numba's compilation time, and pauses garbage collection while numba compiles."""
 
     def __init__(self, seconds: float) -> None:
         self._remaining = seconds
         self._depth = 0  # compilations nest: a kernel compiles the functions it calls
         self._began = 0.0
         self._timer: threading.Timer | None = None
-        self._collecting = False
+        self._has_paused_collection = False
 
     def on_start(self, _: object) -> None:
         """Start the timer at the outermost compilation."""
@@ -45,10 +45,10 @@ class _Watch(event.Listener):
             return
         # Compilation allocates millions of small objects, few of them garbage; pausing collection makes it 10 % faster.
         if gc.isenabled():
-            self._collecting = True
+            self._has_paused_collection = True
             gc.disable()
         self._began = time.perf_counter()
-        self._timer = threading.Timer(max(self._remaining, 0.0), _notify)
+        self._timer = threading.Timer(max(self._remaining, 0.0), _log_notice)
         self._timer.daemon = True
         self._timer.start()
 
@@ -63,19 +63,19 @@ class _Watch(event.Listener):
         """Cancel the timer and restore garbage collection."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._collecting:
+        if self._has_paused_collection:
             gc.enable()
 
 
-def announce() -> None:
-    """Log the notice before starting processes that will each compile for themselves."""
+def notify_if_workers_compile() -> None:
+    """Log the notice before starting processes, if each of them will have to compile the kernels."""
     if kernel_cache.own_cache_folders().writable is None:
-        _notify()
+        _log_notice()
 
 
-def _notify() -> None:
+def _log_notice() -> None:
     global _notified
     if not _notified:
         _notified = True
-        if kernel_cache.may_notify():
+        if kernel_cache.claim_notice():
             logger.warning(kernel_cache.notice())

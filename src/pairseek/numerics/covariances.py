@@ -16,11 +16,12 @@ import numpy.typing as npt
 
 from pairseek.core.types import FloatArray
 
+CHUNK_ROWS = 8192
+"""Number of rows that `chunks` converts to double precision at a time."""
 # Beyond this many dimensions an eigendecomposition would dominate the cost of a question.
 _MAX_EIGEN_DIMENSIONS = 64
-_last: tuple[weakref.ref[FloatArray], FloatArray] | None = None
-# Rows converted to double precision at a time.
-CHUNK = 8192
+# The last read-only covariance, and its root.
+_last_root: tuple[weakref.ref[FloatArray], FloatArray] | None = None
 
 
 def principal_root(covariance: FloatArray) -> FloatArray:
@@ -29,8 +30,8 @@ def principal_root(covariance: FloatArray) -> FloatArray:
     Beyond 64 dimensions, use the much faster Cholesky root if the covariance is positive definite. The root of the
     last read-only covariance is cached, because a question needs it several times.
     """
-    global _last
-    last = _last
+    global _last_root
+    last = _last_root
     if last is not None and last[0]() is covariance:
         return last[1]
     root = _cholesky(covariance) if len(covariance) > _MAX_EIGEN_DIMENSIONS else None
@@ -39,7 +40,7 @@ def principal_root(covariance: FloatArray) -> FloatArray:
         root = np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
     root.flags.writeable = False
     if not covariance.flags.writeable:
-        _last = weakref.ref(covariance), root
+        _last_root = weakref.ref(covariance), root
     return root
 
 
@@ -59,9 +60,9 @@ def square_root(covariance: FloatArray) -> FloatArray:
 
 
 def chunks(array: npt.NDArray[Any]) -> Iterator[FloatArray]:
-    """Yield rows in double precision, `CHUNK` at a time."""
-    for start in range(0, len(array), CHUNK):
-        yield np.asarray(array[start : start + CHUNK], dtype=np.float64)
+    """Yield rows in double precision, `CHUNK_ROWS` at a time."""
+    for start in range(0, len(array), CHUNK_ROWS):
+        yield np.asarray(array[start : start + CHUNK_ROWS], dtype=np.float64)
 
 
 def principal_axes(array: npt.NDArray[Any], centre: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -79,8 +80,8 @@ def principal_axes(array: npt.NDArray[Any], centre: FloatArray, unit: FloatArray
         values, directions = np.linalg.eigh(products)
     else:
         centred = (np.asarray(array, dtype=np.float64) - centre) / unit
-        values, places = np.linalg.eigh(centred @ centred.T)
-        directions = centred.T @ places / np.sqrt(np.maximum(values, np.finfo(float).tiny))
+        values, vectors = np.linalg.eigh(centred @ centred.T)
+        directions = centred.T @ vectors / np.sqrt(np.maximum(values, np.finfo(float).tiny))
     values, directions = np.maximum(values[::-1], 0.0) / (n - 1), directions[:, ::-1]
     signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])])
     return values, directions * np.where(signs == 0, 1.0, signs)

@@ -8,14 +8,14 @@ from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.parallel import for_ranges
 
-_CHUNK = 1 << 16
+_CHUNK_ROWS = 1 << 16
 
 
 def squared_distances(points: FloatArray, centre: FloatArray) -> FloatArray:
     """Return the (n,) squared distances from (n, d) points to one point."""
     out = np.zeros(len(points))
     if points.shape[1]:
-        for_ranges(_squared, len(points), _CHUNK, points, np.ascontiguousarray(centre), out)
+        for_ranges(_squared, len(points), _CHUNK_ROWS, points, np.ascontiguousarray(centre), out)
     return out
 
 

@@ -1,9 +1,10 @@
 """Disk cache of compiled kernels: its folders, their safety, and a lock so that only one process compiles.
 
-numba raises an error if it can write to none of its folders, as in a container that runs as another user, and ignores a
-filled folder that is read-only. Kernels are therefore loaded from every readable folder up to the first writable one,
-and stored there: ``NUMBA_CACHE_DIR``, ``__pycache__`` next to the source, the user's cache, a temporary folder. The
-choice depends only on the file system, so every process of a user arrives at the same folder.
+numba by itself raises an error if none of its folders is writable, as in a container that runs as another user, and
+never reads a read-only folder, even one full of kernels. Here the candidates are ``NUMBA_CACHE_DIR``, ``__pycache__``
+next to the source, the user's cache and a temporary folder, in this order. Kernels are stored in the first writable
+one, and loaded from it and from the readable ones before it. The choice depends only on the file system, so all
+processes of a user agree.
 """
 
 from __future__ import annotations
@@ -85,9 +86,9 @@ def own_cache_folders() -> CacheFolders:
 def cache_folders(sources: str) -> CacheFolders:
     """Return the cache folders for kernels defined in a source folder."""
     readable: list[Path] = []
-    for folder, is_open, is_temporary in _candidates(Path(sources)):
+    for folder, is_trusted, is_temporary in _candidate_folders(Path(sources)):
         try:
-            created = _created(folder, is_open=is_open)
+            created = _create_folder(folder, is_trusted=is_trusted)
             readable.append(created)
             tempfile.TemporaryFile(dir=created).close()
         except OSError:
@@ -96,17 +97,17 @@ def cache_folders(sources: str) -> CacheFolders:
     return CacheFolders(tuple(readable))
 
 
-def _candidates(sources: Path) -> Iterator[tuple[Path, bool, bool]]:
-    """Yield candidate folders, whether to trust them without a check of their owner, and whether they are temporary."""
+def _candidate_folders(sources: Path) -> Iterator[tuple[Path, bool, bool]]:
+    """Yield each candidate, whether to trust it without checking its owner, and whether it is temporary."""
     name = _CacheLocator.get_suitable_cache_subpath(str(sources / "kernels.py"))
     if _settings.CACHE_DIR:
         yield Path(_settings.CACHE_DIR, name), True, False
     # Anyone who can write next to the sources can change the sources too.
     yield sources / "__pycache__", True, False
-    users = Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)
+    user_cache = Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)
     # Without a home folder this path is relative.
-    if users.is_absolute():
-        yield users / name, False, False
+    if user_cache.is_absolute():
+        yield user_cache / name, False, False
     try:
         temporary = Path(tempfile.gettempdir())
     except FileNotFoundError:
@@ -114,12 +115,12 @@ def _candidates(sources: Path) -> Iterator[tuple[Path, bool, bool]]:
     yield temporary / f"pairseek-kernels-{os.geteuid() if hasattr(os, 'geteuid') else 'user'}" / name, False, True
 
 
-def _created(folder: Path, *, is_open: bool) -> Path:
-    """Create a folder if necessary; raise an `OSError` if that fails, or if another user can write to it.
+def _create_folder(folder: Path, *, is_trusted: bool) -> Path:
+    """Create a folder if necessary, and return it; raise an `OSError` if that fails or another user can write to it.
 
     Symbolic links in the path are resolved, because others could redirect them.
     """
-    if is_open:
+    if is_trusted:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
     folder.parent.parent.mkdir(parents=True, exist_ok=True)
@@ -160,13 +161,13 @@ class KernelCache(_Cache):
         return None if self.folders.writable is None else str(self.folders.writable)
 
     def load_overload(self, sig: object, target_context: object) -> Any:
-        """Return the compiled kernel, or None; then this process holds the lock until it has compiled."""
-        kernel = self._loaded(sig, target_context)
+        """Return the stored kernel; if None, the caller must compile it, and holds the lock until then."""
+        kernel = self._load(sig, target_context)
         if kernel is None and COMPILATION_LOCK.wait():
-            kernel = self._loaded(sig, target_context)
+            kernel = self._load(sig, target_context)
         return kernel
 
-    def _loaded(self, sig: object, target_context: object) -> Any:
+    def _load(self, sig: object, target_context: object) -> Any:
         for cache_of_folder in self._caches:
             try:
                 kernel = cache_of_folder.load_overload(sig, target_context)
@@ -260,7 +261,7 @@ class _CompilationLock:
         global_compiler_lock.release()
 
     def wait(self) -> bool:
-        """Wait until no other process is compiling; return whether others may have stored kernels since."""
+        """Wait until no other process is compiling; return whether others may have stored kernels in the meantime."""
         folder = own_cache_folders().writable
         if not self._depth or self._handle is not None or folder is None or fcntl is None:
             return False
@@ -304,7 +305,7 @@ def cached(dispatcher: Any) -> Any:
 
 
 def notice() -> str:
-    """Return the notice for users who wait: what takes so long, and whether it will happen again."""
+    """Return the notice for waiting users: what takes so long, and whether it will happen again."""
     folders = own_cache_folders()
     text = "compiling numerical kernels; this takes up to a minute"
     if folders.writable is None:
@@ -314,21 +315,21 @@ def notice() -> str:
     return f"{text} and happens once: they are stored in {folders.writable}"
 
 
-def may_notify() -> bool:
-    """Return whether this process should show the notice: only the first of several that compile together should."""
+def claim_notice() -> bool:
+    """Return True in only one of several processes that compile together, which then shows the notice."""
     folder = own_cache_folders().writable
     if folder is None:
-        # Without a shared folder, the parent process has shown it on behalf of its children.
+        # Without a shared folder, the parent process has shown the notice on behalf of its children.
         return multiprocessing.parent_process() is None
-    mark = folder / _LOCK_FILE
+    lock_file = folder / _LOCK_FILE
     with contextlib.suppress(OSError):
-        status = mark.stat()
+        status = lock_file.stat()
         # The file is empty until a process has shown the notice.
         if status.st_size and time.time() - status.st_mtime < _NOTICE_INTERVAL:
             return False
     with contextlib.suppress(OSError):
         # In a folder that others can write to, the name may be a link to a file that must not be touched.
-        handle = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        handle = os.open(lock_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o666)
         with os.fdopen(handle, "wb") as file:
             file.write(b"noted\n")
     return True

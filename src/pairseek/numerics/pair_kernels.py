@@ -1,4 +1,4 @@
-"""Kernels over candidate pairs: pair features under a belief, and expectations over samples."""
+"""Kernels over candidate pairs: their geometry under a belief, and expectations over samples."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import numpy as np
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, primitive
 
-CONSTANT, NORMALIZED, DECAYING = 0, 1, 2
-"""Codes of the noise kinds; `pairseek.model.noise` describes them."""
+# Codes of the noise kinds; `pairseek.model.noise` describes them.
+CONSTANT = 0
+NORMALIZED = 1
+DECAYING = 2
 PlaneArrays: TypeAlias = tuple[FloatArray, FloatArray]
 """Slopes (m, d) and offsets (m,) of candidates."""
 MixtureArrays: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
-"""Bases (S,), parts (Q, S) and ratios (Q,) of the links of the samples."""
+"""Bases (S,), parts (Q, S) and ratios (Q,) of the link of each sample, base + Σ parts_q f(ratio_q z)."""
 # Squared distance between two shadows, relative to their squared norms, below which their difference loses too many
 # digits.
 _CANCELLATION = 1e-4
@@ -40,10 +42,12 @@ def steepest_length(low: float, high: float, noise: int) -> float:
 
 
 @kernel
-def shadow(start: int, stop: int, points: FloatArray, mean: FloatArray, root: FloatArray, out: FloatArray) -> None:
+def write_shadows(
+    start: int, stop: int, points: FloatArray, mean: FloatArray, root: FloatArray, out: FloatArray
+) -> None:
     """Write the shadows 2 L'(x - μ) of points, for Σ = LL' and L = root; two shadows are sqrt(a'Σa) apart.
 
-    Subtracting the mean preserves the digits of items far from zero.
+    Subtracting the mean preserves the precision of items far from zero.
     """
     d = points.shape[1]
     for row in range(start, stop):
@@ -57,7 +61,7 @@ def shadow(start: int, stop: int, points: FloatArray, mean: FloatArray, root: Fl
 
 @primitive
 def projected_variance(p: FloatArray, q: FloatArray, root: FloatArray) -> float:
-    """Return a'Σa = |2 L'(p - q)|², L = root, from the difference itself, which preserves digits for nearby points."""
+    """Return a'Σa = |2 L'(p - q)|², L = root, from p - q itself, which is precise for nearby points."""
     d = len(p)
     variance = 0.0
     for c in range(d):
@@ -69,7 +73,7 @@ def projected_variance(p: FloatArray, q: FloatArray, root: FloatArray) -> float:
 
 
 @kernel
-def describe(
+def pair_geometry(
     start: int,
     stop: int,
     first: IntArray,
@@ -82,9 +86,9 @@ def describe(
 ) -> None:
     """Write rows a·μ - b, |a|, k_pq and a'Σa of pairs; ``belief`` is (mean, root of Σ), ``model`` (k, noise).
 
-    a·μ - b = (p - q)·((μ - p) + (μ - q)) avoids the cancellation in |p|² - |q|². a'Σa is the squared distance between
-    two shadows, which have errors of at most (d + 1) ε times their norm. So sqrt(a'Σa) has a relative error of about
-    1.6e-14 (d + 1) if it is at least a hundredth of the norms; if it is smaller, it is computed from p - q instead.
+    The form a·μ - b = (p - q)·((μ - p) + (μ - q)) avoids the cancellation in |p|² - |q|². a'Σa is the squared distance
+    between two shadows, which have errors of at most (d + 1) ε times their norm. So sqrt(a'Σa) has a relative error of
+    about 1.6e-14 (d + 1) if it is at least a hundredth of the norms; if it is smaller, it is computed from p - q.
     """
     mean, root = belief
     k, noise = model
@@ -169,7 +173,7 @@ def _probit_sums(z: FloatArray, weights: FloatArray) -> tuple[float, float]:
 
 
 @kernel
-def expect(
+def expected_answer(
     start: int,
     stop: int,
     slopes: FloatArray,
@@ -191,7 +195,7 @@ def expect(
 
 
 @kernel
-def weigh(
+def answer_moments(
     start: int,
     stop: int,
     slopes: FloatArray,
@@ -234,7 +238,8 @@ def weigh(
 
 
 @primitive
-def _lapsing_link(y: float, link: int) -> float:
+def _fast_link(y: float, link: int) -> float:
+    """Return f(y)."""
     if link == LOGISTIC:
         u = exp_minus(abs(y))
         return (1.0 if y > 0.0 else u) / (1.0 + u)
@@ -242,7 +247,7 @@ def _lapsing_link(y: float, link: int) -> float:
 
 
 @kernel
-def expect_mixed(
+def expected_answer_mixed(
     start: int,
     stop: int,
     planes: PlaneArrays,
@@ -252,7 +257,7 @@ def expect_mixed(
     link: int,
     out: FloatArray,
 ) -> None:
-    """Compute `expect` with a link of its own for each sample: base + Σ parts_q f(ratio_q z).
+    """Compute `expected_answer` with a separate link for each sample: base + Σ parts_q f(ratio_q z).
 
     ``planes`` is (slopes (m, d), offsets (m,)); ``mixture`` is (bases (S,), parts (Q, S), ratios (Q,)).
     """
@@ -267,7 +272,7 @@ def expect_mixed(
         for q in range(len(ratios)):
             ratio, part = ratios[q], parts[q]
             for s in range(n):
-                chance[s] += part[s] * _lapsing_link(ratio * z[s], link)
+                chance[s] += part[s] * _fast_link(ratio * z[s], link)
         probability = 0.0
         entropy = 0.0
         for s in range(n):
@@ -278,7 +283,7 @@ def expect_mixed(
 
 
 @kernel
-def expect_ties(
+def expected_answer_with_ties(
     start: int,
     stop: int,
     planes: PlaneArrays,
@@ -291,7 +296,7 @@ def expect_ties(
 ) -> None:
     """Write rows E P(first), E P(second) and the expected entropy of the three outcomes, in nats.
 
-    Takes the arguments of `expect_mixed`: P(first) = base + Σ parts_q f(ratio_q z - width).
+    Takes the arguments of `expected_answer_mixed`: P(first) = base + Σ parts_q f(ratio_q z - width).
     """
     slopes, offsets = planes
     bases, parts, ratios = mixture
@@ -305,8 +310,8 @@ def expect_ties(
         for s in range(n):
             p, q = bases[s], bases[s]
             for node in range(len(ratios)):
-                p += parts[node, s] * _lapsing_link(ratios[node] * z[s] - width, link)
-                q += parts[node, s] * _lapsing_link(-ratios[node] * z[s] - width, link)
+                p += parts[node, s] * _fast_link(ratios[node] * z[s] - width, link)
+                q += parts[node, s] * _fast_link(-ratios[node] * z[s] - width, link)
             tie = 1.0 - p - q
             first += weights[s] * p
             second += weights[s] * q
@@ -317,31 +322,34 @@ def expect_ties(
 
 
 @kernel
-def weigh_mixed(
+def answer_moments_mixed(
     start: int,
     stop: int,
     planes: PlaneArrays,
     columns: FloatArray,
     weights: FloatArray,
-    answering: tuple[FloatArray, FloatArray],
+    parameters: tuple[FloatArray, FloatArray],
     link: int,
     out: FloatArray,
 ) -> None:
-    """Compute `weigh` with a k and lapse rate for each sample; ``answering`` is (ratios (S,), lapses (S,))."""
+    """Compute `answer_moments` with a separate k and lapse rate for each sample.
+
+    ``parameters`` is (ratios of k to the typical k (S,), lapse rates (S,)).
+    """
     slopes, offsets = planes
-    ratios, lapses = answering
+    ratios, lapses = parameters
     d, n = columns.shape
     f = np.empty(n)
     for row in range(start, stop):
         _logits(slopes[row], offsets[row], columns, f)
         for s in range(n):
-            p = 0.5 * lapses[s] + (1.0 - lapses[s]) * _lapsing_link(ratios[s] * f[s], link)
+            p = 0.5 * lapses[s] + (1.0 - lapses[s]) * _fast_link(ratios[s] * f[s], link)
             f[s] = weights[s] * p
-        _weighed(f, columns, d, out[row])
+        _write_moments(f, columns, d, out[row])
 
 
 @primitive
-def _weighed(f: FloatArray, columns: FloatArray, d: int, out: FloatArray) -> None:
+def _write_moments(f: FloatArray, columns: FloatArray, d: int, out: FloatArray) -> None:
     """Write Σ f, Σ f x, Σ f x x'."""
     total = 0.0
     for s in range(len(f)):

@@ -16,7 +16,7 @@ from scipy.special import entr
 from pairseek.core.types import FloatArray
 from pairseek.model.responses import Response
 from pairseek.numerics.mixtures import NAMES, TableName, refined
-from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, axis, combined, look_up
+from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, grid_axis, look_up, utilities_from
 
 # Nodes and weights of the trapezoidal rule over a standard normal variable.
 _NODES = np.linspace(-8.0, 8.0, 161)
@@ -32,7 +32,7 @@ _LOGITS_PER_CHUNK = 1 << 20
 @lru_cache(maxsize=16)
 def response_tables(response: Response) -> dict[TableName, FloatArray]:
     """Return the tables of `pairseek.numerics.tables` for a response; the first call takes about a second."""
-    m, s = axis(M0, M_OCTAVES)[::_GRID_STRIDE], axis(S0, S_OCTAVES)[::_GRID_STRIDE]
+    m, s = grid_axis(M0, M_OCTAVES)[::_GRID_STRIDE], grid_axis(S0, S_OCTAVES)[::_GRID_STRIDE]
     coarse = np.empty((4, len(s), len(m)))
     for row, deviation in enumerate(s.tolist()):
         count = int(min(1.0 + 28.0 * max(deviation, 1.0), _MAX_NODES))
@@ -43,7 +43,7 @@ def response_tables(response: Response) -> dict[TableName, FloatArray]:
         first, second = above @ (weights * nodes), above @ (weights * (nodes**2 - 1.0))
         entropy = _entropy(np.stack([above, below])) @ weights
         with np.errstate(over="ignore"):
-            coarse[:, row] = combined(above @ weights, below @ weights, first, second, entropy)
+            coarse[:, row] = utilities_from(above @ weights, below @ weights, first, second, entropy)
         if response.tie_width > 0.0:
             chances = outcomes(response, logits)
             coarse[1, row] = _entropy(chances @ weights) - _entropy(chances) @ weights

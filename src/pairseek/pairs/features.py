@@ -17,13 +17,13 @@ from pairseek.numerics.mixtures import TableName, table
 from pairseek.numerics.moments import sample_moments
 from pairseek.numerics.pair_kernels import (
     CONSTANT,
-    describe,
-    expect,
-    expect_mixed,
-    expect_ties,
-    shadow,
-    weigh,
-    weigh_mixed,
+    answer_moments,
+    answer_moments_mixed,
+    expected_answer,
+    expected_answer_mixed,
+    expected_answer_with_ties,
+    pair_geometry,
+    write_shadows,
 )
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import look_up
@@ -164,9 +164,9 @@ class PairFeatures:
         i, j = (np.arange(m), np.arange(m, 2 * m)) if few else (first, second)
         shadows = np.empty_like(used)
         mean, root = read_only(belief.mean), principal_root(belief.covariance)
-        for_ranges(shadow, len(used), _PAIRS_PER_CHUNK, used, mean, root, shadows)
+        for_ranges(write_shadows, len(used), _PAIRS_PER_CHUNK, used, mean, root, shadows)
         model = (logit_constant(response), response.noise_kind.code)
-        for_ranges(describe, m, _PAIRS_PER_CHUNK, i, j, used, shadows, (mean, root), model, out)
+        for_ranges(pair_geometry, m, _PAIRS_PER_CHUNK, i, j, used, shadows, (mean, root), model, out)
         margin, length, constant, variance = out
         if appeal is None:
             appeal = np.zeros(len(points))
@@ -319,11 +319,11 @@ class PairFeatures:
         if not (belief.reliability is None and self.response.is_log_concave):
             samples, weights, mixture = self._links(belief)
             mixed = ((slopes, offsets), np.ascontiguousarray(samples.T), weights, mixture, self.response.link, out)
-            for_ranges(expect_mixed, len(self), _SAMPLED_PAIRS_PER_CHUNK, *mixed)
+            for_ranges(expected_answer_mixed, len(self), _SAMPLED_PAIRS_PER_CHUNK, *mixed)
             return out[0], out[1] / np.log(2)
         columns = np.ascontiguousarray(belief.samples.T)
         arguments = (slopes, offsets, columns, belief.weights, self.response.link, out)
-        for_ranges(expect, len(self), _SAMPLED_PAIRS_PER_CHUNK, *arguments)
+        for_ranges(expected_answer, len(self), _SAMPLED_PAIRS_PER_CHUNK, *arguments)
         return out[0], out[1] / np.log(2)
 
     def _by_tables(self) -> tuple[FloatArray, FloatArray]:
@@ -350,7 +350,7 @@ class PairFeatures:
         bases, parts, ratios = mixture
         out = np.empty((3, len(self)))
         arguments = (self.planes(), np.ascontiguousarray(samples.T), weights, (bases * (2 / 3), parts, ratios), width)
-        for_ranges(expect_ties, len(self), _SAMPLED_PAIRS_PER_CHUNK, *arguments, self.response.link, out)
+        for_ranges(expected_answer_with_ties, len(self), _SAMPLED_PAIRS_PER_CHUNK, *arguments, self.response.link, out)
         first, second, conditional = out
         tie = np.maximum(1.0 - first - second, 0.0)
         return np.asarray((entr(first) + entr(second) + entr(tie) - conditional) / np.log(2))
@@ -372,7 +372,7 @@ class PairFeatures:
         return np.array(first), np.array(tie)
 
     def _links(self, belief: Belief) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
-        """Return samples, weights, and each sample's mixture of link functions in the form `expect_mixed` takes."""
+        """Return samples, weights, and each sample's mixture of links, as `expected_answer_mixed` takes it."""
         reliability = belief.reliability
         if reliability is None:
             lapse, ones = self.response.lapse_rate, np.ones(len(belief.weights))
@@ -401,14 +401,14 @@ class PairFeatures:
             out = expectations.reweighted_moments(self.response, (slopes, moved), columns.T, belief.weights)
         elif reliability is None and self.response.is_log_concave:
             arguments = (slopes, moved, columns, belief.weights)
-            for_ranges(weigh, len(self), _SAMPLED_PAIRS_PER_CHUNK, *arguments, self.response.link, out)
+            for_ranges(answer_moments, len(self), _SAMPLED_PAIRS_PER_CHUNK, *arguments, self.response.link, out)
         else:
             ones = np.ones(len(belief.weights))
             factors_and_lapses = (ones, self.response.lapse_rate * ones)
             if reliability is not None:
                 factors_and_lapses = (reliability.k / logit_constant(self.response), np.array(reliability.lapse))
             mixed = ((slopes, moved), columns, belief.weights, factors_and_lapses, self.response.link, out)
-            for_ranges(weigh_mixed, len(self), _SAMPLED_PAIRS_PER_CHUNK, *mixed)
+            for_ranges(answer_moments_mixed, len(self), _SAMPLED_PAIRS_PER_CHUNK, *mixed)
         total = np.concatenate(([1.0], np.zeros(d), covariance.ravel()))
         outcomes = []
         for part in (out, total - out):

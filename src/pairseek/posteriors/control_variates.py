@@ -17,7 +17,7 @@ import numpy as np
 from pairseek.core.types import FloatArray
 from pairseek.model.priors import Prior
 from pairseek.numerics.jit import Answers, PriorArrays, kernel, log_slope, primitive
-from pairseek.numerics.moments import CHUNK, sample_moments
+from pairseek.numerics.moments import SAMPLE_CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.factors import Factors
 
@@ -100,7 +100,7 @@ def _products(
     """
     d = points.shape[1]
     controls = d + d * (d + 1) // 2
-    total = out[start // CHUNK]
+    total = out[start // SAMPLE_CHUNK]
     total[:] = 0.0
     rows = np.zeros((_ROWS_PER_PASS, 2 * controls))
     gradient = np.empty(d)
@@ -165,9 +165,9 @@ def controlled_moments(
     # For a half-bounded coordinate these fields do not vanish at the face, so Stein's identity fails.
     if few or not factors.is_log_concave or np.any(np.isfinite(low) != np.isfinite(high)):
         return mean, covariance
-    out = np.empty((-(-n // CHUNK), 2 + count, 2 * count))
+    out = np.empty((-(-n // SAMPLE_CHUNK), 2 + count, 2 * count))
     quadratic, link = (*prior.box(d), *prior.quadratic(d)), factors.link
-    for_ranges(_products, n, CHUNK, points, weights, mean, factors.data, quadratic, link, factors.model[2], out)
+    for_ranges(_products, n, SAMPLE_CHUNK, points, weights, mean, factors.data, quadratic, link, factors.model[2], out)
     # After nearly noiseless answers squared gradients overflow, and the correction is rejected below.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         total = out.sum(axis=0)

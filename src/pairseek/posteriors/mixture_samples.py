@@ -14,7 +14,7 @@ from pairseek.core.types import BaseSampleSource, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
 from pairseek.numerics.covariances import square_root
-from pairseek.numerics.moments import CHUNK, sample_moments
+from pairseek.numerics.moments import SAMPLE_CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import effective_samples
 from pairseek.posteriors.gaussian import log_prior_mass
@@ -293,7 +293,9 @@ class JointSamples(BaseSampleSource):
         densities = np.empty(len(points))
         whitening = np.ascontiguousarray(np.linalg.inv(roots))
         top = float(np.max(logs))
-        for_ranges(mixture_densities, len(points), CHUNK, points, means, whitening, np.exp(logs - top), densities)
+        for_ranges(
+            mixture_densities, len(points), SAMPLE_CHUNK, points, means, whitening, np.exp(logs - top), densities
+        )
         return points, top + np.log(densities)
 
     def _weighted(self, n: int) -> _WeightedSamples:
@@ -318,7 +320,7 @@ class JointSamples(BaseSampleSource):
             data = (kind.evidence.slopes, kind.evidence.offsets, kind.evidence.decided)
             settings = np.exp(log_factors), lapses, kind.response.tie_width, kind.response.link
             scale = np.empty(len(points))
-            for_ranges(likelihood_grid, len(points), CHUNK, points, data, *settings, out, scale)
+            for_ranges(likelihood_grid, len(points), SAMPLE_CHUNK, points, data, *settings, out, scale)
             out *= np.exp(log_priors)
             values.append(out.reshape(len(points), -1))
             scales.append(scale)

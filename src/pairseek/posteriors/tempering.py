@@ -11,7 +11,7 @@ import numpy as np
 from pairseek.core.types import Belief, BeliefInfo, FloatArray
 from pairseek.model.priors import Prior, is_density
 from pairseek.numerics.covariances import square_root
-from pairseek.numerics.moments import CHUNK
+from pairseek.numerics.moments import SAMPLE_CHUNK
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.base import sampled_belief
 from pairseek.posteriors.control_variates import controlled_moments
@@ -76,7 +76,7 @@ class PointTarget:
             for_ranges(
                 slice_sweep,
                 n,
-                CHUNK,
+                SAMPLE_CHUNK,
                 states,
                 rng.integers(0, 2**64, size=n, dtype=np.uint64),
                 (directions, np.einsum("kd,md->km", directions, factors.slopes)),
@@ -96,7 +96,7 @@ def _log_answers(factors: Factors, points: FloatArray) -> FloatArray:
     wide, flat = np.full(d, np.inf), (np.zeros(d), np.zeros((d, d)))
     out = np.empty(n)
     arguments = (factors.data, (-wide, wide, *flat), flat, factors.link, factors.model, out)
-    for_ranges(log_densities, n, CHUNK, points, *arguments)
+    for_ranges(log_densities, n, SAMPLE_CHUNK, points, *arguments)
     return out
 
 
@@ -107,5 +107,5 @@ def log_importance_ratios(
     n, d = points.shape
     out = np.empty(n)
     quadratic = (*prior.box(d), *prior.quadratic(d))
-    for_ranges(log_densities, n, CHUNK, points, factors.data, quadratic, base, factors.link, factors.model, out)
+    for_ranges(log_densities, n, SAMPLE_CHUNK, points, factors.data, quadratic, base, factors.link, factors.model, out)
     return out

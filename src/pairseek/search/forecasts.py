@@ -26,7 +26,7 @@ from pairseek.model.items import Items
 from pairseek.model.responses import Response
 from pairseek.model.spaces import Space
 from pairseek.numerics.mixtures import table
-from pairseek.numerics.tables import S0, S_OCTAVES, axis, interpolate, look_up
+from pairseek.numerics.tables import S0, S_OCTAVES, grid_axis, interpolate, look_up
 
 HORIZON = 1000
 """Longest forecast, in answers."""
@@ -122,7 +122,7 @@ def _radius(squares: Sequence[float], quantile: float) -> float:
 
 def _deviation(bits: FloatArray, information: float) -> float:
     """Return the standard deviation at which a logit of mean 0 has this information."""
-    return float(np.interp(information, bits[:, 0], axis(S0, S_OCTAVES)))
+    return float(np.interp(information, bits[:, 0], grid_axis(S0, S_OCTAVES)))
 
 
 def _steepness(

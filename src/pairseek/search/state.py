@@ -14,7 +14,7 @@ from pairseek.errors import InvalidAnswer, NoPairLeft, Unsupported
 from pairseek.model.curvature import CurvedUtility
 from pairseek.model.defaults import spread_of
 from pairseek.model.items import Items
-from pairseek.numerics.compilation import first_use
+from pairseek.numerics.compilation import compilation_notice
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.features import typical_response
 from pairseek.pairs.selection import ChosenPair, PairMemo, choice_shares, pair_info
@@ -75,7 +75,7 @@ class SearchState:
     @cached_property
     def belief(self) -> Belief:
         """The posterior after all events."""
-        with first_use():
+        with compilation_notice():
             return engine.infer(self.configuration, self.events)
 
     # The next pair
@@ -102,7 +102,7 @@ class SearchState:
         return pair
 
     def _chosen(self, pending: Sequence[Query]) -> ChosenPair | None:
-        with first_use():
+        with compilation_notice():
             return engine.next_pair(self.configuration, self.events, pending, seed=self.seed, belief=self.belief)
 
     # The end

@@ -44,7 +44,7 @@ def on_processes(
     """
     require_main_guard()
     data = pickle_work(work)
-    compilation.announce()
+    compilation.notify_if_workers_compile()
     remaining = dict.fromkeys(pending)
     broken = 0
     while remaining:

@@ -19,7 +19,7 @@ from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_
 from pairseek.numerics.tables import interpolate
 
 # Factors that round the quantities in a bound outwards. They cover the relative error of a standard deviation,
-# 1.6e-14 (d + 1) (see `pair_kernels.describe`), in up to 600 dimensions.
+# 1.6e-14 (d + 1) (see `pair_kernels.pair_geometry`), in up to 600 dimensions.
 _UP = 1.0 + 1e-11
 _DOWN = 1.0 - 1e-11
 # Represents infinity, but is finite because it may be multiplied by zero.

@@ -26,7 +26,7 @@ def exact_value(
     model: Model,
     scratch: FloatArray,
 ) -> float:
-    """Return the utility of a pair of positions, by the arithmetic of `describe`; -inf if the points coincide.
+    """Return the utility of a pair of positions, by the arithmetic of `pair_geometry`; -inf if the points coincide.
 
     ``credit`` is the difference of appeal/k.
     """
