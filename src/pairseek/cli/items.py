@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from pairseek.core.columns import ID_COLUMNS, LABEL_COLUMN, ItemTable, named_columns
+from pairseek.core.columns import ID_COLUMNS, LABEL_COLUMN, ColumnRules, ItemTable, named_columns
 from pairseek.core.csv import is_table
 from pairseek.core.frames import text_of
 from pairseek.core.types import ItemId
@@ -36,7 +36,7 @@ def read_items(path: Path, *, coordinates: str | None = None, scaled: bool = Fal
     columns = None if coordinates is None else named_columns(coordinates)
     if columns == []:
         raise InvalidItems("--coordinates names no column: the command needs items with coordinates")
-    items = Items._of_file(path, coordinates=columns, media=True)
+    items = Items._of_file(path, ColumnRules(coordinates=columns, media=True))
     if columns is None and items.columns_note is not None:
         typer.echo(f"Columns of {path.name}: {items.columns_note}; choose with --coordinates.", err=True)
     items = items if quiet else items._warned()

@@ -6,12 +6,13 @@ Numeric columns are coordinates and text columns are data, unless the caller nam
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pairseek.core.column_names import DATASET_ID_COLUMNS, assigned_columns, plain_name
 from pairseek.core.csv import check_lengths, mixed_decimals, number, table_rows
 from pairseek.core.frames import frame_columns, is_parquet, parquet_columns, text_of
 from pairseek.core.media import PICTURE_FILE, medium_of
@@ -22,6 +23,7 @@ from pairseek.errors import InvalidItems
 ID_COLUMNS = ("id", "item", "name")
 LABEL_COLUMN = "label"
 APPEAL_COLUMN = "appeal"
+ROLES = ("id", LABEL_COLUMN, APPEAL_COLUMN)
 # Headers that other tools give a column of row numbers, besides an empty one.
 _ROW_NUMBER_HEADERS = ("unnamed: 0", "index")
 # Fraction of numeric cells from which a column counts as numeric, so that any other cell in it is a mistake.
@@ -76,6 +78,18 @@ class ItemTable:
         count = len(next(iter(columns.values())))
         return cls(source, columns, [f"row {row}" for row in range(count)])
 
+    def with_roles(self, columns: Mapping[str, str] | None) -> ItemTable:
+        """Return the table with the caller's columns renamed to their roles.
+
+        A column that already has the name of such a role keeps it in brackets, and becomes data or a coordinate.
+        """
+        assigned = assigned_columns(columns, ROLES, list(self.columns), self.source, InvalidItems)
+        if not assigned:
+            return self
+        names = {column: f"({column})" for column in self.columns if column.casefold() in assigned}
+        names |= {column: role for role, column in assigned.items()}
+        return replace(self, columns={names.get(column, column): cells for column, cells in self.columns.items()})
+
     def is_number(self, cell: object) -> bool:
         """Return whether a cell is a number."""
         return _is_number(cell, decimal_comma=self.decimal_comma)
@@ -108,53 +122,51 @@ class ItemTable:
         return out
 
 
-def read_items(
-    path: Path,
-    keep: tuple[str, ...] = (),
-    *,
-    coordinates: Sequence[str] | None = None,
-    media: bool = False,
-    content: bytes | None = None,
-    optional: bool = False,
-) -> dict[str, Any]:
-    """Return the arguments of `Items` read from a file; ``columns`` names the coordinates.
+@dataclass(frozen=True)
+class ColumnRules:
+    """Rules that assign roles to the columns of an items table.
 
-    Parameters
+    Attributes
     ----------
-    path
-        The file.
     keep
         Columns to keep as data.
     coordinates
         Coordinate columns; other columns without a role become data. None: all numeric columns.
+    columns
+        Columns by role, such as ``{"id": "sku", "label": "title"}``.
     media
         Whether to keep the columns of `MEDIA` as data too, as studies do.
-    content
-        Content of an uploaded file; the path then only names it in error messages.
     optional
-        Whether to accept a file without coordinates: they are None then, and rows without ids are numbered.
+        Whether to accept items without coordinates: they are None then, and rows without ids are numbered.
     """
-    table = ItemTable.read(path, content)
-    arguments = items_of(table, keep, coordinates=coordinates, media=media, optional=optional)
+
+    keep: str | Sequence[str] = ()
+    coordinates: Sequence[str] | None = None
+    columns: Mapping[str, str] | None = None
+    media: bool = False
+    optional: bool = False
+
+
+def read_items(path: Path, rules: ColumnRules, content: bytes | None = None) -> dict[str, Any]:
+    """Return the arguments of `Items` read from a file; ``columns`` names the coordinates.
+
+    The path of an uploaded file, whose content is given, only names it in error messages.
+    """
+    arguments = items_of(ItemTable.read(path, content), rules)
     # Ids from files are text, whatever the format.
     return {**arguments, "ids": None if arguments["ids"] is None else [text_of(name) for name in arguments["ids"]]}
 
 
-def items_of_frame(frame: object, keep: tuple[str, ...], coordinates: Sequence[str] | None = None) -> dict[str, Any]:
+def items_of_frame(frame: object, rules: ColumnRules) -> dict[str, Any]:
     """Return the arguments of `Items` from a data frame, like `read_items`; ids keep their type."""
-    table = ItemTable.of_columns("the data frame", frame_columns(frame, InvalidItems))
-    return items_of(table, keep, coordinates=coordinates)
+    return items_of(ItemTable.of_columns("the data frame", frame_columns(frame, InvalidItems)), rules)
 
 
-def items_of(
-    table: ItemTable,
-    keep: tuple[str, ...],
-    *,
-    coordinates: Sequence[str] | None = None,
-    media: bool = False,
-    optional: bool = False,
-) -> dict[str, Any]:
+def items_of(table: ItemTable, rules: ColumnRules) -> dict[str, Any]:
     """Assign a role to each column, reject ambiguity, and return the arguments of `Items`."""
+    table = table.with_roles(rules.columns)
+    keep = (rules.keep,) if isinstance(rules.keep, str) else tuple(rules.keep)
+    coordinates, media = rules.coordinates, rules.media
     path, columns, header = table.source, table.columns, list(table.columns)
     chosen = None if coordinates is None else _chosen(table, coordinates, keep)
     keep = (*keep, *(name for name in header if media and name not in (*keep, *(chosen or ())) and medium_of(name)))
@@ -164,7 +176,8 @@ def items_of(
     label, appeal = _unique_column(path, free, LABEL_COLUMN, advice), _unique_column(path, free, APPEAL_COLUMN, advice)
     free = [name for name in free if name not in (label, appeal)]
     numbering = free[0] if free and free[0] == header[0] and _numbers_rows(header[0], columns[header[0]]) else None
-    named = _id_column(path, [name for name in free if name != numbering], advice)
+    has_id = "id" in (rules.columns or ())
+    named = "id" if has_id else _id_column(path, [name for name in free if name != numbering], advice)
     if not keep and chosen is None and named is None and label is None and appeal is None:
         _check_header(path, header)
     if named is None and free and free[0] == header[0] and not all(map(table.is_number, columns[header[0]])):
@@ -172,7 +185,7 @@ def items_of(
     free = [name for name in free if name not in (named, numbering)]
     if chosen is None:
         chosen = [name for name in free if table.holds_numbers(name)]
-    if not chosen and coordinates is None and not optional:
+    if not chosen and coordinates is None and not rules.optional:
         remedy = "add a column id" if media else "without coordinates, use ps.Items(ids=[...])"
         raise InvalidItems(f"{path} has no coordinates: its columns are {', '.join(header)}; {remedy}")
     if "" in chosen or "" in free:
@@ -288,7 +301,8 @@ def _unique_column(path: str, names: Sequence[str], role: str, advice: _Advice) 
 def _id_column(path: str, names: Sequence[str], advice: _Advice) -> str | None:
     """Return the id column, recognized by its name; reject two candidates."""
     plain = [name for usual in ID_COLUMNS for name in names if name.casefold() == usual]
-    matches = plain + [name for name in names if name.casefold().endswith(("_id", "-id", " id", ".id"))]
+    known = [name for usual in DATASET_ID_COLUMNS for name in names if name.casefold() == usual]
+    matches = plain + known[:1] + [name for name in names if plain_name(name).endswith(("_id", "-id", " id", ".id"))]
     if len(matches) > 1:
         raise InvalidItems(
             f"{path} has the columns {matches[0]!r} and {matches[1]!r}, which both look like ids: rename one, or "

@@ -17,8 +17,8 @@ from typing import Any
 from pairseek.core.frames import is_parquet, parquet_columns, text_rows
 from pairseek.errors import PairseekError
 
-TEXT_ENDINGS = (".csv", ".tsv", ".txt")
-"""Extensions of text tables; Excel's "Unicode text" is tab-separated .txt."""
+TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".inter", ".item")
+"""Extensions of text tables; Excel's "Unicode text" is .txt, and RecBole's tables are .inter and .item."""
 # In order of preference when two fit equally well: commas are common within cells, semicolons and tabs are not.
 _SEPARATORS = ("\t", ";", ",")
 # First line that tells Excel the separator.

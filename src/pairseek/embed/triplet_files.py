@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pairseek.core.column_names import Header
 from pairseek.core.csv import table_rows
 from pairseek.core.types import IntArray, ItemId
 from pairseek.errors import InvalidTriplets
@@ -22,18 +23,24 @@ CHOICE_COLUMNS = (
     ("center", "left", "right", "answer"),
 )
 
+ROLES = tuple(dict.fromkeys(name for required in (*NEAR_FAR_COLUMNS, *CHOICE_COLUMNS) for name in required))
+
 _BUNDLE_COLUMNS = ("anchor", "winner", "loser", "kind", "simulated", "undone", "void")
 
 
 def read_rows(
-    path: Path, *, ids: Sequence[ItemId] | None = None, where: Mapping[str, str] | None = None
+    path: Path,
+    *,
+    ids: Sequence[ItemId] | None = None,
+    where: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> tuple[IntArray, tuple[ItemId, ...]]:
     """Read the arguments of `Triplets` from a CSV or Parquet file."""
     lines = table_rows(path, InvalidTriplets, "lines of anchor, near and far").lines
     header = [name.strip() for name in lines[0][1]]
-    folded = [name.lower() for name in header]
-    direct = next((columns for columns in NEAR_FAR_COLUMNS if set(columns) <= set(folded)), None)
-    chosen = next((columns for columns in CHOICE_COLUMNS if set(columns) <= set(folded)), None)
+    names = Header.of(header).with_roles(columns, ROLES, str(path), InvalidTriplets).names
+    direct = next((required for required in NEAR_FAR_COLUMNS if set(required) <= set(names)), None)
+    chosen = next((required for required in CHOICE_COLUMNS if set(required) <= set(names)), None)
     if direct is None and chosen is None:
         if len(header) != 3:
             raise InvalidTriplets(
@@ -44,9 +51,9 @@ def read_rows(
             raise InvalidTriplets(
                 f"{path} has no header, so its lines cannot be selected by {next(iter(where))!r}: add a header"
             )
-        body, columns = lines, [0, 1, 2]
+        body, places = lines, [0, 1, 2]
     else:
-        body, columns = lines[1:], [folded.index(name) for name in direct or chosen or ()]
+        body, places = lines[1:], [names.index(name) for name in direct or chosen or ()]
     if where:
         body = _selected_lines(path, header, body, where)
     if not body:
@@ -56,7 +63,7 @@ def read_rows(
             raise InvalidTriplets(
                 f"{path}, line {line}: {len(row)} cells, but {len(header)} in the first line; complete or remove it"
             )
-    cells = [[row[column] for column in columns] for _, row in body]
+    cells = [[row[place] for place in places] for _, row in body]
     numbers = [line for line, _ in body]
     triplets = [tuple(row) for row in cells] if direct or not chosen else _by_choice(path, cells, numbers)
     return named_rows(triplets, ids, lambda row: f"{path}, line {numbers[row]}:")
@@ -69,7 +76,7 @@ def read_bundle(path: Path) -> tuple[IntArray, tuple[ItemId, ...]]:
     """
     table = Table.read(f"{path}: {ANSWERS}", content_of(path, ANSWERS))
     if not table.has(_BUNDLE_COLUMNS):
-        missing = next(name for name in _BUNDLE_COLUMNS if name not in table.header)
+        missing = next(name for name in _BUNDLE_COLUMNS if not table.has((name,)))
         raise InvalidTriplets(
             f"{path}: {ANSWERS} has no column {missing!r}: give the bundle of a similarity study from pairseek export"
         )

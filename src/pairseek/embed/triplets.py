@@ -134,7 +134,12 @@ class Triplets:
 
     @classmethod
     def from_csv(
-        cls, path: str | Path, *, ids: Sequence[ItemId] | None = None, where: Mapping[str, str] | None = None
+        cls,
+        path: str | Path,
+        *,
+        ids: Sequence[ItemId] | None = None,
+        where: Mapping[str, str] | None = None,
+        columns: Mapping[str, str] | None = None,
     ) -> Self:
         """Read a CSV or Parquet file.
 
@@ -152,8 +157,10 @@ class Triplets:
             otherwise as text.
         where
             Values by column that a line must have to be read, such as ``{"alg": "Test"}``.
+        columns
+            Columns by role, such as ``{"anchor": "reference"}``, where the file uses other names.
         """
-        return cls(*read_rows(Path(path), ids=ids, where=where))
+        return cls(*read_rows(Path(path), ids=ids, where=where, columns=columns))
 
     @classmethod
     def read(cls, path: str | Path) -> Self:

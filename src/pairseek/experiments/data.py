@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from pairseek.core.columns import ColumnRules
 from pairseek.datasets import colours, food10k, synthetic
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.runs.plan import Outcome, Task
@@ -54,7 +55,7 @@ def _load_named_data(data: str, dimension: int | None) -> Items:
         return colours()
     if data.startswith("items:"):
         raise InvalidParameter(f"data is {data!r}: the items came from a Python program; run that program again")
-    return Items._of_file(data, media=True)._warned()
+    return Items._of_file(data, ColumnRules(media=True))._warned()
 
 
 @lru_cache(maxsize=16)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pairseek.core.columns import APPEAL_COLUMN, LABEL_COLUMN
+from pairseek.core.csv import TEXT_ENDINGS
 from pairseek.core.frames import Backend, frame_of
 from pairseek.core.notebook import ShownItems
 from pairseek.core.types import ItemId
@@ -81,7 +82,8 @@ def read_arrays(path: Path) -> tuple[Any, list[Any] | None]:
             arrays = {name: value for name, value in loadmat(path).items() if not name.startswith("__")}
         else:
             raise InvalidItems(
-                f"{path} has an unknown extension {suffix!r}: use .csv, .tsv, .txt, .parquet, .npy, .npz or .mat"
+                f"{path} has an unknown extension {suffix!r}: use {', '.join(TEXT_ENDINGS)}, .parquet, .npy, .npz or "
+                f".mat"
             )
     except InvalidItems:
         raise

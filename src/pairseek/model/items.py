@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pairseek.core import columns as _files
     from pairseek.core import csv as _csv
     from pairseek.core import notebook
+    from pairseek.core.columns import ColumnRules
     from pairseek.core.frames import Backend
     from pairseek.model import item_files
     from pairseek.model import scales as _scales
@@ -362,40 +363,54 @@ class Items:
         )
 
     @classmethod
-    def from_csv(cls, path: str | Path, *, keep: Sequence[str] = (), coordinates: Sequence[str] | None = None) -> Self:
+    def from_csv(
+        cls,
+        path: str | Path,
+        *,
+        keep: Sequence[str] = (),
+        coordinates: Sequence[str] | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Self:
         """Read a CSV or Parquet file with a header row.
 
-        The column ``id`` (or ``item``, ``name``, one that ends in ``_id``, or failing those a non-numeric first column)
-        names the items, ``label`` is shown to people and ``appeal`` is their appeal, regardless of case. All other
-        numeric columns are coordinates and text columns are data; `columns` and `data` of the result list them. An
-        unnamed first column that numbers the rows is the id if nothing else is, and never a coordinate. Files with two
-        candidate id columns, without a header row, or with blank ids or labels are rejected. Ids and data are read as
-        text: item ``"7"``, not 7.
+        The column ``id`` (or ``item``, ``name``, one that ends in ``_id``, ``movieId`` or ``asin``, or failing those a
+        non-numeric first column) names the items, ``label`` is shown to people and ``appeal`` is their appeal,
+        regardless of case. All other numeric columns are coordinates and text columns are data; `columns` and `data` of
+        the result list them. An unnamed first column that numbers the rows is the id if nothing else is, and never a
+        coordinate. Files with two candidate id columns, without a header row, or with blank ids or labels are rejected.
+        Ids and data are read as text: item ``"7"``, not 7.
 
         Text files may use UTF-8, UTF-16 or Windows-1252, with cells separated by commas, semicolons or tabs. Decimal
         commas are recognized unless commas separate the cells.
 
         Parameters
         ----------
-        path
-            The file.
         keep
             Numeric columns to keep as data.
         coordinates
             Coordinate columns; other columns without a role become data. An empty list: the items have no coordinates.
             None: all numeric columns.
+        columns
+            Columns by role, such as ``{"id": "sku", "label": "title"}``, where the file uses other names.
         """
-        return cls._of_file(path, keep, coordinates=coordinates, as_table=True)._warned()
+        return cls._of_file(path, _files.ColumnRules(keep, coordinates, columns), as_table=True)._warned()
 
     @classmethod
-    def from_frame(cls, frame: object, *, keep: Sequence[str] = (), coordinates: Sequence[str] | None = None) -> Self:
+    def from_frame(
+        cls,
+        frame: object,
+        *,
+        keep: Sequence[str] = (),
+        coordinates: Sequence[str] | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Self:
         """Build items from a pandas, polars or pyarrow data frame; requires the extra ``frames``.
 
         Columns have the same roles as in `from_csv`. A named pandas index counts as a column, a column of vectors as
         one coordinate per entry, and ids keep their type: item 7, not ``"7"``.
         """
-        kept = (keep,) if isinstance(keep, str) else tuple(keep)
-        return cls._unwarned(**_files.items_of_frame(frame, kept, coordinates))._warned()
+        rules = _files.ColumnRules(keep, coordinates, columns)
+        return cls._unwarned(**_files.items_of_frame(frame, rules))._warned()
 
     def to_frame(self, backend: Backend | None = None) -> Any:
         """Return a data frame that `from_frame` can read, with ``keep`` listing the numeric data columns.
@@ -421,32 +436,22 @@ class Items:
         ``.csv``, ``.tsv``, ``.txt`` and ``.parquet`` are read by `from_csv`, which explains `coordinates`. Others are
         ``.npy``, ``.npz`` (array ``coordinates`` or ``X``, optionally ``ids``) and ``.mat`` (``X``).
         """
-        return cls._of_file(path, coordinates=coordinates)._warned()
+        return cls._of_file(path, _files.ColumnRules(coordinates=coordinates))._warned()
 
     @classmethod
     def _of_file(
         cls,
         path: str | Path,
-        keep: Sequence[str] = (),
+        rules: ColumnRules | None = None,
         *,
-        coordinates: Sequence[str] | None = None,
-        media: bool = False,
         content: bytes | None = None,
-        optional: bool = False,
         as_table: bool = False,
     ) -> Self:
-        """Read items like `from_file` or, with `as_table`, like `from_csv`, without warnings.
-
-        `pairseek.core.columns.read_items` describes the other arguments.
-        """
-        path = Path(path)
+        """Read items like `from_file` or, with `as_table`, like `from_csv`, without warnings."""
+        path, rules = Path(path), rules or _files.ColumnRules()
         if as_table or _csv.is_table(path):
-            kept = (keep,) if isinstance(keep, str) else tuple(keep)
-            table = _files.read_items(
-                path, kept, coordinates=coordinates, media=media, content=content, optional=optional
-            )
-            return cls._unwarned(**table, least=1 if optional else 2)
-        if coordinates is not None:
+            return cls._unwarned(**_files.read_items(path, rules, content), least=1 if rules.optional else 2)
+        if rules.coordinates is not None:
             raise InvalidItems(f"{path} has no named columns: omit the argument coordinates")
         points, ids = item_files.read_arrays(path)
         return cls._unwarned(points, ids)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from pairseek.core.frames import Backend, frame_columns, frame_of
+from pairseek.core.frames import Backend, frame_of
 from pairseek.core.lazy import cached_property
 from pairseek.core.text import plural, quoted
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
@@ -69,6 +69,8 @@ class Choices:
     derived
         Whether the pairs are implied by rankings or ratings. A fit to pairs uses ties that people answered, but not
         implied ties.
+    renamed_columns
+        Columns that were read under another name, by role, such as ``{"person": "userId"}``.
 
     Examples
     --------
@@ -88,6 +90,7 @@ class Choices:
     tied: IntArray
     ratings: Ratings | None = None
     derived: bool = False
+    renamed_columns: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("person", "winner", "loser", "weight", "tied"):
@@ -215,35 +218,34 @@ class Choices:
         return cls(people, names, pairs.person, pairs.winner, pairs.loser, pairs.weight, pairs.tied, derived=True)
 
     @classmethod
-    def read(cls, path: str | Path, *, ids: Sequence[ItemId] | None = None) -> Self:
-        """Read choices from a file in one of the formats of `pairseek.people.formats`."""
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        ids: Sequence[ItemId] | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Read choices from a file: see `pairseek.people.formats.read` for formats and parameters."""
         from pairseek.people.formats import read
 
-        choices = read(Path(path), ids)
+        choices = read(Path(path), ids, columns)
         assert isinstance(choices, cls)
         return choices
 
     @classmethod
-    def from_frame(cls, frame: object, *, ids: Sequence[ItemId] | None = None) -> Self:
+    def from_frame(
+        cls, frame: object, *, ids: Sequence[ItemId] | None = None, columns: Mapping[str, str] | None = None
+    ) -> Self:
         """Build choices from a data frame of pandas, polars or pyarrow; requires the extra ``frames``.
 
         The columns are person, item and rating, or person, winner and loser; a row without a winner is a tie of the
         columns left and right. Ids keep their type. Further rows and columns are read as in a CSV file: see `read`.
         """
-        from pairseek.people.formats import read_table
-        from pairseek.people.formats.table import Table
+        from pairseek.people.formats import read_frame
 
-        columns = frame_columns(frame, InvalidChoices)
-        texts = None if ids is None else [str(name) for name in ids]
-        choices = read_table(Table.of_columns(columns, "the data frame"), texts)
+        choices = read_frame(frame, ids, columns)
         assert isinstance(choices, cls)
-        if ids is not None:
-            return replace(choices, ids=tuple(ids))
-        numbers = {str(cell): cell for values in columns.values() for cell in values if type(cell) is int}
-        if not all(name in numbers for name in choices.ids):
-            return choices
-        whole = sorted(numbers[str(name)] for name in choices.ids)
-        return replace(choices.of_items([str(name) for name in whole]), ids=tuple(whole))
+        return choices
 
     def to_frame(self, backend: Backend | None = None) -> Any:
         """Return a data frame that `from_frame` reads back: ratings, or pairs with ties.
@@ -317,8 +319,11 @@ class Choices:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks about unusable data, for whoever fits a population."""
+        """Remarks about renamed columns and unusable data, for whoever fits a population."""
         out = []
+        if self.renamed_columns:
+            roles = ", ".join(f"{column!r} is the {role}" for role, column in self.renamed_columns.items())
+            out.append(f"columns: {roles}")
         if self.unusable:
             who = "person has" if len(self.unusable) == 1 else "people have"
             out.append(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.core.types import JSON, ItemId, Query, Side
@@ -24,6 +24,7 @@ from pairseek.model.items import Items
 from pairseek.search import serialization
 from pairseek.search.configuration import PARTS, SearchConfiguration
 from pairseek.search.record import FULL, LIGHT, Saved, SearchRecord, reading
+from pairseek.search.serialization import ModelChoice
 from pairseek.search.state import SearchState
 from pairseek.search.tokens import Key, PackedEvent, TokenContent, short_configuration, sign, verify
 
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from pairseek.people.population import Population
 
 _PARTS = (*PARTS, "stop")
-
-ModelChoice: TypeAlias = Literal["present", "as saved"]
-"""Model of a restored search: the present one, or only the one that it was saved with."""
 
 
 def carried(record: SearchRecord, configuration: SearchConfiguration, before: Items) -> Saved:

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from pairseek.pairs.sources import SOURCES, Rest
 from pairseek.pairs.strategies import UTILITIES, all_strategies
 from pairseek.posteriors import POSTERIORS
 from pairseek.search.stopping import STOP_RULES
+
+ModelChoice: TypeAlias = Literal["present", "as saved"]
+"""Model of a restored search: the present one, or only the one that it was saved with."""
 
 _TABLES: dict[str, Mapping[str, Any]] = {
     "response": RESPONSES,

@@ -24,6 +24,7 @@ from pairseek.pairs.sources import Rest
 from pairseek.pairs.strategies.base import Procedure, Utility
 from pairseek.posteriors import Posterior
 from pairseek.search.goals import SearchGoal
+from pairseek.search.serialization import ModelChoice
 from pairseek.search.state import SearchState
 from pairseek.search.stopping import StopRule
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from pairseek.people.population import Population
     from pairseek.search import saving
     from pairseek.search.record import Saved
-    from pairseek.search.saving import ModelChoice
     from pairseek.search.tokens import Key
 else:
     # Most searches are never saved.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pairseek.core.csv import TEXT_ENDINGS, is_table
+from pairseek.core.frames import frame_columns
 from pairseek.core.types import ItemId
-from pairseek.errors import InvalidChoices
+from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.people.choices import Choices
 from pairseek.people.formats import bundle, pairs, preflib, ratings
 from pairseek.people.formats.table import Table
 
-__all__ = ["read"]
+__all__ = ["read", "read_frame"]
 
 FILES = {**dict.fromkeys(preflib.EXTENSIONS, preflib.read), ".zip": bundle.read}
 """Readers of files by extension."""
@@ -21,14 +23,16 @@ TABLES = (
     (pairs.COLUMNS, pairs.read),
 )
 """Required columns and readers of tables."""
+ROLES = tuple(dict.fromkeys((*ratings.COLUMNS, *pairs.COLUMNS, *pairs.SIDES, pairs.TIME)))
+"""Roles that a column can have."""
 
 
-def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
+def read(path: Path, ids: Sequence[ItemId] | None = None, columns: Mapping[str, str] | None = None) -> Choices:
     """Read recorded choices; the file's extension and columns determine the format.
 
-    Valid files are ``.csv``, ``.tsv``, ``.txt`` and ``.parquet`` tables with the columns person, item and rating, or
-    person, winner and loser; PrefLib's ``.soc``, ``.soi``, ``.toc`` and ``.toi``; and ``.zip`` bundles written
-    by ``pairseek export``.
+    Valid files are text and Parquet tables with the columns person, item and rating, or person, winner and loser, under
+    these names or those of MovieLens, Amazon and RecBole; PrefLib's ``.soc``, ``.soi``, ``.toc`` and ``.toi``; and
+    ``.zip`` bundles written by ``pairseek export``.
 
     Parameters
     ----------
@@ -36,20 +40,42 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
         The file.
     ids
         All items. None: the items that occur in the file.
+    columns
+        Columns by role, such as ``{"person": "shopper", "item": "sku"}``, where a table uses other names.
     """
     extension = path.suffix.lower()
     if extension in FILES:
+        if columns is not None:
+            raise InvalidParameter(f"{path} has no named columns: omit the argument columns", field="columns")
         return FILES[extension](path, ids)
     if not is_table(path):
         known = ", ".join((*TEXT_ENDINGS, ".parquet", *FILES))
         raise InvalidChoices(f"{path} has the unknown extension {extension!r}: use one of {known}")
-    return read_table(Table.read(path), ids)
+    return read_table(Table.read(path), ids, columns)
 
 
-def read_table(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
+def read_table(table: Table, ids: Sequence[ItemId] | None = None, columns: Mapping[str, str] | None = None) -> Choices:
     """Read recorded choices from a table; its columns determine the format."""
-    for columns, read_rows in TABLES:
-        if table.has(columns):
-            return read_rows(table, ids)
-    expected = " or ".join(",".join(columns) for columns, _ in TABLES)
-    raise InvalidChoices(f"{table.path} has the columns {', '.join(table.header)}: expected {expected}")
+    table = table.with_roles(columns, ROLES)
+    for required, read_rows in TABLES:
+        if table.has(required):
+            return replace(read_rows(table, ids), renamed_columns=table.header.renamed)
+    expected = " or ".join(",".join(required) for required, _ in TABLES)
+    raise InvalidChoices(
+        f"{table.path} has the columns {', '.join(table.header.written)}: expected {expected}; if they have other "
+        f"names, say which is which with columns={{...}}"
+    )
+
+
+def read_frame(frame: object, ids: Sequence[ItemId] | None = None, columns: Mapping[str, str] | None = None) -> Choices:
+    """Read recorded choices from a data frame; ids keep their type."""
+    cells = frame_columns(frame, InvalidChoices)
+    texts = None if ids is None else [str(name) for name in ids]
+    choices = read_table(Table.of_columns(cells, "the data frame"), texts, columns)
+    if ids is not None:
+        return replace(choices, ids=tuple(ids))
+    numbers = {str(cell): cell for values in cells.values() for cell in values if type(cell) is int}
+    if not all(name in numbers for name in choices.ids):
+        return choices
+    whole = sorted(numbers[str(name)] for name in choices.ids)
+    return replace(choices.of_items([str(name) for name in whole]), ids=tuple(whole))

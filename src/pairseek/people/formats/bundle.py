@@ -25,9 +25,9 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     """
     table = Table.read(f"{path}: {ANSWERS}", content_of(path, ANSWERS))
     if not table.has(_COLUMNS):
-        missing = next(name for name in _COLUMNS if name not in table.header)
+        missing = next(name for name in _COLUMNS if not table.has((name,)))
         raise InvalidChoices(f"{path}: {ANSWERS} has no column {missing!r}; export the study again")
-    if "anchor" in table.header:
+    if table.has(("anchor",)):
         raise InvalidChoices(
             f"{path} is the bundle of a similarity study, whose answers say which items are alike, not which ones "
             f"people like: read them with pairseek.embed.Triplets.read"

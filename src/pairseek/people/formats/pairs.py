@@ -14,12 +14,13 @@ from pairseek.people.formats.table import Table
 
 COLUMNS = ("person", "winner", "loser")
 SIDES = ("left", "right")
+TIME = "rt_ms"
 
 
 def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
     """Read the choices of a table. Rows that name both sides but no winner are ties."""
     sides = table.has(SIDES)
-    columns = (*COLUMNS, *(SIDES if sides else ()), *(("rt_ms",) if table.has(("rt_ms",)) else ()))
+    columns = (*COLUMNS, *(SIDES if sides else ()), *((TIME,) if table.has((TIME,)) else ()))
     rows: list[tuple[str, str, str]] = []
     tied: list[tuple[str, str, str]] = []
     for line, cells in table.cells(columns):
@@ -44,7 +45,7 @@ def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
                 f"{winner!r} and {loser!r} are not the items in the columns left and right, {row['left']!r} and "
                 f"{row['right']!r}; fix or remove the line",
             )
-        _check_time(table, line, row.get("rt_ms", ""))
+        _check_time(table, line, row.get(TIME, ""))
         rows.append((person, winner, loser))
     return Choices.from_pairs(rows, ids=ids, tied=tied)
 
@@ -57,4 +58,4 @@ def _check_time(table: Table, line: int, text: str) -> None:
     except ValueError:
         is_valid = False
     if not is_valid:
-        raise table.error(line, "rt_ms", f"{text!r} is not a time in milliseconds; fix it or leave it empty")
+        raise table.error(line, TIME, f"{text!r} is not a time in milliseconds; fix it or leave it empty")

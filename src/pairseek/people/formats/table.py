@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pairseek.core.column_names import Header
 from pairseek.core.csv import Rows, check_lengths, mixed_decimals, number, table_rows
 from pairseek.core.frames import text_rows
 from pairseek.errors import InvalidChoices
@@ -17,7 +18,7 @@ class Table:
     """Header and numbered rows of a text or Parquet file."""
 
     path: str
-    header: tuple[str, ...]
+    header: Header
     body: tuple[tuple[int, tuple[str, ...]], ...]
     decimal_comma: bool = False
 
@@ -39,15 +40,19 @@ class Table:
             raise InvalidChoices(f"{path} has a header but no rows: give one row for each choice or rating")
         (_, header), *body = rows.lines
         texts = tuple((line, tuple(map(str.strip, row))) for line, row in body)
-        return cls(path, tuple(name.strip().casefold() for name in header), texts, rows.decimal_comma)
+        return cls(path, Header.of(header), texts, rows.decimal_comma)
+
+    def with_roles(self, columns: Mapping[str, str] | None, roles: Sequence[str]) -> Table:
+        """Return the table with roles assigned to its columns: see `Header.with_roles`."""
+        return replace(self, header=self.header.with_roles(columns, roles, self.path, InvalidChoices))
 
     def has(self, columns: Sequence[str]) -> bool:
         """Return whether the table has all of these columns."""
-        return set(columns) <= set(self.header)
+        return set(columns) <= set(self.header.names)
 
     def cells(self, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Iterate over the rows: line number and the cells of these columns."""
-        places = [self.header.index(name) for name in columns]
+        places = [self.header.names.index(name) for name in columns]
         for line, row in self.body:
             yield line, tuple(row[place] for place in places)
 
@@ -66,4 +71,5 @@ class Table:
 
     def error(self, line: int, column: str, words: str) -> InvalidChoices:
         """Return an error about one cell."""
-        return InvalidChoices(f"{self.path}, line {line}, column {column!r}: {words}")
+        written = self.header.renamed.get(column, column)
+        return InvalidChoices(f"{self.path}, line {line}, column {written!r}: {words}")

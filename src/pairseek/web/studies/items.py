@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from pairseek.core.columns import ColumnRules
 from pairseek.core.csv import is_table
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.validation import obstacle_to_storing
@@ -41,11 +42,8 @@ def read_items(
     # A similarity study learns its map, so numeric columns are data.
     chosen = coordinates if placed or not (uploaded or is_table(path)) else ()
     try:
-        items = (
-            Items._of_file(path, coordinates=chosen, media=True, content=content, optional=True, as_table=True)
-            if uploaded
-            else Items._of_file(path, coordinates=chosen, media=True, optional=True)
-        )
+        rules = ColumnRules(coordinates=chosen, media=True, optional=True)
+        items = Items._of_file(path, rules, content=content, as_table=uploaded)
     except MissingExtra as error:
         raise InvalidItems(f"this installation cannot read Parquet: send CSV, or install it ({error})") from None
     data = {_medium_name(name): values for name, values in items.data.items()}
