@@ -2,6 +2,7 @@
 
 import csv
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import pairseek as ps
 from helpers.compared import NOTES, Coin, Faulty, GlobalDice, NoPredict, Spy, rated
 from pairseek.cli import app as _app
-from pairseek.errors import InvalidChoices, InvalidParameter
+from pairseek.errors import InvalidChoices, InvalidParameter, MissingExtra
 from pairseek.experiments import Comparison, compare, read_comparison
 from pairseek.experiments.comparison.comparison import ComparisonWork, Group, outcome_of, replayed
 from pairseek.experiments.comparison.datasets import Dataset, half_of, held_out
@@ -24,7 +25,7 @@ from pairseek.experiments.comparison.simulated import SimulatedPeople
 from pairseek.experiments.comparison.sources import dataset_of
 from pairseek.experiments.runs.plan import Task
 
-NEIGHBOURS = ("item neighbours", "EASE", "question tree")
+FURTHER = ("item neighbours", "EASE", "question tree", "GLIS")
 # Methods by the package that they need.
 INSTALLED = {
     "choix I-LSR": "choix",
@@ -33,6 +34,7 @@ INSTALLED = {
     "Qdrant average": "qdrant_client",
     "Qdrant best score": "qdrant_client",
     "Qdrant context": "qdrant_client",
+    "Qdrant feedback": "qdrant_client",
     **dict.fromkeys([label for label in EXTRA if label.startswith("BoTorch")], "botorch"),
 }
 TABLES = ("summary.csv", "differences.csv", "people.csv", "faults.csv")
@@ -354,14 +356,14 @@ class TestMethods:
             out.append(rows[count][0][COLUMNS.index("accuracy")])
         return np.array(out)
 
-    @pytest.mark.parametrize("label", [*(label for label in FIRST if "choix" not in label), *NEIGHBOURS])
+    @pytest.mark.parametrize("label", [*(label for label in FIRST if "choix" not in label), *FURTHER])
     def test_answers_help_each_of_the_first_rivals(self, people, label):
         few = Group(people.held, people.vectors, people.counts)
         object.__setattr__(few, "held", held_out(few.held.dataset, 8, half="reporting", seed=0))
         before, after = (self.accuracy(label, few, count).mean() for count in (0, 1))
         if label == "popularity":
             assert before == after
-        elif label in NEIGHBOURS:
+        elif label in FURTHER:
             # Their scores may help less than popularity does in ten answers; they may not hurt.
             assert after > before - 0.02
         else:
@@ -383,8 +385,16 @@ class TestMethods:
         few = Group(held_out(people.held.dataset, 6, half="reporting", seed=0), people.vectors, people.counts)
         assert self.accuracy(label, few).mean() > 0.5
 
+    @pytest.mark.parametrize("label", INSTALLED)
+    def test_a_missing_package_is_named_with_the_extra_that_has_it(self, dataset, label, monkeypatch):
+        monkeypatch.setitem(sys.modules, INSTALLED[label], None)
+        entry = entry_of(label)
+        with pytest.raises(MissingExtra) as caught:
+            entry.make().begin(*group_of(dataset).shown(entry))
+        assert caught.value.extra == "rivals"
+
     def test_every_method_is_tested(self):
-        assert {*FIRST, *EXTRA} == {*(label for label in FIRST if "choix" not in label), *NEIGHBOURS, *INSTALLED}
+        assert {*FIRST, *EXTRA} == {*(label for label in FIRST if "choix" not in label), *FURTHER, *INSTALLED}
 
     def test_a_search_without_a_list_of_its_own_is_ranked_by_its_predictions(self):
         method = entry_of("pairseek taste, nothing").make()

@@ -1,5 +1,8 @@
 """The mathematics of the rivals beside brute force, so that a rival is not beaten by a mistake of ours."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.integrate
@@ -10,11 +13,13 @@ import pairseek as ps
 from helpers.compared import rated
 from pairseek.experiments.comparison.methods.factors import ComponentLogistic, factor_analysis
 from pairseek.experiments.comparison.methods.gaussian import GaussianItems
+from pairseek.experiments.comparison.methods.glis import PreferenceGlis, surrogate_weights
 from pairseek.experiments.comparison.methods.linear_taste import LinearTaste, expected, information, laplace
 from pairseek.experiments.comparison.methods.logistic import VectorLogistic
 from pairseek.experiments.comparison.methods.neighbours import Ease, QuestionTree
 from pairseek.experiments.comparison.methods.others import log_odds_won, moments, root_of, utility_table
 from pairseek.experiments.comparison.methods.popularity import LikedAverage
+from pairseek.experiments.comparison.methods.qdrant import qdrant_scores
 from pairseek.experiments.comparison.simulated import SimulatedPeople
 
 
@@ -205,3 +210,73 @@ class TestOneByOne:
         assert tuple(method.ask(pairs)) == (0, 1)
         method.tell((0, 1), 0)
         assert method.predict(pairs) == pytest.approx([0.05 + 0.9 * 0.9, 0.05 + 0.9 * 0.9, 0.05 + 0.9 * 0.1])
+
+
+class TestGlis:
+    def begun(self, seed=0, answers=8):
+        rng = np.random.default_rng(seed)
+        vectors = rng.uniform(-1, 1, size=(14, 2))
+        vectors[:4] = [[-1, -1], [-1, 1], [1, -1], [1, 1]]
+        method = PreferenceGlis(width=1.3, exploration=0.7)
+        method.begin(range(14), vectors, None)
+        pairs = rng.permutation(np.stack(np.triu_indices(14, 1), axis=1))
+        asked = []
+        for _ in range(answers):
+            pair = tuple(method.ask(pairs))
+            pairs = pairs[np.any(pairs != pair, axis=1)]
+            method.tell(pair, min(pair, key=lambda row: np.sum((vectors[row] - 0.3) ** 2)))
+            asked.append(pair)
+        return method, vectors, asked
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_the_surrogate_agrees_with_all_answers_that_agree_with_each_other(self, seed):
+        method, vectors, asked = self.begun(seed)
+        for pair in asked:
+            winner = min(pair, key=lambda row: np.sum((vectors[row] - 0.3) ** 2))
+            assert method.utility[winner] > method.utility[sum(pair) - winner]
+        # After the random questions, each is about the best item so far.
+        best = min({row for pair in asked for row in pair}, key=lambda row: np.sum((vectors[row] - 0.3) ** 2))
+        assert best in asked[-1]
+
+    def test_surrogate_and_acquisition_are_those_of_the_package(self, monkeypatch):
+        pytest.importorskip("glis")
+        pytest.importorskip("pyswarm")
+        # The package imports `lhs` for initial samples, which a pool does not need, from a name that pydoe gave up.
+        monkeypatch.setitem(sys.modules, "pyDOE", SimpleNamespace(lhs=None))
+        from glis import solvers
+        from glis.rbf import inverse_quadratic
+
+        method, points, _ = self.begun(answers=6)
+        shown = np.unique(method._answers)
+        answers = np.searchsorted(shown, method._answers)
+        theirs = solvers.GLISp((-np.ones(2), np.ones(2)), sepvalue=1.0)
+        best = int(np.searchsorted(shown, method._best))
+        basis = np.array([inverse_quadratic(points[shown], points[row], 1.3) for row in range(14)])
+        weights = theirs.get_rbf_weights(basis[shown], len(shown), answers, np.empty((0, 2), int), best)
+        own = surrogate_weights(basis[shown], answers, best)
+        # The linear programme may have several minima, which have the same value.
+        assert np.abs(own).sum() == pytest.approx(np.abs(weights).sum())
+        assert method._surrogate == pytest.approx(basis @ own)
+        spread = np.maximum(np.ptp(method._surrogate[shown]), 1e-4)
+        for row in range(14):
+            flags = np.ones(len(shown))
+            value = solvers.facquisition_pref_surrogate(
+                points[row], points[shown], basis[row], own, 0.7, spread, 0.0, 0.0, False, 6.0, 40.0, 0.0, False, False,
+                flags, flags,
+            )  # fmt: skip
+            assert method.acquisition()[row] == pytest.approx(value)
+
+
+def test_relevance_feedback_adds_the_pairs_of_examples_to_the_target():
+    pytest.importorskip("qdrant_client")
+    vectors = np.random.default_rng(0).normal(size=(6, 3))
+    units = vectors / np.linalg.norm(vectors, axis=1)[:, None]
+    answers = [(0, 1), (0, 2), (3, 0)]
+    target = (2 * vectors[0] + vectors[3]) / 3
+    share = {0: 2 / 3, 1: 0.0, 2: 0.0, 3: 1.0}
+    naive = units @ target / np.linalg.norm(target)
+    for a, first in share.items():
+        for b, second in share.items():
+            if first > second:
+                naive += 0.4 * (first - second) * (units @ units[a] - units @ units[b])
+    assert qdrant_scores(vectors, "feedback", 0.4)(answers) == pytest.approx(naive, abs=1e-5)

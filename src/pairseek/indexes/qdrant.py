@@ -93,10 +93,10 @@ class QdrantIndex:
             must.append(models.HasIdCondition(has_id=[_point_id(name) for name in only]))
         barred = [models.HasIdCondition(has_id=[_point_id(name) for name in exclude])] if exclude else None
         query_filter = models.Filter(must=must, must_not=barred) if must or barred else None
-        response = self.client.query_points(
+        points: list[Any] = self.client.query_points(
             self.collection, query=np.asarray(query, dtype=np.float32).tolist(), query_filter=query_filter, limit=count
-        )
-        return [(point.payload[_ID_FIELD], float(point.score)) for point in response.points]
+        ).points
+        return [(point.payload[_ID_FIELD], float(point.score)) for point in points]
 
     def _condition(self, key: str, value: object) -> Any:
         models = self._models

@@ -27,6 +27,7 @@ _CLASSES = {
     "qdrant": f"{_ROOM}.qdrant:Qdrant",
     "botorch": f"{_ROOM}.gaussian_process:PairwiseProcess",
     "als": f"{_ROOM}.least_squares:AlternatingLeastSquares",
+    "glis": f"{_ROOM}.glis:PreferenceGlis",
 }
 """Classes by name, as a specification names them; others are named ``module:Class``."""
 _GOALS = ("taste", "best", "list")
@@ -54,13 +55,15 @@ EXTRA: dict[str, dict[str, Any]] = {
     "item neighbours": {"method": "item neighbours"},
     "EASE": {"method": "ease"},
     "question tree": {"method": "question tree"},
+    "GLIS": {"method": "glis"},
     "ALS": {"method": "als"},
     "Qdrant average": {"method": "qdrant"},
     "Qdrant best score": {"method": "qdrant", "query": "best"},
     "Qdrant context": {"method": "qdrant", "query": "context"},
+    "Qdrant feedback": {"method": "qdrant", "query": "feedback"},
     "BoTorch": {"method": "botorch"},
-    "BoTorch, EUBO": {"method": "botorch", "questions": "eubo"},
-    "BoTorch, BALD": {"method": "botorch", "questions": "information"},
+    "BoTorch, EUBO": {"method": "botorch", "questions": "eubo", "refit": False},
+    "BoTorch, BALD": {"method": "botorch", "questions": "information", "refit": False},
     "BoTorch, logit": {"method": "botorch", "likelihood": "logit"},
     "BoTorch, linear and RBF": {"method": "botorch", "kernel": "linear and rbf"},
     "BoTorch, others": {"method": "botorch", "kernel": "others"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,8 +28,8 @@ Likelihood: TypeAlias = Literal["probit", "logit"]
 class PairwiseProcess(BaseMethod):
     """`PairwiseGP` with inputs scaled to [0, 1], fitted by its marginal likelihood.
 
-    With random questions it is fitted when predictions are asked for, and with others before each question but the
-    first, which is random as in its tutorials.
+    It is fitted when predictions are asked for, and with chosen questions also before each question but the first,
+    which is random as in its tutorials.
 
     Parameters
     ----------
@@ -40,12 +41,16 @@ class PairwiseProcess(BaseMethod):
         Of an answer; probit is as shipped.
     scale
         With the kernel of others, the scale of a standard deviation of their utilities.
+    refit
+        Whether it is fitted before each chosen question. False: questions are chosen by the model that predicted last,
+        which is five to ten times as fast.
     """
 
     questions: Questions = "random"
     kernel: ProcessKernel = "rbf"
     likelihood: Likelihood = "probit"
     scale: float = 2.0
+    refit: bool = True
     mean: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -65,6 +70,7 @@ class PairwiseProcess(BaseMethod):
         self._torch.manual_seed(0)
         self._answers: list[tuple[int, int]] = []
         self._current = True
+        self._model: Any = None
         assert vectors is not None
         low = vectors.min(axis=0)
         self._points = (vectors - low) / np.maximum(np.ptp(vectors, axis=0), 1e-12)
@@ -79,12 +85,12 @@ class PairwiseProcess(BaseMethod):
 
     def ask(self, allowed: IntArray) -> Sequence[int]:
         """Return the best allowed pair."""
-        if self.questions == "random" or not self._answers:
+        if self.questions != "random" and self._answers and self.refit and not self._current:
+            self._fit()
+        if self.questions == "random" or self._model is None:
             return super().ask(allowed)
         from botorch.acquisition import preference
 
-        if not self._current:
-            self._fit()
         make = {
             "eubo": preference.AnalyticExpectedUtilityOfBestOption,
             "information": preference.PairwiseBayesianActiveLearningByDisagreement,
@@ -116,6 +122,7 @@ class PairwiseProcess(BaseMethod):
         return np.asarray(ndtr(margin / np.sqrt(2.0 + variance)))
 
     def _fit(self) -> None:
+        from botorch.exceptions.errors import ModelFittingError
         from botorch.fit import fit_gpytorch_mll
         from botorch.models import pairwise_gp
         from botorch.models.likelihoods.pairwise import PairwiseLogitLikelihood, PairwiseProbitLikelihood
@@ -130,20 +137,28 @@ class PairwiseProcess(BaseMethod):
             kernel = {} if self.kernel == "rbf" else {"covar_module": self._kernel()}
             model = pairwise_gp.PairwiseGP(points[shown], pairs, likelihood=likelihood, **kernel)
             if self.kernel != "others":
-                fit_gpytorch_mll(pairwise_gp.PairwiseLaplaceMarginalLogLikelihood(model.likelihood, model))
+                # If no attempt succeeds, the model keeps the hyperparameters that it began with.
+                with contextlib.suppress(ModelFittingError):
+                    fit_gpytorch_mll(pairwise_gp.PairwiseLaplaceMarginalLogLikelihood(model.likelihood, model))
             model.eval()
             self._model = model
             with self._torch.no_grad():
-                found = model.posterior(points)
+                found: Any = model.posterior(points)
                 self.mean = self._offset + found.mean.squeeze(-1).numpy()
                 self._covariance = found.covariance_matrix.numpy()
         self._current = True
 
     def _kernel(self) -> Any:
-        from gpytorch.kernels import Kernel, LinearKernel, RBFKernel, ScaleKernel
+        from botorch.models.pairwise_gp import PairwiseGP
+        from gpytorch.kernels import Kernel, LinearKernel, ScaleKernel
+        from gpytorch.priors import GammaPrior
 
         if self.kernel == "linear and rbf":
-            return ScaleKernel(LinearKernel() + ScaleKernel(RBFKernel(ard_num_dims=self._points.shape[1])))
+            points = self._torch.tensor(self._points[:2], dtype=self._torch.float64)
+            shipped = PairwiseGP(points, self._torch.tensor([[0, 1]])).covar_module
+            # The prior of the lengthscale as shipped keeps the variance from being large and small at once.
+            shipped.base_kernel = shipped.base_kernel + LinearKernel(variance_prior=GammaPrior(2.4, 2.7))
+            return shipped
         table = self._torch.tensor(self._prior, dtype=self._torch.float64)
 
         class OfOthers(Kernel):  # type: ignore[misc, unused-ignore]

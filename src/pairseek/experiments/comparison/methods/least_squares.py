@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -63,6 +64,8 @@ def _fitted(others: Choices, factors: int) -> Any:
         raise MissingExtra("implicit", "rivals") from None
     table = utility_table(others)
     liked = scipy.sparse.csr_matrix(np.where(np.isfinite(table) & (table > 0), table, 0.0).astype(np.float32))
-    model = Model(factors=factors, random_state=0, num_threads=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # advice on the threads of OpenBLAS
+        model = Model(factors=factors, random_state=0, num_threads=1)
     model.fit(liked, show_progress=False)
     return model

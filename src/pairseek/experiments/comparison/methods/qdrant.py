@@ -15,8 +15,8 @@ from pairseek.errors import MissingExtra
 from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
 from pairseek.people.choices import Choices
 
-QdrantQuery: TypeAlias = Literal["average", "best", "context"]
-"""Recommend by the average vector, recommend by the best score, or context of pairs."""
+QdrantQuery: TypeAlias = Literal["average", "best", "context", "feedback"]
+"""Recommend by the average vector, recommend by the best score, context of pairs, or relevance feedback."""
 Answers: TypeAlias = list[tuple[int, int]]
 
 
@@ -30,10 +30,14 @@ class Qdrant(BaseMethod):
         See `QdrantQuery`.
     scale
         Logits for each standard deviation of the scores.
+    feedback
+        For relevance feedback, whose target is the mean of the winners: weight of a pair of examples, of which one won
+        a larger share of its comparisons. The target has weight 1.
     """
 
     query: QdrantQuery = "average"
     scale: float = 1.0
+    feedback: float = 1.0
     knows: Knowledge = "vectors"
     utility: FloatArray = field(init=False, repr=False)
 
@@ -43,7 +47,7 @@ class Qdrant(BaseMethod):
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
         """Begin with equal items."""
         assert vectors is not None
-        self._scores = qdrant_scores(vectors, self.query)
+        self._scores = qdrant_scores(vectors, self.query, self.feedback)
         self._answers: Answers = []
         self.utility = np.zeros(len(items))
 
@@ -59,7 +63,7 @@ class Qdrant(BaseMethod):
         return np.asarray(expit(self.utility[pairs[:, 0]] - self.utility[pairs[:, 1]]))
 
 
-def qdrant_scores(vectors: FloatArray, query: QdrantQuery) -> Callable[[Answers], FloatArray]:
+def qdrant_scores(vectors: FloatArray, query: QdrantQuery, feedback: float = 1.0) -> Callable[[Answers], FloatArray]:
     """Return a function from answers, winner first, to the (n,) scores of a client in memory with cosine distance."""
     models, client = _client(vectors)
     # Queries by vector, because points that are examples by id are left out of the results.
@@ -68,7 +72,7 @@ def qdrant_scores(vectors: FloatArray, query: QdrantQuery) -> Callable[[Answers]
     def score(answers: Answers) -> FloatArray:
         out = np.zeros(len(rows))
         if answers:
-            found = client.query_points("items", query=_query(models, rows, query, answers), limit=len(rows))
+            found = client.query_points("items", query=_query(models, rows, query, answers, feedback), limit=len(rows))
             for point in found.points:
                 out[point.id] = point.score
         return out
@@ -76,7 +80,20 @@ def qdrant_scores(vectors: FloatArray, query: QdrantQuery) -> Callable[[Answers]
     return score
 
 
-def _query(models: Any, rows: list[list[float]], query: QdrantQuery, answers: Answers) -> Any:
+def _query(models: Any, rows: list[list[float]], query: QdrantQuery, answers: Answers, feedback: float) -> Any:
+    if query == "feedback":
+        won = np.bincount([a for a, _ in answers], minlength=len(rows))
+        shown = won + np.bincount([b for _, b in answers], minlength=len(rows))
+        examples = [
+            models.FeedbackItem(example=rows[row], score=won[row] / shown[row]) for row in np.flatnonzero(shown)
+        ]
+        strategy = models.NaiveFeedbackStrategyParams(a=1.0, b=1.0, c=feedback)
+        target = np.mean([rows[a] for a, _ in answers], axis=0).tolist()
+        return models.RelevanceFeedbackQuery(
+            relevance_feedback=models.RelevanceFeedbackInput(
+                target=target, feedback=examples, strategy=models.NaiveFeedbackStrategy(naive=strategy)
+            )
+        )
     if query == "context":
         pairs = [models.ContextPair(positive=rows[a], negative=rows[b]) for a, b in answers]
         return models.ContextQuery(context=pairs)

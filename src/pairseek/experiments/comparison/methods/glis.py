@@ -1,0 +1,118 @@
+"""Preference-based GLIS (Bemporad and Piga, Machine Learning 110, 2021, algorithm 1) over a finite pool of items.
+
+The package ``glis`` searches a box of continuous points, so its surrogate and its acquisition function are written here
+again, and the acquisition function is minimized over the items that may be compared with the best one so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.special import expit
+
+from pairseek.core.types import FloatArray, IntArray, ItemId
+from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
+from pairseek.people.choices import Choices
+
+Answers = list[tuple[int, int]]
+_REGULARIZATION = 1e-6
+_BEST_WEIGHT = 10.0
+"""Weight of a violated answer about the best item so far; of any other answer 1."""
+
+
+@dataclass
+class PreferenceGlis(BaseMethod):
+    """Radial basis functions that rank as the answers do; the best item so far meets the most promising other one.
+
+    Parameters
+    ----------
+    width
+        Factor of distances in the inverse quadratic basis functions 1/(1 + (width distance)²); vectors are scaled to
+        [-1, 1] in each coordinate.
+    exploration
+        Weight of the distance to the items shown so far; the surrogate has the weight 1.
+    scale
+        Logits for each standard deviation of the surrogate over the items.
+    """
+
+    width: float = 1.0
+    exploration: float = 0.5
+    scale: float = 1.0
+    knows: Knowledge = "vectors"
+    utility: FloatArray = field(init=False, repr=False)
+
+    def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
+        """Begin with equal items."""
+        assert vectors is not None
+        low, wide = vectors.min(axis=0), np.maximum(np.ptp(vectors, axis=0), 1e-12)
+        points = 2.0 * (vectors - low) / wide - 1.0
+        self._distance = np.sum((points[:, None] - points) ** 2, axis=2)
+        self._basis = 1.0 / (1.0 + self.width**2 * self._distance)
+        # As in the package, the first questions are random: two for each coordinate.
+        self._random = 2 * vectors.shape[1]
+        self._answers: Answers = []
+        self._best: int | None = None
+        self._surrogate = np.zeros(len(items))
+        self.utility = np.zeros(len(items))
+
+    def ask(self, allowed: IntArray) -> Sequence[int]:
+        """Return the best item so far and the item with the least acquisition value."""
+        if self._best is None:
+            return super().ask(allowed)
+        with_best = allowed[(allowed == self._best).any(axis=1)]
+        if not len(with_best) or len(self._answers) < self._random:
+            return super().ask(with_best if len(with_best) else allowed)
+        other = with_best.sum(axis=1) - self._best
+        asked: list[int] = with_best[int(np.argmin(self.acquisition()[other]))].tolist()
+        return asked
+
+    def tell(self, pair: tuple[int, int], outcome: int | None) -> None:
+        """Fit the surrogate again with one more answer."""
+        if outcome is None:
+            return
+        self._answers.append((outcome, sum(pair) - outcome))
+        if self._best is None or self._best in pair:
+            self._best = outcome
+        shown = np.unique(self._answers)
+        weights = surrogate_weights(
+            self._basis[np.ix_(shown, shown)],
+            np.searchsorted(shown, self._answers),
+            int(np.searchsorted(shown, self._best)),
+        )
+        self._surrogate = self._basis[:, shown] @ weights
+        self.utility = -self.scale * self._surrogate / max(float(np.std(self._surrogate)), 1e-12)
+
+    def predict(self, pairs: IntArray) -> FloatArray:
+        """Return the (m,) probabilities that the first item wins."""
+        return np.asarray(expit(self.utility[pairs[:, 0]] - self.utility[pairs[:, 1]]))
+
+    def acquisition(self) -> FloatArray:
+        """Return the (n,) surrogate over its range less the distance to the shown items; items to ask have least."""
+        shown = np.unique(self._answers)
+        value = self._surrogate / max(float(np.ptp(self._surrogate[shown])), 1e-4)
+        apart = self._distance[:, shown]
+        harmonic = 1.0 / np.sum(1.0 / np.maximum(apart, 1e-12), axis=1)
+        return np.asarray(value - self.exploration * np.where((apart < 1e-12).any(axis=1), 0.0, np.arctan(harmonic)))
+
+
+def surrogate_weights(basis: FloatArray, answers: IntArray, best: int) -> FloatArray:
+    """Return the (n,) weights whose function is lower by 1 at each winner, with little slack and little weight.
+
+    Parameters
+    ----------
+    basis
+        (n, n) basis functions at the items shown so far.
+    answers
+        (m, 2) winners and losers.
+    best
+        The best item so far.
+    """
+    count, size = len(answers), len(basis)
+    lower = basis[answers[:, 0]] - basis[answers[:, 1]]
+    slack = np.where((answers == best).any(axis=1), _BEST_WEIGHT, 1.0)
+    cost = np.concatenate([np.full(2 * size, _REGULARIZATION), slack])
+    found = linprog(cost, A_ub=np.hstack([lower, -lower, -np.eye(count)]), b_ub=-np.ones(count), method="highs").x
+    return np.asarray(found[:size] - found[size : 2 * size])
