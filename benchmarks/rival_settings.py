@@ -4,8 +4,8 @@
 
 Needs the folder of recorded people that PAIRSEEK_DATA names, and the extra `rivals`. Each rival replays 24 people of
 the choosing half of six data sets with each of its settings. The chosen setting has the lowest log loss, averaged over
-data sets and over all numbers of answers above 0; within 0.002 of it, the highest accuracy. Chosen settings are recorded
-in `pairseek.experiments.comparison.entries`, and this script prints them next to its own choice.
+data sets and over all numbers of answers above 0; within 0.002 of it, the highest accuracy. Chosen settings are
+recorded in `pairseek.experiments.comparison.entries`, and this script prints them next to its own choice.
 """
 
 from __future__ import annotations

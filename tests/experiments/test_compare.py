@@ -387,7 +387,9 @@ class TestMethods:
 
     @pytest.mark.parametrize("label", INSTALLED)
     def test_a_missing_package_is_named_with_the_extra_that_has_it(self, dataset, label, monkeypatch):
-        monkeypatch.setitem(sys.modules, INSTALLED[label], None)
+        package = INSTALLED[label]
+        for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+            monkeypatch.setitem(sys.modules, name, None)
         entry = entry_of(label)
         with pytest.raises(MissingExtra) as caught:
             entry.make().begin(*group_of(dataset).shown(entry))
