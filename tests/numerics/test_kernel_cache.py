@@ -8,6 +8,7 @@ import re
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -153,6 +154,24 @@ def test_nothing_is_loaded_from_a_folder_that_another_user_can_write(world, open
         elsewhere.chmod(0o777)
     hits, misses, kept, _ = world.counts()
     assert (hits, misses, kept) == (0, 2, "None")
+
+
+def test_a_configured_folder_that_another_user_can_write_is_not_used(world):
+    configured = give(world.folder / f"{world.temporary.name}-configured") / "kernels"
+    _, misses, kept, _ = world.counts(NUMBA_CACHE_DIR=configured)
+    assert misses == 2
+    assert world.counts(NUMBA_CACHE_DIR=configured)[:3] == (2, 0, kept)
+    hits = []
+    for opened, mode in ((configured, 0o777), (configured, 0o775), (configured.parent, 0o777), (Path(kept), 0o777)):
+        usual = stat.S_IMODE(opened.stat().st_mode)
+        opened.chmod(mode)
+        out, errors = world.run("-c", PROGRAM, NUMBA_CACHE_DIR=configured)
+        opened.chmod(usual)
+        hits.append(int(out.split()[1]))
+        assert out.split()[3].startswith(f"{world.own}/")
+        assert errors.count(f"another user can write to {configured}, the folder of NUMBA_CACHE_DIR") == 1
+    # The first run stored what it compiled in the private folder.
+    assert hits == [0, 2, 2, 2]
 
 
 def test_a_folder_that_belongs_to_another_user_is_not_private(tmp_path, monkeypatch):

@@ -86,9 +86,9 @@ def own_cache_folders() -> CacheFolders:
 def cache_folders(sources: str) -> CacheFolders:
     """Return the cache folders for kernels defined in a source folder."""
     readable: list[Path] = []
-    for folder, is_trusted, is_temporary in _candidate_folders(Path(sources)):
+    for folder, mode, is_temporary in _candidate_folders(Path(sources)):
         try:
-            created = _create_folder(folder, is_trusted=is_trusted)
+            created = _create_folder(folder, mode)
             readable.append(created)
             tempfile.TemporaryFile(dir=created).close()
         except OSError:
@@ -97,37 +97,43 @@ def cache_folders(sources: str) -> CacheFolders:
     return CacheFolders(tuple(readable))
 
 
-def _candidate_folders(sources: Path) -> Iterator[tuple[Path, bool, bool]]:
-    """Yield each candidate, whether to trust it without checking its owner, and whether it is temporary."""
+def _candidate_folders(sources: Path) -> Iterator[tuple[Path, int | None, bool]]:
+    """Yield each candidate, the mode to create it with (None: trusted unchecked), and whether it is temporary.
+
+    Loading a kernel executes it, so nothing may be loaded from a folder that another user can write to.
+    """
     name = _CacheLocator.get_suitable_cache_subpath(str(sources / "kernels.py"))
     if _settings.CACHE_DIR:
-        yield Path(_settings.CACHE_DIR, name), True, False
-    # Anyone who can write next to the sources can change the sources too.
-    yield sources / "__pycache__", True, False
+        # An image may be filled by root and run by another user, who must be able to read the folder.
+        yield Path(_settings.CACHE_DIR, name), 0o755, False
+    # Anyone who can write here can make Python itself execute other code.
+    yield sources / "__pycache__", None, False
     user_cache = Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)
     # Without a home folder this path is relative.
     if user_cache.is_absolute():
-        yield user_cache / name, False, False
+        yield user_cache / name, 0o700, False
     try:
         temporary = Path(tempfile.gettempdir())
     except FileNotFoundError:
         return
-    yield temporary / f"pairseek-kernels-{os.geteuid() if hasattr(os, 'geteuid') else 'user'}" / name, False, True
+    yield temporary / f"pairseek-kernels-{os.geteuid() if hasattr(os, 'geteuid') else 'user'}" / name, 0o700, True
 
 
-def _create_folder(folder: Path, *, is_trusted: bool) -> Path:
+def _create_folder(folder: Path, mode: int | None) -> Path:
     """Create a folder if necessary, and return it; raise an `OSError` if that fails or another user can write to it.
 
     Symbolic links in the path are resolved, because others could redirect them.
     """
-    if is_trusted:
+    if mode is None:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
     folder.parent.parent.mkdir(parents=True, exist_ok=True)
     for part in (folder.parent, folder):
-        part.mkdir(mode=0o700, exist_ok=True)
+        part.mkdir(mode=mode, exist_ok=True)
     resolved = folder.resolve(strict=True)
     if not is_private(resolved):
+        if _settings.CACHE_DIR and folder.parent == Path(_settings.CACHE_DIR):
+            _warn_refused(folder.parent)
         raise PermissionError(f"another user can write to {resolved}")
     return resolved
 
@@ -200,6 +206,15 @@ class KernelCache(_Cache):
         """Delete the stored kernel."""
         if self.folders.writable is not None:
             self._caches[-1].flush()
+
+
+@cache
+def _warn_refused(folder: Path) -> None:
+    logger.warning(
+        "another user can write to %s, the folder of NUMBA_CACHE_DIR: compiled kernels are neither loaded from it nor "
+        "stored in it; let only this user or root write to it and the folders above it",
+        folder,
+    )
 
 
 @cache
