@@ -37,11 +37,10 @@ from pairseek.search.recommending import expected_utilities
 ASSUMED = {
     "the paper's model": lambda _: ps.Logistic(),
     "residual 1.5": lambda _: ps.Logistic(residual=1.5),
-    "residual unknown": lambda _: ps.Logistic(residual=ps.Unknown()),
     "constant noise": lambda items: dataclasses.replace(default_response(items), curvature=1.0),
     "default": lambda _: None,
 }
-"""Responses by row label; the fourth is the default with the curvature of a distance."""
+"""Responses by row label; the third is the default with the curvature of a distance."""
 SIMULATED, RECORDED = (10, 20, 30), (0, 2, 5, 10, 20)
 
 

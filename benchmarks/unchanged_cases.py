@@ -217,7 +217,7 @@ def _responses() -> Iterator[Case]:
     widths = {"logistic": ps.Logistic(1.5, tie_width=0.5), "probit": ps.Probit(1.5, "constant", tie_width=0.8)}
     for name, one in widths.items():
         yield Case(f"ties, {name}", _search(_of(2), response=one), 12, TIED, ("simulated",))
-    default = ps.Logistic(0.4, "constant", tie_width=0.5, residual=UNKNOWN, curvature=UNKNOWN)
+    default = ps.Logistic(0.4, "constant", tie_width=0.5, residual=1.5, curvature=UNKNOWN)
     yield Case("ties, residual and curvature", _search(_of(2), response=default), 12, TIED)
     yield Case("ties, unknown k", _search(_of(2), response=ps.Logistic(UNKNOWN, tie_width=0.4)), 10, TIED)
     yield Case("ties that were not offered", _search(_of(2)), 12, TIED)
@@ -237,11 +237,7 @@ def _unknowns() -> Iterator[Case]:
         "noise kind and k": ps.Logistic(UNKNOWN, noise=ps.Unknown(kinds)),
         "curvature": ps.Logistic(0.4, "constant", curvature=UNKNOWN),
         "curvature with a prior": ps.Probit(0.3, "constant", curvature=ps.Unknown(ps.Normal(1.0, 0.4))),
-        "residual": ps.Logistic(1.5, residual=UNKNOWN),
-        "residual and k": ps.Logistic(UNKNOWN, "constant", residual=UNKNOWN),
-        "residual, curvature, k and lapse": ps.Logistic(
-            UNKNOWN, "constant", lapse=UNKNOWN, residual=UNKNOWN, curvature=UNKNOWN
-        ),
+        "curvature, k and lapse": ps.Logistic(UNKNOWN, "constant", lapse=UNKNOWN, residual=1.0, curvature=UNKNOWN),
     }
     for name, one in responses.items():
         yield Case(f"unknown {name}", _search(_of(2), response=one), 9, EVENTFUL)

@@ -204,7 +204,9 @@ class DimensionWarning(UserWarning):
 
 
 class DefaultWarning(UserWarning):
-    """The given posterior or prior does not support the usual default response, so another was chosen.
+    """The response is not the one that was asked for or the usual default, so another was chosen.
+
+    Either the given posterior or prior does not support the usual default, or a saved search has an unknown residual.
 
     Examples
     --------

@@ -75,7 +75,7 @@ def test_zero_appeal_is_the_papers_model_to_the_bit(name, posterior):
 def test_every_utility_sees_it(name):
     points = np.random.default_rng(4).normal(size=(20, 2))
     appeal = np.random.default_rng(5).normal(size=20) * 3
-    response = ps.Logistic(residual=ps.Unknown())
+    response = ps.Logistic(residual=1.0)
     search = ps.Search(ps.Items(points, appeal=appeal), response=response, strategy=UTILITIES[name](), rng=1)
     first, second = np.triu_indices(20, 1)
     with_it, without = (

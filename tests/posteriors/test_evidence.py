@@ -11,7 +11,6 @@ from scipy.stats import beta
 import pairseek as ps
 from helpers.reference import naive_log_answer
 from pairseek.posteriors import POSTERIORS
-from pairseek.posteriors.residuals import _NODES, _WEIGHTS
 
 ITEMS = np.random.default_rng(3).normal(size=(6, 2))
 # Pairs share items, so that an item's residual utility enters several answers.
@@ -101,22 +100,11 @@ def lapses_of(response):
     return list(zip(places, shares, strict=True)), response.lapse_prior.random
 
 
-def deviations_of(response):
-    """Return residual deviations and their weights: quadrature nodes if the deviation is unknown."""
-    known = response.residual_deviation
-    if response.residual_prior is None:
-        return [(known, 1.0)]
-    return [
-        (known * math.exp(response.residual_prior.spread * place), weight)
-        for place, weight in zip(_NODES, _WEIGHTS, strict=True)
-    ]
-
-
 def quadrature(items, answers, response, prior):
     """Return log p(answers) as an integral over the point, the curvature, r, the lapse and residual utilities."""
     d, k = items.shape[1], response.typical_k
-    deviations, (lapses, random) = deviations_of(response), lapses_of(response)
-    points, curvature, shares = points_of(response, prior, d, few=deviations[0][0] > 0.0)
+    deviation, (lapses, random) = response.residual_deviation, lapses_of(response)
+    points, curvature, shares = points_of(response, prior, d, few=deviation > 0.0)
     centre = prior.moments(d)[0]
 
     def logit(p, q):
@@ -132,18 +120,17 @@ def quadrature(items, answers, response, prior):
     signs = np.zeros((len(answers), len(items)))
     for row, (p, q, _) in enumerate(answers):
         signs[row, p], signs[row, q] = 1.0, -1.0
+    apart, apart_shares = np.zeros((1, len(answers))), np.ones(1)
+    if deviation:
+        # The differences of residual utilities that enter the answers.
+        apart, apart_shares = gauss(np.zeros(len(answers)), deviation**2 * signs @ signs.T, 10)
     mass = 0.0
-    for deviation, share in deviations:
-        apart, apart_shares = np.zeros((1, len(answers))), np.ones(1)
-        if deviation:
-            # The differences of residual utilities that enter the answers.
-            apart, apart_shares = gauss(np.zeros(len(answers)), deviation**2 * signs @ signs.T, 10)
-        for (rate, rate_share), (lapse, lapse_share) in itertools.product(rates_of(response), lapses):
-            total = np.zeros((len(points), len(apart)))
-            for row, (p, q, outcome) in enumerate(answers):
-                z = rate * (logit(p, q)[:, None] + apart[:, row])
-                total += naive_log_answer(z, outcome, response.name, response.tie_width, lapse)
-            mass += share * rate_share * lapse_share * (shares @ np.exp(total) @ apart_shares)
+    for (rate, rate_share), (lapse, lapse_share) in itertools.product(rates_of(response), lapses):
+        total = np.zeros((len(points), len(apart)))
+        for row, (p, q, outcome) in enumerate(answers):
+            z = rate * (logit(p, q)[:, None] + apart[:, row])
+            total += naive_log_answer(z, outcome, response.name, response.tie_width, lapse)
+        mass += rate_share * lapse_share * (shares @ np.exp(total) @ apart_shares)
     outcomes = 3 if response.tie_width else 2
     return math.log((1.0 - random) * mass + random * outcomes ** -len(answers))
 
@@ -203,8 +190,7 @@ UNKNOWN = {
     "k": ps.Logistic(ps.Unknown(ps.LogNormal(1.0, 0.8)), "constant"),
     "lapse": ps.Logistic(1.0, "constant", lapse=ps.Unknown(ps.Beta(1.0, 4.0, random=0.2))),
     "k and lapse": ps.Logistic(ps.Unknown(ps.LogNormal(1.0, 0.8)), "constant", lapse=ps.Unknown(ps.Beta(2.0, 6.0))),
-    "residual given": ps.Logistic(1.0, "constant", residual=0.7),
-    "residual": ps.Logistic(1.0, "constant", residual=ps.Unknown()),
+    "residual": ps.Logistic(1.0, "constant", residual=0.7),
     "curvature given": ps.Logistic(1.0, "constant", curvature=0.4),
     "curvature": ps.Logistic(1.0, "constant", curvature=ps.Unknown()),
     "k and residual": ps.Logistic(ps.Unknown(ps.LogNormal(1.0, 0.8)), "constant", residual=0.7),
@@ -261,16 +247,16 @@ SITUATIONS = {
     "without coordinates": {"items": ps.Items(ids=range(6))},
     "a residual alone": {"response": ps.Logistic(0.3, "constant", residual=1.0)},
     "box": {"prior": ps.UniformBox()},
-    "box and residual": {"prior": ps.UniformBox(), "response": ps.Logistic(1.0, residual=ps.Unknown())},
+    "box and residual": {"prior": ps.UniformBox(), "response": ps.Logistic(1.0, residual=0.7)},
     "grid": {"posterior": ps.Grid(), "response": ps.Logistic()},
     "k": {"response": ps.Logistic(ps.Unknown())},
     "k and lapse": {"response": ps.Logistic(ps.Unknown(), lapse=ps.Unknown())},
     "noise kind": {"response": ps.Logistic(noise=ps.Unknown())},
     "everything": {
-        "response": ps.Logistic(ps.Unknown(), "constant", ps.Unknown(), residual=ps.Unknown(), curvature=ps.Unknown())
+        "response": ps.Logistic(ps.Unknown(), "constant", ps.Unknown(), residual=0.7, curvature=ps.Unknown())
     },
     "probit": {"response": ps.Probit(1.0, tie_width=0.0)},
-    "ties": {"response": ps.Logistic(0.3, "constant", tie_width=0.5, residual=ps.Unknown(), curvature=ps.Unknown())},
+    "ties": {"response": ps.Logistic(0.3, "constant", tie_width=0.5, residual=1.5, curvature=ps.Unknown())},
     "ties and lapse": {"response": ps.Probit(1.0, tie_width=0.5, lapse=0.2)},
     "ties and an unknown lapse": {"response": ps.Logistic(ps.Unknown(), tie_width=0.5, lapse=ps.Unknown())},
     "a curvature that is given": {"response": ps.Logistic(1.0, "constant", curvature=-0.5)},

@@ -329,7 +329,7 @@ class TestWithoutCoordinates:
             ps.Items(ids=ids)
 
 
-@pytest.mark.parametrize("residual", [-1, float("nan"), "1"])
+@pytest.mark.parametrize("residual", [-1, float("nan"), "1", ps.Unknown(), ps.Unknown(ps.LogNormal(1.0, 0.7))])
 def test_an_invalid_residual_is_refused(residual):
     with refused("residual"):
         ps.Logistic(residual=residual)
@@ -449,141 +449,22 @@ def test_the_number_of_threads_changes_nothing(on_threads):
     assert on_threads(1, found) == on_threads(2, found)
 
 
-class TestUnknownResidual:
-    """An unknown residual deviation: a mixture over three values."""
-
-    ANSWERS = ("ab", "bc", "cd", "ad", "ac", "ae", "eb")
-
-    def search(self, posterior=None):
-        response = ps.Logistic(1.0, "constant", residual=ps.Unknown())
-        search = ps.Search(ps.Items(ids=list("abcde")), response=response, posterior=posterior, rng=1)
-        for winner, loser in self.ANSWERS:
-            search.observe(winner, loser, winner=winner)
-        return search
-
-    @pytest.mark.parametrize("posterior", [ps.EP(), ps.Particles(8000)], ids=["ep", "particles"])
-    def test_it_is_the_mixture_weighted_by_the_evidence(self, posterior):
-        """By 400,000 draws from the prior at each of the three values, weighted by the likelihood."""
-        places, shares = np.polynomial.hermite_e.hermegauss(3)
-        drawn = np.random.default_rng(1).normal(size=(400_000, 5))
-        evidence, means, squares, best = [], [], [], []
-        for deviation in np.exp(0.7 * places):
-            utility = deviation * drawn
-            rows = [["abcde".index(side) for side in pair] for pair in self.ANSWERS]
-            likelihood = np.prod([expit(utility[:, p] - utility[:, q]) for p, q in rows], axis=0)
-            evidence.append(likelihood.mean())
-            means.append(likelihood @ utility / likelihood.sum())
-            squares.append(likelihood @ utility**2 / likelihood.sum())
-            best.append(likelihood @ (utility.argmax(axis=1) == 0) / likelihood.sum())
-        weights = np.array(evidence) * shares
-        weights /= weights.sum()
-        search = self.search(posterior)
-        found = search.belief.residuals
-        assert found.deviation == pytest.approx(np.sqrt(weights @ np.exp(1.4 * places)), rel=0.02)
-        assert found.mean == pytest.approx(weights @ means, abs=0.03)
-        assert np.diag(found.covariance) == pytest.approx(weights @ squares - (weights @ means) ** 2, rel=0.05)
-        assert search.recommend(1)[0].probability == pytest.approx(weights @ best, abs=0.05)
-        assert search.belief.info.method == "residual_mixture"
-
-    def test_consistent_answers_along_a_line_make_it_small(self):
-        """Items on a line: answers that one point explains, and answers that none does."""
-        items = ps.Items(np.linspace(-2, 2, 12)[:, None])
-        found = []
-        for rng in (None, np.random.default_rng(1)):
-            search = ps.Search(items, response=ps.Logistic(2.0, "constant", residual=ps.Unknown()), rng=1)
-            order = np.abs(items.coordinates[:, 0] - 0.7) if rng is None else rng.permutation(12)
-            for left in range(12):
-                for right in range(left + 1, 12, 3):
-                    search.observe(left, right, winner=left if order[left] < order[right] else right)
-            found.append(search.belief.residuals.deviation)
-        # The root mean square of the prior is 1.6.
-        assert found[0] < 1.0
-        assert found[1] > 2.0 * found[0]
-
-    def test_it_goes_with_an_unknown_k_and_lapse(self):
-        items = ps.Items(np.random.default_rng(2).normal(size=(12, 2)))
-        response = ps.Logistic(ps.Unknown(), "constant", lapse=ps.Unknown(), residual=ps.Unknown())
-        search = ps.Search(items, response=response, rng=1)
-        for _ in range(6):
-            query = search.ask()
-            search.tell(query, winner=min(query.left, query.right))
-        estimate = search.estimate()
-        belief = search.belief
-        assert estimate.reliability.k.low < estimate.reliability.k.median < estimate.reliability.k.high
-        assert len(belief.reliability.k) == len(belief.samples) == len(belief.residuals.samples)
-        assert belief.reliability.chances.sum(axis=1) == pytest.approx(1.0)
-        assert belief.weights.sum() == pytest.approx(1.0)
-        assert belief.weights @ belief.samples == pytest.approx(belief.mean, abs=0.2)
-        assert estimate.credible_radius() > 0
-
-    def test_a_search_among_items_gives_it_by_default(self, tmp_path):
-        items = ps.Items(np.random.default_rng(2).normal(size=(12, 2)))
-        search = ps.Search(items, rng=1)
-        assert search.response.residual == 1.5
-        search.tell(search.ask(), winner=search.ask().left)
-        search.save(tmp_path / "search.json")
-        loaded = ps.Search.load(tmp_path / "search.json")
-        assert loaded.response == search.response
-        assert loaded.ask() == search.ask()
-        assert ps.Search(items, response=ps.Logistic()).belief.residuals is None
-        with pytest.warns(ps.DefaultWarning, match="Grid cannot infer residual utilities"):
-            assert ps.Search(items, posterior=ps.Grid(9)).belief.residuals is None
-        assert ps.Search(ps.Space([-1, -1], [1, 1])).response.residual is None
-
-    def test_its_prior_is_log_normal(self):
-        assert ps.Logistic(residual=ps.Unknown(ps.LogNormal(spread=0.5))).residual_deviation == 1.0
-        with refused("residual"):
-            ps.Logistic(residual=ps.Unknown(ps.Beta()))
-
-    def test_a_posterior_without_evidence_is_refused(self):
-        class Plain:
-            name = "plain"
-            takes_residuals = True
-
-            def infer(self, evidence, prior, response):
-                belief = ps.EP().infer(evidence, prior, response)
-                return replace(belief, info=replace(belief.info, log_evidence=None))
-
-        items = ps.Items(np.random.default_rng(2).normal(size=(5, 2)))
-        search = ps.Search(items, response=ps.Logistic(residual=ps.Unknown()), posterior=Plain(), rng=1)
-        with pytest.raises(Unsupported, match="this posterior computes no evidence"):
-            _ = search.belief
-
-    def test_it_is_calibrated_by_simulation(self):
-        """Simulation-based calibration: 150 people drawn from the prior, 14 random pairs each.
-
-        The place of the truth among weighted samples is uniform for a coordinate of the point and for the residual
-        utility of an item that was shown: a mean of 0.5 and a variance of 1/12, each within 3.5 standard errors, with
-        0.03 for the three values that stand for the log-normal prior and for EP.
-        """
-        items = ps.Items(np.random.default_rng(4).normal(size=(15, 2)))
-        response = ps.Logistic(1.0, "constant", residual=ps.Unknown())
-        count, places = 150, []
-        for person in range(count):
-            rng = np.random.default_rng([8, person])
-            point, residual = rng.normal(size=2), np.exp(0.7 * rng.normal()) * rng.normal(size=15)
-            utility = -np.sum((items.coordinates - point) ** 2, axis=1) + residual
-            search = ps.Search(items, response=response, prior=ps.GaussianPrior(), posterior=ps.EP(512), rng=1)
-            for _ in range(14):
-                left, right = rng.choice(15, size=2, replace=False).tolist()
-                won = rng.random() < expit(utility[left] - utility[right])
-                search.observe(left, right, winner=left if won else right)
-            belief = search.belief
-            shown = belief.residuals
-            places.append(
-                [
-                    belief.weights @ (belief.samples[:, 0] < point[0]),
-                    belief.weights @ (shown.samples[:, 0] < residual[shown.rows[0]]),
-                    belief.weights @ (shown.samples[:, -1] < residual[shown.rows[-1]]),
-                ]
-            )
-        places = np.array(places)
-        assert places.mean(axis=0) == pytest.approx(0.5, abs=3.5 / np.sqrt(12 * count) + 0.03)
-        # The variance of a squared deviation from the mean is 1/180.
-        assert places.var(axis=0) == pytest.approx(1 / 12, abs=3.5 / np.sqrt(180 * count) + 0.03 / 3)
+def test_a_search_among_items_has_a_residual_by_default(tmp_path):
+    items = ps.Items(np.random.default_rng(2).normal(size=(12, 2)))
+    search = ps.Search(items, rng=1)
+    assert search.response.residual == 1.5
+    search.tell(search.ask(), winner=search.ask().left)
+    search.save(tmp_path / "search.json")
+    loaded = ps.Search.load(tmp_path / "search.json")
+    assert loaded.response == search.response
+    assert loaded.ask() == search.ask()
+    assert ps.Search(items, response=ps.Logistic()).belief.residuals is None
+    with pytest.warns(ps.DefaultWarning, match="Grid cannot infer residual utilities"):
+        assert ps.Search(items, posterior=ps.Grid(9)).belief.residuals is None
+    assert ps.Search(ps.Space([-1, -1], [1, 1])).response.residual is None
 
 
-@pytest.mark.parametrize(("n", "answers", "residual"), [(200, 25, 1.5), (2000, 30, ps.Unknown()), (30, 20, 0.8)])
+@pytest.mark.parametrize(("n", "answers", "residual"), [(200, 25, 1.5), (2000, 30, 1.0), (30, 20, 0.8)])
 def test_residual_utilities_of_one_answer_are_integrated_out_without_a_change(monkeypatch, n, answers, residual):
     def inferred():
         rng = np.random.default_rng(3)
@@ -643,20 +524,15 @@ def test_the_credible_radius_is_that_of_many_draws(level):
     """1024 points with exact moments: the error was at most 2 % in 36 cases; 100,000 draws have below 1 %."""
     rng = np.random.default_rng(6)
     items = ps.Items(rng.standard_normal((200, 4)))
-    response = ps.Logistic(0.5, "constant", residual=ps.Unknown(), curvature=ps.Unknown())
+    response = ps.Logistic(0.5, "constant", residual=1.5, curvature=ps.Unknown())
     search = ps.Search(items, response=response, rng=1)
     user = ps.SimulatedUser(items.coordinates[3], ps.Logistic(2.0), rng=2)
     for _ in range(6):
         query = search.ask()
         search.tell(query, winner=user.answer(items, query))
     estimate = search.estimate()
-    parts = estimate.belief.sample_source._kept
-    counts = rng.multinomial(100_000, [weight for _, weight in parts])
-    drawn = [
-        rng.multivariate_normal(part.mean, part.covariance, count)
-        for (part, _), count in zip(parts, counts, strict=True)
-    ]
-    distances = np.linalg.norm(np.concatenate(drawn)[:, :4] - estimate.point, axis=1)
+    drawn = rng.multivariate_normal(estimate.belief.mean, estimate.belief.covariance, 100_000)
+    distances = np.linalg.norm(drawn[:, :4] - estimate.point, axis=1)
     assert estimate.credible_radius(level) == pytest.approx(np.quantile(distances, level), rel=0.05)
 
 

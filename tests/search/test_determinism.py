@@ -123,7 +123,7 @@ class TestItemsWithoutCoordinates:
 
 def test_equal_scores_are_told_apart_by_the_order_of_the_items():
     corners = ps.Items([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ids=["d", "c", "b", "a"])
-    query = ps.Search(corners, response=ps.Logistic(residual=ps.Unknown()), rng=3).ask()
+    query = ps.Search(corners, response=ps.Logistic(residual=1.0), rng=3).ask()
     # Under normalized noise every plane through the middle of the prior tells as much: the first pair that has one.
     assert {query.left, query.right} == {"d", "c"}
 

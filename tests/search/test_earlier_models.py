@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import pairseek as ps
 from helpers.earlier_models import ITEMS, KEY, SETTINGS, path_of
 from pairseek._version import MODEL_VERSION
+from pairseek.core.files import LIGHT_SEARCH, write
 from pairseek.search import configuration, saving
 
 # The first version whose files have the present format; the third one introduced light records and tokens.
@@ -28,7 +31,10 @@ def restored(version, name, form, folder, **options):
     if form == "file":
         path = folder / "search.json"
         path.write_text(json.dumps(record))
-        return ps.Search.load(path, **options)
+        with warnings.catch_warnings():
+            # The default of versions 3 to 6 had an unknown residual.
+            warnings.simplefilter("ignore", ps.DefaultWarning)
+            return ps.Search.load(path, **options)
     if form == "light":
         return ps.Search.from_dict(record, items=ITEMS, **options)
     return ps.Search.from_token(record, items=ITEMS, key=KEY, **SETTINGS[name], **options)
@@ -112,3 +118,37 @@ def test_another_choice_of_the_model_is_refused():
     with pytest.raises(ps.errors.InvalidParameter) as caught:
         ps.Search.from_dict(ps.Search(ITEMS).to_dict(), items=ITEMS, model="past")
     assert caught.value.field == "model"
+
+
+class TestUnknownResidual:
+    """Earlier versions inferred the residual: a saved search continues with a number instead."""
+
+    def record(self, form, residual):
+        search = ps.Search(ITEMS, response=ps.Logistic(1.0, "constant", residual=1.0), rng=1)
+        search.tell(search.ask(), winner=search.ask().left)
+        record = search.to_dict() if form == "light" else saving.to_file(search._state, [])
+        record["configuration"]["response"]["residual"] = residual
+        return record
+
+    @pytest.mark.parametrize("form", ["file", "light"])
+    @pytest.mark.parametrize(
+        ("residual", "expected"),
+        [
+            ("unknown", math.exp(0.49)),
+            ({"name": "unknown", "prior": {"name": "log_normal", "median": 2.0, "spread": 0.5}}, 2.0 * math.exp(0.25)),
+            ({"name": "unknown", "prior": {"name": "log_normal", "median": 2.0, "spread": 4.0}}, 20.0),
+        ],
+    )
+    def test_it_becomes_the_root_mean_square_of_its_prior(self, form, residual, expected, tmp_path):
+        path = tmp_path / "search.json"
+        write(path, self.record(form, residual), *([LIGHT_SEARCH] if form == "light" else []))
+        with pytest.warns(ps.DefaultWarning, match="an unknown residual, which pairseek no longer infers"):
+            search = ps.Search.load(path, items=ITEMS if form == "light" else None)
+        assert search.response.residual == pytest.approx(expected)
+        assert search.belief.residuals.deviation == pytest.approx(expected)
+        assert search.answers == 1
+
+    @pytest.mark.parametrize("residual", [{"name": "unknown", "prior": {"name": "beta"}}, {"name": "log_normal"}, [1]])
+    def test_a_damaged_one_is_refused(self, residual):
+        with pytest.raises(ps.errors.PairseekError):
+            ps.Search.from_dict(self.record("light", residual), items=ITEMS)

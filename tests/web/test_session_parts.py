@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.refusals import refused
 from helpers.searches import search_of
 from helpers.serving import answer, answer_to, begin, configuration, csrf_of, served, some_items
 from pairseek import cli
@@ -20,6 +21,7 @@ from pairseek.store import migrate
 from pairseek.store import parts as stored
 from pairseek.store.database import Database
 from pairseek.store.schema import sessions as table
+from pairseek.store.schema import studies as studies_table
 from pairseek.web.access.auth import make_token, set_password
 from pairseek.web.errors import Problem
 from pairseek.web.learning import populations
@@ -198,6 +200,24 @@ def test_a_session_of_an_earlier_model_continues_with_its_settings_and_the_prese
     sessions.undo(sessions.by_id(session), before["query"])
     after = sessions.state(sessions.by_id(session))["query"]
     assert (after["left"], after["right"]) == (before["left"], before["right"])
+
+
+UNKNOWN_RESIDUAL = {"name": "logistic", "k": 1.0, "noise": "constant", "residual": "unknown"}
+
+
+def test_a_study_with_an_unknown_residual_is_refused(database):
+    with refused("response.residual"):
+        create_study(database, configuration(response=UNKNOWN_RESIDUAL), ITEMS, is_open=True, who="test")
+
+
+@pytest.mark.filterwarnings("ignore:the saved response has an unknown residual:pairseek.DefaultWarning")
+def test_a_stored_study_with_an_unknown_residual_continues_with_a_number(database):
+    stored_settings = configuration(answers=12).model_dump(mode="json") | {"response": UNKNOWN_RESIDUAL}
+    database.write(lambda connection: connection.execute(studies_table.update().values(configuration=stored_settings)))
+    session, _ = answered(database, ["left", "right"])
+    sessions = worker(database)
+    response = sessions.snapshot(sessions.by_id(session)).state.search.configuration.response
+    assert response.residual == pytest.approx(np.exp(0.49))
 
 
 def test_a_session_of_a_later_model_is_not_continued(database):

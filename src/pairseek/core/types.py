@@ -105,7 +105,7 @@ class Event:
         return self.right if self.winner == self.left else self.left
 
 
-Method: TypeAlias = Literal["ep", "weighted", "particles", "grid", "mixture", "residual_mixture"]
+Method: TypeAlias = Literal["ep", "weighted", "particles", "grid", "mixture"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,7 @@ class BeliefInfo:
     method
         Source of the moments. ``"ep"``: expectation propagation. ``"weighted"``: samples from EP's Gaussian, weighted
         by the posterior. ``"particles"``: a sampler. ``"grid"``: a grid. ``"mixture"``: Gaussians, one per value of an
-        unknown k, lapse rate or noise kind, weighted by their evidence. ``"residual_mixture"``: beliefs computed by any
-        of the other methods, one for each of three values of an unknown residual deviation, weighted by their evidence.
+        unknown k, lapse rate or noise kind, weighted by their evidence.
     effective_samples
         Effective sample size (Σw)²/Σw² of the weights behind the moments; None if no samples were needed.
     logit_deviation
@@ -136,9 +135,6 @@ class BeliefInfo:
         everything unknown, such as the point, the curvature, residual utilities and k. It is 0 before the first answer.
         Its error is about 0.05 for `EP`, 0.1 for samples (with lapses, or by `Particles`), and negligible for a `Grid`
         that is resolved. None only for a user-defined posterior that does not compute it.
-    log_mass
-        Log integral of the likelihood times the unnormalized prior, which weights mixtures of beliefs: `log_evidence`
-        plus a constant that depends only on the prior. None where `log_evidence` takes its place.
     seconds
         Time taken; ignored in comparisons.
     """
@@ -151,7 +147,6 @@ class BeliefInfo:
     nodes: int = 0
     resolved: bool = True
     log_evidence: float | None = None
-    log_mass: float | None = field(default=None, repr=False)
     seconds: float = field(default=0.0, compare=False)
 
 

@@ -23,16 +23,16 @@ from pairseek.model.unknowns import (
     checked_lapse,
     checked_noise,
     checked_reliability,
-    checked_residual,
     checked_unknown_k,
 )
 
 TYPICAL_LOGIT = 2.0
 """The default k gives logit 2 (88 % correct answers) one prior standard deviation from the plane."""
+MAX_RESIDUAL = 20.0
+"""Largest standard deviation of residual utilities."""
 # Squares of logits must not overflow.
 _MAX_K = 1e100
 _MAX_TIE_WIDTH = 20.0
-_MAX_RESIDUAL = 20.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ResponseParameters:
     lapse: Annotated[float | Unknown, Limit(0, 1)] = 0.0
     reliability: Annotated[float | Unknown, Limit(0, 1e6)] = 1.0
     tie_width: Annotated[float, Limit(0, 20)] = 0.0
-    residual: Annotated[float | Unknown | None, Limit(0, 20)] = None
+    residual: Annotated[float | None, Limit(0, 20)] = None
     curvature: Annotated[float | Unknown, Limit(-10, 10)] = 1.0
     typical: ClassVar[float] = TYPICAL_LOGIT
 
@@ -91,14 +91,12 @@ class ResponseParameters:
                 f"{_MAX_TIE_WIDTH:g}"
             )
         object.__setattr__(self, "tie_width", float(self.tie_width))
-        if isinstance(self.residual, Unknown):
-            object.__setattr__(self, "residual", checked_residual(self.residual))
-        if self.residual is None or isinstance(self.residual, Unknown):
+        if self.residual is None:
             return
-        if not (is_number(self.residual) and 0 <= self.residual <= _MAX_RESIDUAL):
+        if not (is_number(self.residual) and 0 <= self.residual <= MAX_RESIDUAL):
             raise InvalidParameter(
-                f"residual is {self.residual!r}: give the standard deviation of residual utilities in logits, from 0 "
-                f"to {_MAX_RESIDUAL:g}, or Unknown()",
+                f"residual is {self.residual!r}: give the standard deviation of residual utilities in logits, a number "
+                f"from 0 to {MAX_RESIDUAL:g}",
                 field="residual",
             )
         object.__setattr__(self, "residual", float(self.residual))
@@ -160,17 +158,8 @@ class ResponseParameters:
 
     @property
     def residual_deviation(self) -> float:
-        """Return the standard deviation of residual utilities: its prior median if unknown, 0 if not set."""
-        if self.residual_prior is not None:
-            assert self.residual_prior.median is not None
-            return self.residual_prior.median
-        return 0.0 if self.residual is None or isinstance(self.residual, Unknown) else self.residual
-
-    @property
-    def residual_prior(self) -> LogNormal | None:
-        """Return the prior of an unknown residual; None if it is known."""
-        prior = self.residual.prior if isinstance(self.residual, Unknown) else None
-        return prior if isinstance(prior, LogNormal) else None
+        """Return the standard deviation of residual utilities; 0 if it is not set."""
+        return 0.0 if self.residual is None else self.residual
 
     @property
     def curvature_prior(self) -> Normal | None:

@@ -98,7 +98,7 @@ class Response(ResponseParameters):
     residual
         Standard deviation of a person's residual utility of an item, in logits: the part of taste that coordinates and
         appeal do not explain. 0: the paper's model. None: the value of the search's population, or 0 without a
-        population. ``Unknown()``: inferred; predictions and scores of pairs then treat its mixture as one Gaussian.
+        population.
     curvature
         Curvature c of the utility: 1 in the paper's model, 0 for a linear utility. ``Unknown()``: inferred. Values
         other than 1 require constant noise and a Gaussian prior.

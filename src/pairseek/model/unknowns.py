@@ -1,6 +1,6 @@
 """Unknown parameters of a response model, and their priors.
 
-k, reliability and residual are positive scales, with log-normal priors. The lapse rate is a probability, with a Beta
+k and the reliability are positive scales, with log-normal priors. The lapse rate is a probability, with a Beta
 prior. An unknown noise kind has a weight for each kind. A curvature can have either sign, so its prior is normal.
 """
 
@@ -26,9 +26,6 @@ _MAX_BETA = 1e4
 _MEDIAN_TO_GUESS = 2.5
 # Default spread of log k if the lapse rate is unknown too: people who answer nearly at random must then be expected.
 _SPREAD_WITH_LAPSES = 1.5
-# Default prior of an unknown residual.
-_RESIDUAL_MEDIAN = 1.0
-_RESIDUAL_SPREAD = 0.7
 _MAX_CURVATURE = 10.0
 MIN_LAPSE = 1e-9
 """Sampled lapse rates are clipped to [MIN_LAPSE, 1 - MIN_LAPSE]."""
@@ -219,8 +216,8 @@ class Unknown:
     Parameters
     ----------
     prior
-        `LogNormal` for k, a reliability or a residual, `Beta` for a lapse rate, `NoiseKinds` for a noise kind, `Normal`
-        for a curvature. None: the default of each.
+        `LogNormal` for k or a reliability, `Beta` for a lapse rate, `NoiseKinds` for a noise kind, `Normal` for a
+        curvature. None: the default of each.
 
     Examples
     --------
@@ -237,9 +234,9 @@ class Unknown:
     def __post_init__(self) -> None:
         if self.prior is not None and not isinstance(self.prior, LogNormal | Beta | NoiseKinds | Normal):
             raise InvalidParameter(
-                f"the prior of an Unknown is {self.prior!r}: give LogNormal(median, spread) for k, a reliability or a "
-                f"residual, Beta(a, b) for a lapse rate, NoiseKinds(weights) for a noise kind, Normal(mean, deviation) "
-                f"for a curvature",
+                f"the prior of an Unknown is {self.prior!r}: give LogNormal(median, spread) for k or a reliability, "
+                f"Beta(a, b) for a lapse rate, NoiseKinds(weights) for a noise kind, Normal(mean, deviation) for a "
+                f"curvature",
                 field="prior",
             )
 
@@ -284,16 +281,6 @@ def checked_reliability(reliability: object, *, lapses: bool = False) -> float |
             f"Unknown()"
         )
     return float(reliability)  # type: ignore[arg-type]
-
-
-def checked_residual(residual: Unknown) -> Unknown:
-    """Return a validated unknown residual; its prior has median 1 and spread 0.7 by default."""
-    prior = LogNormal(_RESIDUAL_MEDIAN, _RESIDUAL_SPREAD) if residual.prior is None else residual.prior
-    if not isinstance(prior, LogNormal):
-        raise InvalidParameter(
-            f"residual is unknown with the prior {prior!r}: give a LogNormal(median, spread)", field="residual"
-        )
-    return Unknown(LogNormal(_RESIDUAL_MEDIAN, prior.spread) if prior.median is None else prior)
 
 
 def checked_noise(noise: Unknown) -> Unknown:

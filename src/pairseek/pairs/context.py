@@ -138,10 +138,8 @@ class SelectionContext:
     @property
     def caveat(self) -> str:
         """The limitation of a certified gap, as a clause for `Selection.words`; empty if there is none."""
-        if self.belief.reliability is not None:
-            return "; by a score that treats k and lapse as independent of the point"
-        mixed = self.belief.info.method == "residual_mixture"
-        return "; by a score that treats residuals of unknown deviation as Gaussian" if mixed else ""
+        known = self.belief.reliability is None
+        return "" if known else "; by a score that treats k and lapse as independent of the point"
 
     @property
     def rescores(self) -> bool:

@@ -49,10 +49,8 @@ _MIN_K = 1e-100
 
 
 def typical_response(response: Response, belief: Belief) -> Response:
-    """Return the response with an unknown k, lapse or residual replaced by its typical value under the belief."""
+    """Return the response with an unknown k or lapse replaced by its typical value under the belief."""
     reliability = belief.reliability
-    if response.residual_prior is not None and belief.residuals is not None:
-        response = response.with_numbers(residual=belief.residuals.deviation)
     if reliability is None:
         return response
     # The likeliest noise kind, with its own reference k.

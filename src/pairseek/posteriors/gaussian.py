@@ -112,7 +112,7 @@ class PriorForm:
     @classmethod
     def of(cls, prior: Prior, d: int) -> PriorForm:
         """Return the form of a prior in d dimensions."""
-        # A search with an unknown residual runs inference several times under one prior, so that form is cached.
+        # Cached, because every inference needs it twice, and all searches with as many residual utilities share it.
         return _form_with_residuals(prior, d) if isinstance(prior, WithResiduals) else cls._of(prior, d)
 
     @classmethod

@@ -102,7 +102,6 @@ def mixture_belief(
         sweeps=max(node.point.belief.info.sweeps for node in nodes),
         nodes=len(nodes),
         log_evidence=log_evidence,
-        log_mass=source.log_evidence,
         seconds=time.perf_counter() - began,
     )
     return Belief(mean, covariance, info, source, reliability_of(source, tuple(kinds)) if response.unknown else None)

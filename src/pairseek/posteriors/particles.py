@@ -92,8 +92,7 @@ class Particles(BasePosterior):
             n = max(self.n // _NODE_DIVISOR, min(self.n, _MIN_NODE_PARTICLES))
             return mixture_belief(evidence, prior, response, TemperedNodes(n, self.sweeps, rng), self.n)
         belief, log_evidence = tempered_belief(Factors.of(evidence, response), prior, self.n, self.sweeps, rng)
-        log_mass = log_evidence + log_prior_mass(prior, evidence.slopes.shape[1])
-        return replace(belief, info=replace(belief.info, log_evidence=log_evidence, log_mass=log_mass))
+        return replace(belief, info=replace(belief.info, log_evidence=log_evidence))
 
 
 @dataclass(frozen=True, eq=False)

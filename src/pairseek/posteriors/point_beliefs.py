@@ -69,8 +69,7 @@ class PointBelief:
     def with_evidence(self, prior: Prior, answers: int) -> Belief:
         """Return the belief with its evidence: log p(answers) under the normalized prior, 0 if there are none."""
         log_evidence = self.log_mass - log_prior_mass(prior, len(self.belief.mean)) if answers else 0.0
-        info = replace(self.belief.info, log_evidence=log_evidence, log_mass=self.log_mass)
-        return replace(self.belief, info=info)
+        return replace(self.belief, info=replace(self.belief.info, log_evidence=log_evidence))
 
 
 def ep_point_belief(

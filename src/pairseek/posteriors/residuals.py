@@ -6,35 +6,16 @@ the projection of ε onto the row space of C matters: given an orthonormal basis
 e = V'ε/σ is standard normal, and Cε = σ C V e. The state (w, e) has d + R coordinates and a prior that is Gaussian in
 e, and the answers are linear in it, so every posterior over points applies to it. The component of ε outside the row
 space keeps its prior.
-
-An unknown σ has a log-normal prior, integrated by the three-point Gauss-Hermite rule for log σ. The belief is the
-mixture of the beliefs at the three values, weighted by the rule and the evidence p(answers | σ). Its samples are those
-of the mixture; predictions and scores of pairs use its first two moments only, which overstates information.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from pairseek.core.lazy import cached_property
-from pairseek.core.types import (
-    BaseSampleSource,
-    Belief,
-    BeliefInfo,
-    Evidence,
-    FloatArray,
-    IntArray,
-    Reliability,
-    Residuals,
-    SampleReliability,
-    sample_source_of,
-)
-from pairseek.errors import Unsupported
+from pairseek.core.types import BaseSampleSource, Belief, Evidence, FloatArray, IntArray, Residuals, sample_source_of
 from pairseek.model.priors import GaussianPrior, Prior, UniformBox, WithinSpan, WithResiduals
 from pairseek.model.responses import Response
 from pairseek.numerics.jit import kernel
@@ -43,13 +24,6 @@ from pairseek.posteriors.gaussian_samples import standard_normals
 
 # A row of C is linearly dependent on the previous ones if its component orthogonal to them is shorter than this.
 _MIN_LENGTH = 1e-6
-# Gauss-Hermite nodes of an unknown residual deviation, in standard deviations of its log from the median, and their
-# weights: exact for polynomials up to degree 5. Five nodes predicted recorded people no better, in 5/3 of the time.
-_NODES = (-math.sqrt(3.0), 0.0, math.sqrt(3.0))
-_WEIGHTS = (1.0 / 6.0, 2.0 / 3.0, 1.0 / 6.0)
-# Nodes of less weight contribute no samples; the others at least 16.
-_MIN_WEIGHT = 0.002
-_MIN_SAMPLES = 16
 # Priors that never change.
 _IMMUTABLE_PRIORS = (GaussianPrior, UniformBox, WithinSpan)
 
@@ -82,162 +56,17 @@ def infer_with_residuals(
     extend = _extended if type(prior) in _IMMUTABLE_PRIORS else WithResiduals
     extended = extend(prior, d, rank)  # type: ignore[arg-type]
 
-    def inferred(deviation: float) -> Belief:
-        scale = response.typical_reliability * deviation
-        slopes = np.concatenate([evidence.slopes, scale * along], axis=1)
-        joint = posterior.infer(Evidence(slopes, evidence.offsets, evidence.decided), extended, response)
-        return _split(joint, d, rows, basis, deviation)
-
-    unknown = response.residual_prior
-    if unknown is None:
-        return inferred(response.residual_deviation)
-    deviations = [response.residual_deviation * math.exp(unknown.spread * node) for node in _NODES]
-    beliefs = [inferred(deviation) for deviation in deviations]
-    masses = [_log_mass(belief.info) for belief in beliefs]
-    logs = [mass + math.log(weight) for (mass, _), weight in zip(masses, _WEIGHTS, strict=True)]
-    weights = np.exp(np.array(logs) - max(logs))
-    # The three nodes share the mass of the prior.
-    mass, relative = masses[int(np.argmax(logs))]
-    log_evidence = max(logs) + math.log(np.sum(weights)) - (mass - relative)
-    return _mixed(beliefs, weights / np.sum(weights), log_evidence)
+    deviation = response.residual_deviation
+    scale = response.typical_reliability * deviation
+    slopes = np.concatenate([evidence.slopes, scale * along], axis=1)
+    joint = posterior.infer(Evidence(slopes, evidence.offsets, evidence.decided), extended, response)
+    return _split(joint, d, rows, basis, deviation)
 
 
 # Searches with equal priors share one instance, because prior forms are cached by identity.
 @lru_cache(maxsize=64, typed=True)
 def _extended(prior: Prior, d: int, count: int) -> WithResiduals:
     return WithResiduals(prior, d, count)
-
-
-def _log_mass(info: BeliefInfo) -> tuple[float, float]:
-    """Return the log integral of prior times likelihood, which weights the beliefs, and the log evidence."""
-    if info.log_evidence is None:
-        raise Unsupported(
-            "this posterior computes no evidence, which an unknown residual requires: use EP(), or give the residual "
-            "as a number"
-        )
-    return (info.log_evidence if info.log_mass is None else info.log_mass), info.log_evidence
-
-
-def _mixed(beliefs: Sequence[Belief], weights: FloatArray, log_evidence: float) -> Belief:
-    """Return the mixture of the beliefs at several residual deviations."""
-    parts = [belief.residuals for belief in beliefs if belief.residuals is not None]
-    means = np.array([belief.mean for belief in beliefs])
-    mean = np.einsum("j,ji->i", weights, means)
-    apart = means - mean
-    within = np.einsum("j,jik->ik", weights, np.array([belief.covariance for belief in beliefs]))
-    covariance = within + np.einsum("j,ji,jk->ik", weights, apart, apart)
-
-    def moments() -> tuple[FloatArray, FloatArray, FloatArray]:
-        own = np.array([part.mean for part in parts])
-        centre = np.einsum("j,ji->i", weights, own)
-        away = own - centre
-        own_within = np.einsum("j,jik->ik", weights, np.array([part.covariance for part in parts]))
-        cross = np.einsum("j,jik->ik", weights, np.array([part.cross for part in parts]))
-        return (
-            centre,
-            own_within + np.einsum("j,ji,jk->ik", weights, away, away),
-            cross + np.einsum("j,ji,jk->ik", weights, apart, away),
-        )
-
-    samples = _MixedSamples(tuple(beliefs), weights)
-    residuals = Residuals(
-        deviation=math.sqrt(float(sum(w * part.deviation**2 for w, part in zip(weights, parts, strict=True)))),
-        rows=parts[0].rows,
-        of_moments=moments,
-        of_samples=samples.residuals,
-    )
-    mean.flags.writeable = covariance.flags.writeable = False
-    infos = [belief.info for belief in beliefs]
-    info = BeliefInfo(
-        "residual_mixture",
-        logit_deviation=max(info.logit_deviation for info in infos),
-        sweeps=max(info.sweeps for info in infos),
-        stages=max(info.stages for info in infos),
-        nodes=sum(max(info.nodes, 1) for info in infos),
-        log_evidence=log_evidence,
-        seconds=sum(info.seconds for info in infos),
-    )
-    return Belief(mean, covariance, info, samples, samples.reliability, residuals)
-
-
-@dataclass(frozen=True, eq=False)
-class _MixedSamples(BaseSampleSource):
-    """Samples of a mixture of beliefs: the samples of each, weighted by its belief."""
-
-    beliefs: tuple[Belief, ...]
-    weights: FloatArray
-
-    @cached_property
-    def _kept(self) -> list[tuple[Belief, float]]:
-        kept = [(b, float(w)) for b, w in zip(self.beliefs, self.weights, strict=True) if w > _MIN_WEIGHT]
-        total = sum(weight for _, weight in kept)
-        return [(belief, weight / total) for belief, weight in kept]
-
-    def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
-        """Return (S, d) points and their weights."""
-        # Counts are powers of two, so that few sets of standard points serve all weights.
-        drawn = [
-            (belief.samples, belief.weights)
-            if count is None
-            else belief.draw(max(_MIN_SAMPLES, 2 ** math.ceil(math.log2(weight * count))))
-            for belief, weight in self._kept
-        ]
-        shares = [weight * own for (_, weight), (_, own) in zip(self._kept, drawn, strict=True)]
-        points, weights = np.concatenate([samples for samples, _ in drawn]), np.concatenate(shares)
-        points.flags.writeable = weights.flags.writeable = False
-        return points, weights
-
-    def residuals(self) -> FloatArray:
-        """Return the residual utilities of each sample."""
-        return np.concatenate([b.residuals.samples for b, _ in self._kept if b.residuals is not None])
-
-    @property
-    def reliability(self) -> Reliability | None:
-        """The mixture of the posteriors of k and the lapse; None if both are given."""
-        parts = [(belief.reliability, weight) for belief, weight in self._kept if belief.reliability is not None]
-        if not parts:
-            return None
-        logs = np.array([math.log(max(part.typical_k, 1e-300)) for part, _ in parts])
-        weights = np.array([weight for _, weight in parts])
-        centre = float(np.sum(weights * logs))
-        spreads = np.array([part.spread for part, _ in parts])
-        return Reliability(
-            typical_k=math.exp(centre),
-            spread=math.sqrt(float(np.sum(weights * (spreads**2 + (logs - centre) ** 2)))),
-            typical_lapse=float(sum(weight * part.typical_lapse for part, weight in parts)),
-            noise=parts[0][0].noise,
-            distribution=self._distribution,
-            of_samples=self._sample_reliability,
-        )
-
-    def _distribution(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        parts = [(b.reliability.distribution(), weight) for b, weight in self._kept if b.reliability is not None]
-        ks, lapses = (np.concatenate([part[i] for part, _ in parts]) for i in (0, 1))
-        return ks, lapses, np.concatenate([weight * part[2] for part, weight in parts])
-
-    def _sample_reliability(self) -> SampleReliability:
-        """Return the reliability of each sample. Every belief has its own nodes of k, and so its own columns."""
-        parts = [(b.reliability.samples, len(b.samples)) for b, _ in self._kept if b.reliability is not None]
-        rows: list[IntArray] = []
-        chances: list[FloatArray] = []
-        lapses: list[FloatArray] = []
-        values = sum(len(part.nodes) for part, _ in parts)
-        start, column = 0, 0
-        for part, size in parts:
-            rows.append(part.rows + start)
-            for blocks, own in ((chances, part.chances), (lapses, part.lapses)):
-                block = np.zeros((len(part.rows), values))
-                block[:, column : column + len(part.nodes)] = own
-                blocks.append(block)
-            start, column = start + size, column + len(part.nodes)
-        return SampleReliability(
-            np.concatenate([part.k for part, _ in parts]),
-            np.concatenate([part.lapse for part, _ in parts]),
-            np.concatenate(rows),
-            np.concatenate([part.nodes for part, _ in parts]),
-            np.concatenate(chances),
-            np.concatenate(lapses),
-        )
 
 
 def _split(joint: Belief, d: int, rows: IntArray, basis: FloatArray, deviation: float) -> Belief:

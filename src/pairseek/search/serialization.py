@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -15,10 +16,12 @@ import numpy as np
 
 from pairseek.core.own_parts import name_of
 from pairseek.core.types import JSON, Event, Query, QueryInfo, Side
-from pairseek.errors import InvalidFile, InvalidParameter
+from pairseek.core.validation import caller_level
+from pairseek.errors import DefaultWarning, InvalidFile, InvalidParameter
 from pairseek.model.priors import PRIORS
+from pairseek.model.response_parameters import MAX_RESIDUAL
 from pairseek.model.responses import RESPONSES
-from pairseek.model.unknowns import UNKNOWNS
+from pairseek.model.unknowns import UNKNOWNS, LogNormal, Unknown
 from pairseek.pairs.sources import SOURCES, Rest
 from pairseek.pairs.strategies import UTILITIES, all_strategies
 from pairseek.posteriors import POSTERIORS
@@ -39,6 +42,9 @@ _TABLES: dict[str, Mapping[str, Any]] = {
 }
 KINDS = tuple(_TABLES)
 """Kinds of parts of a search."""
+
+# Default prior of an unknown residual in earlier versions.
+_RESIDUAL_PRIOR = LogNormal(1.0, 0.7)
 
 _QUERY = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
 
@@ -108,6 +114,7 @@ def decode_saved(kind: str, record: object) -> Any:
         return None
     if kind == "stop" and isinstance(record, list):
         return [decode_saved(kind, rule) for rule in record]
+    record = present_form(kind, record)
     try:
         return decode(kind, record)
     except InvalidParameter as error:
@@ -116,6 +123,29 @@ def decode_saved(kind: str, record: object) -> Any:
         raise InvalidParameter(
             f"{error}; if it is your own class, give it again: load(path, {kind}=...)", field=kind
         ) from None
+
+
+def present_form(kind: str, record: Any) -> Any:
+    """Return the record of a saved part without settings that only earlier versions had.
+
+    The residual of a response could be unknown, with a log-normal prior. It becomes the number that gives utilities the
+    same variance before the first answer.
+    """
+    residual = record.get("residual") if kind == "response" and isinstance(record, Mapping) else None
+    if residual != "unknown" and not isinstance(residual, Mapping):
+        return record
+    unknown = _frozen("residual", residual)
+    prior = (unknown.prior or _RESIDUAL_PRIOR) if isinstance(unknown, Unknown) else None
+    if not isinstance(prior, LogNormal):
+        return record
+    deviation = min((prior.median or 1.0) * math.exp(prior.spread**2), MAX_RESIDUAL)
+    warnings.warn(
+        f"the saved response has an unknown residual, which pairseek no longer infers: it is read as "
+        f"residual={deviation:.3g}, the root mean square of its prior",
+        DefaultWarning,
+        stacklevel=caller_level(),
+    )
+    return {**record, "residual": deviation}
 
 
 def _nearest(name: object, choices: Mapping[str, Any]) -> str:

@@ -34,7 +34,7 @@ from pairseek.web.sessions.parts import SessionParts, learned_from_record
 from pairseek.web.sessions.similarity import session_state
 from pairseek.web.sessions.state import EffectiveAnswer, SessionState, effective, voided
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.studies.configuration import StudyConfiguration, configured
+from pairseek.web.studies.configuration import StudyConfiguration, stored_configuration
 
 FORMAT = "pairseek bundle"
 FORMAT_VERSION, WITH_CATALOGUES = 2, 3
@@ -242,7 +242,9 @@ def read(path: Path) -> Bundle:
             )
             for version, key, number in map(_parts_key, people)
         }
-        bundle = Bundle(record["slug"], configured(record["configuration"]), record["versions"], people, shared, path)
+        bundle = Bundle(
+            record["slug"], stored_configuration(record["configuration"]), record["versions"], people, shared, path
+        )
         for session_parts in shared.values():
             _check_parts(session_parts)
     except FileNotFoundError:

@@ -17,7 +17,7 @@ from pairseek.store.studies import StudyRow
 from pairseek.web.errors import not_found
 from pairseek.web.pages.contexts.shared import CardSchema
 from pairseek.web.studies.cards import card
-from pairseek.web.studies.configuration import StudyConfiguration, configured
+from pairseek.web.studies.configuration import StudyConfiguration, stored_configuration
 from pairseek.web.studies.items import unpack_items
 
 # Studies in memory.
@@ -215,7 +215,7 @@ class Catalogue:
         # The row that was read with the items, because these may have been replaced since the caller read its own.
         row, content = stored
         earlier = EarlierItems(self._database, row.id)
-        study = Study(row, configured(row.configuration), unpack_items(content), pictures, earlier)
+        study = Study(row, stored_configuration(row.configuration), unpack_items(content), pictures, earlier)
         with self._lock:
             self._cache[row.id] = study
         return study

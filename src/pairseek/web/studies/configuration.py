@@ -370,6 +370,11 @@ def configured(record: object) -> StudyConfiguration:
         raise InvalidParameter("; ".join(map(_error_message, errors)), field=_form_field(errors[0])) from None
 
 
+def stored_configuration(record: JSON) -> StudyConfiguration:
+    """Return the configuration of a stored study, which an earlier version may have written."""
+    return configured({**record, "response": serialization.present_form("response", record.get("response"))})
+
+
 def slug_of(title: str) -> str:
     """Convert a title to a slug that a study can have."""
     plain = unicodedata.normalize("NFKD", title.lower().replace("ß", "ss")).encode("ascii", "ignore").decode()
