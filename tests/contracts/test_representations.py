@@ -21,7 +21,7 @@ import pairseek as ps
 from helpers.own_parts import Closest
 from pairseek import embed, evaluate, experiments, indexes
 from pairseek.core.limits import Limit
-from pairseek.core.own_parts import OwnPart
+from pairseek.core.user_parts import PartAdapter
 from pairseek.errors import PairseekError
 from pairseek.experiments import Contender, Setting, Specification
 from pairseek.people.population.model import FitOptions
@@ -124,7 +124,7 @@ def last_step(fit, **parts):
 
 
 OTHERS = {
-    "adapter": lambda _: OwnPart(Closest()),
+    "adapter": lambda _: PartAdapter(Closest()),
     "items": lambda _: ps.Items(POINTS, data={"colour": ["#ff0000"] * 14, "image": ["x.png"] * 14}),
     "items without coordinates": lambda _: ps.Items(ids=["tea", "coffee"]),
     "items from vectors": lambda _: ps.Items.from_vectors(np.random.default_rng(1).normal(size=(40, 30))),
@@ -174,7 +174,7 @@ ROOTS = {
     "LearningStep": "population step",
     "Limit": "limit",
     "NoiseFits": "noise fits",
-    "OwnPart": "adapter",
+    "PartAdapter": "adapter",
     "Population": "population",
     "Ranking": "ranking",
     "Recommendation": "default",

@@ -16,8 +16,8 @@ import pytest
 
 import pairseek as ps
 from helpers.own_parts import BestOfFew, Closest, InTurn, Thompson, TwoHills, Weighted
-from pairseek.core.own_parts import OwnPart, Part
 from pairseek.core.types import BaseSampleSource, SampleSource, sample_source_of
+from pairseek.core.user_parts import Part, PartAdapter
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.priors import BasePrior, Prior, prior_of
 from pairseek.pairs.strategies import UTILITIES
@@ -44,7 +44,7 @@ PATHS = (
 )
 # Number of places that may test for an attribute, and why.
 ALLOWED = {
-    "core/own_parts.py": (2, "the one module that looks at parts of users"),
+    "core/user_parts.py": (2, "the one module that looks at parts of users"),
     "core/limits.py": (1, "notes of a type hint, which only some hints have"),
     "core/frames.py": (2, "data frames of libraries that may not be installed"),
     "model/vector_tables.py": (4, "data frames of libraries that may not be installed"),
@@ -145,8 +145,8 @@ def test_an_adapter_has_the_members_of_the_part_and_the_defaults_of_the_base(ada
     base, part = ADAPTERS[adapted]
     one = adapted(part)
     assert isinstance(one, base)
-    assert isinstance(one, OwnPart)
-    assert one.own is part
+    assert isinstance(one, PartAdapter)
+    assert one.original is part
     assert repr(one) == repr(part)
     assert adapted(one) is one
     _, optional = declared(base)
@@ -158,13 +158,13 @@ def test_an_adapter_has_the_members_of_the_part_and_the_defaults_of_the_base(ada
         elif not callable(default):
             assert getattr(one, member) == default
     again = pickle.loads(pickle.dumps(one))
-    assert again.own == part
+    assert again.original == part
 
 
 def test_a_part_that_derives_from_a_base_needs_no_adapter():
     strategy = ps.InfoGain()
     assert utility_of(strategy) is strategy
-    assert strategy.own is strategy
+    assert strategy.original is strategy
     assert isinstance(strategy_of(InTurn()), BaseProcedure)
     assert isinstance(strategy_of(Closest()), BaseUtility)
     assert sample_source_of(BaseSampleSource()).leading is None

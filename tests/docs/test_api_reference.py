@@ -14,7 +14,7 @@ import pytest
 
 import pairseek as ps
 from pairseek.client import Client
-from pairseek.core.own_parts import Part
+from pairseek.core.user_parts import Part
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api"
 # Modules whose public names have entries of their own; other modules show their members.

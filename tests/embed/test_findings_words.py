@@ -61,7 +61,7 @@ def test_every_finding_is_translated_into_every_language(language):
                 assert text == finding.found + finding.advice
             else:
                 assert not re.search(r"\b(the|items|of|and|with)\b", text.replace("items.standardized()", "")), text
-        assert words(language).knows("finding.name." + parts.map_finding(supplied).key.split(".")[0])
+        assert words(language).has("finding.name." + parts.map_finding(supplied).key.split(".")[0])
 
 
 def test_catalogues_and_maps_get_different_advice():

@@ -154,7 +154,7 @@ def test_every_page_in_every_language(name, language) -> None:
 
 
 def test_what_a_participant_can_meet_is_said_in_their_language() -> None:
-    codes = [key.removeprefix("problem.") for key in words("en").starting("problem.") if not key.endswith(".hint")]
+    codes = [key.removeprefix("problem.") for key in words("en").with_prefix("problem.") if not key.endswith(".hint")]
     assert {"study_closed", "session_expired", "store_unavailable"} <= set(codes)
     for code in codes:
         error = {"code": code, "message": "in English", "received": None, "hint": "Do this."}

@@ -19,16 +19,17 @@ from pairseek.errors import PairseekError
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".inter", ".item")
 """Extensions of text tables; Excel's "Unicode text" is .txt, and RecBole's tables are .inter and .item."""
-# In order of preference when two fit equally well: commas are common within cells, semicolons and tabs are not.
+# If several fit equally well, the first is chosen: commas are common within cells, tabs and semicolons are not.
 _SEPARATORS = ("\t", ";", ",")
 # First line that tells Excel the separator.
-_DECLARED = re.compile(r"sep=([,;\t])[,;\t]*\r?\n", re.IGNORECASE)
-_WORKBOOK = b"PK\x03\x04"
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
+_SEPARATOR_LINE = re.compile(r"sep=([,;\t])[,;\t]*\r?\n", re.IGNORECASE)
+# First bytes of a zip archive, such as an Excel workbook.
+_ZIP_SIGNATURE = b"PK\x03\x04"
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1f]")
 
 
 def is_table(path: Path) -> bool:
-    """Return whether the file extension is that of a text or Parquet table."""
+    """Return whether the file extension belongs to a text or Parquet table."""
     return path.suffix.lower() in TEXT_ENDINGS or is_parquet(path)
 
 
@@ -98,7 +99,7 @@ def number(cell: object, *, decimal_comma: bool = False) -> float:
 
 
 def mixed_decimals(cells: Iterable[Any]) -> tuple[str, str] | None:
-    """Return a number with a decimal comma and one with a decimal point if both occur, as one would be misread."""
+    """Return a number with a decimal comma and one with a decimal point if both occur; one of them is ambiguous."""
     comma = point = None
     for cell in cells:
         if isinstance(cell, str):
@@ -113,7 +114,7 @@ def mixed_decimals(cells: Iterable[Any]) -> tuple[str, str] | None:
 
 def _decoded(content: bytes, path: str, error: type[PairseekError]) -> str:
     """Decode UTF-8 or UTF-16, with or without a byte order mark; fall back to Windows-1252."""
-    if content.startswith(_WORKBOOK):
+    if content.startswith(_ZIP_SIGNATURE):
         raise error(f"{path} is a workbook or an archive: save the sheet as CSV and give that file")
     try:
         text = content.decode(_unicode_encoding(content))
@@ -122,7 +123,7 @@ def _decoded(content: bytes, path: str, error: type[PairseekError]) -> str:
         if b"\0" in content or _is_damaged(content):
             raise error(f"{path} is damaged in line {line}: save it again as CSV in UTF-8") from None
         text = content.decode("cp1252", errors="replace")
-    if _CONTROL.search(text) or "\N{REPLACEMENT CHARACTER}" in text:
+    if _CONTROL_CHARACTER.search(text) or "\N{REPLACEMENT CHARACTER}" in text:
         raise error(f"{path} is not a text file: save it as CSV in UTF-8")
     return text
 
@@ -146,14 +147,14 @@ def _unicode_encoding(content: bytes) -> str:
 
 def _separated(text: str) -> Rows:
     """Split text by the separator that gives rows of equal length, or failing that the most cells in the header."""
-    declared = _DECLARED.match(text)
-    if declared:
-        return Rows(_split(text, declared[1])[1:], declared[1] != ",")
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    possible = [sign for sign in _SEPARATORS if sign in first] or [","]
-    splits = [_split(text, sign) for sign in possible]
-    best = max(range(len(splits)), key=lambda place: _fit(splits[place])) if len(splits) > 1 else 0
-    return Rows(splits[best], possible[best] != ",")
+    separator_line = _SEPARATOR_LINE.match(text)
+    if separator_line:
+        return Rows(_split(text, separator_line[1])[1:], separator_line[1] != ",")
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    separators = [separator for separator in _SEPARATORS if separator in header] or [","]
+    splits = [_split(text, separator) for separator in separators]
+    best = max(range(len(splits)), key=lambda place: _quality(splits[place])) if len(splits) > 1 else 0
+    return Rows(splits[best], separators[best] != ",")
 
 
 def _split(text: str, separator: str) -> list[tuple[int, list[str]]]:
@@ -161,7 +162,7 @@ def _split(text: str, separator: str) -> list[tuple[int, list[str]]]:
     return [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
 
 
-def _fit(rows: Sequence[tuple[int, list[str]]]) -> tuple[bool, int]:
-    """Return the quality of a split, to compare: equal row lengths first, then the number of cells."""
+def _quality(rows: Sequence[tuple[int, list[str]]]) -> tuple[bool, int]:
+    """Return the sort key of a split: whether all rows are equally long, then the number of cells."""
     cells = len(rows[0][1])
     return cells > 1 and all(len(row) == cells for _, row in rows), cells

@@ -24,7 +24,7 @@ FORMAT_VERSION = 2
 class FileFormat:
     """File format: its name, its version, and a noun for messages."""
 
-    format: str
+    name: str
     version: int
     noun: str
 
@@ -39,9 +39,9 @@ def _digest(body: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write(path: str | Path, body: JSON, kind: FileFormat = SEARCH) -> None:
+def write(path: str | Path, body: JSON, file_format: FileFormat = SEARCH) -> None:
     """Write a record with a checksum, atomically: see `write_atomically`."""
-    record = {"format": kind.format, "format_version": kind.version, **body}
+    record = {"format": file_format.name, "format_version": file_format.version, **body}
     record["checksum"] = _digest(record)
     write_atomically(path, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
@@ -82,7 +82,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
 
 
 def open_private(path: Path) -> BinaryIO:
-    """Open a file for writing that nobody but its owner can read, unless it exists already with another mode."""
+    """Open a file for writing; a new file can be read only by its owner, an existing one keeps its mode."""
     return open(path, "wb", opener=partial(os.open, mode=0o600))
 
 
@@ -99,7 +99,7 @@ def _target(path: str | Path) -> Path:
     return target
 
 
-def read(path: str | Path, kind: FileFormat = SEARCH) -> JSON:
+def read(path: str | Path, file_format: FileFormat = SEARCH) -> JSON:
     """Read a record and verify its format, version and checksum; the file is never modified."""
     path = Path(path)
     try:
@@ -108,14 +108,14 @@ def read(path: str | Path, kind: FileFormat = SEARCH) -> JSON:
         raise InvalidFile(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFile(f"{path} cannot be read as text: {error}") from None
-    record = _parsed(path, text, kind)
-    if not isinstance(record, dict) or record.get("format") != kind.format:
-        raise InvalidFile(f"{path} is JSON but not {kind.noun}: it lacks format = {kind.format!r}")
+    record = _parse(path, text, file_format)
+    if not isinstance(record, dict) or record.get("format") != file_format.name:
+        raise InvalidFile(f"{path} is JSON but not {file_format.noun}: it lacks format = {file_format.name!r}")
     version = record.get("format_version")
-    if version != kind.version:
+    if version != file_format.version:
         raise InvalidFile(
             f"{path} has format version {version!r} (written by pairseek {record.get('pairseek_version')!r}), "
-            f"but this pairseek reads version {kind.version}: use a matching pairseek; the file is unchanged"
+            f"but this pairseek reads version {file_format.version}: use a matching pairseek; the file is unchanged"
         )
     checksum = record.pop("checksum", None)
     try:
@@ -127,25 +127,25 @@ def read(path: str | Path, kind: FileFormat = SEARCH) -> JSON:
     return record
 
 
-def _parsed(path: Path, text: str, kind: FileFormat) -> Any:
+def _parse(path: Path, text: str, file_format: FileFormat) -> Any:
     if not text.strip():
-        raise InvalidFile(f"{path} is empty: it is not {kind.noun}")
+        raise InvalidFile(f"{path} is empty: it is not {file_format.noun}")
     try:
-        return json.loads(text, parse_constant=_reject, parse_float=_finite)
+        return json.loads(text, parse_constant=_reject_constant, parse_float=_finite)
     except RecursionError:
-        raise InvalidFile(f"{path} is nested too deeply for {kind.noun}; the file is unchanged") from None
+        raise InvalidFile(f"{path} is nested too deeply for {file_format.noun}; the file is unchanged") from None
     except json.JSONDecodeError as error:
-        is_recognized = kind.format in text[:200]
-        what = "is cut off or damaged" if is_recognized else f"is not {kind.noun} (not JSON)"
-        raise InvalidFile(f"{path} {what}, at line {error.lineno}: {error.msg}; the file is unchanged") from None
+        is_recognized = file_format.name in text[:200]
+        problem = "is cut off or damaged" if is_recognized else f"is not {file_format.noun} (not JSON)"
+        raise InvalidFile(f"{path} {problem}, at line {error.lineno}: {error.msg}; the file is unchanged") from None
     except ValueError as error:
         raise InvalidFile(f"{path} was edited or damaged: {error}; the file is unchanged") from None
 
 
-def _reject(text: str) -> float:
+def _reject_constant(text: str) -> float:
     raise ValueError(f"it contains {text}, which is not a finite number")
 
 
 def _finite(text: str) -> float:
     value = float(text)
-    return value if math.isfinite(value) else _reject(text)
+    return value if math.isfinite(value) else _reject_constant(text)

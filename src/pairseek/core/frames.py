@@ -29,7 +29,7 @@ _BATCH_ROWS = 8192
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether the file extension is that of Parquet."""
+    """Return whether the file has the extension ``.parquet``."""
     return path.suffix.lower() == EXTENSION
 
 

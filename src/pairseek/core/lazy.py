@@ -1,8 +1,8 @@
 """Values computed, and modules loaded, at first use: `cached_property`, `cached_by_array` and `LazyMembers`.
 
 On Python 3.11, `functools.cached_property` holds a lock shared by all objects while it computes a value, so two
-participants' answers would block each other. Later versions hold no lock, and neither does this one: two threads may
-compute the same value, and the last one wins.
+participants' answers would block each other. Later versions hold no lock, and neither does this property: two threads
+may compute the same value, and the last to finish wins.
 """
 
 from __future__ import annotations
@@ -81,27 +81,27 @@ class LazyMembers(Mapping[str, T]):
 
     Parameters
     ----------
-    places
+    locations
         For each name, ``"module:member"`` or just a module.
     """
 
-    def __init__(self, places: Mapping[str, str]) -> None:
-        self._places = dict(places)
+    def __init__(self, locations: Mapping[str, str]) -> None:
+        self._locations = dict(locations)
 
     def __getitem__(self, name: str) -> T:
-        module, _, member = self._places[name].partition(":")
+        module, _, member = self._locations[name].partition(":")
         loaded: Any = import_module(module)
         value: T = getattr(loaded, member) if member else loaded
         return value
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        return name in self._locations
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._locations)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._locations)
 
     def attribute_of(self, package: str, name: str) -> T:
         """Implement ``__getattr__`` of a package."""

@@ -49,13 +49,13 @@ class BySize:
 
     Parameters
     ----------
-    of
+    function
         The limit as a function of the size.
     words
         The limit in words, for the table of limits.
     """
 
-    of: Callable[[Size], float]
+    function: Callable[[Size], float]
     words: str
 
 
@@ -66,9 +66,9 @@ class Limit:
     Parameters
     ----------
     least, most
-        Smallest and largest value; for a list, of each of its numbers.
+        Smallest and largest value of the setting or, if it is a list, of its entries.
     entries
-        Largest length, for a setting that is a list.
+        Largest number of entries of a list.
     """
 
     least: float
@@ -82,7 +82,7 @@ class Limit:
 
     def check(self, value: object, setting: str, size: Size) -> None:
         """Raise an `InvalidParameter` for numbers outside the range in a study of this size."""
-        most = self.most.of(size) if isinstance(self.most, BySize) else self.most
+        most = self.most.function(size) if isinstance(self.most, BySize) else self.most
         for count, number in enumerate(_numbers(value), 1):
             if count > self.entries:
                 raise InvalidParameter(
@@ -101,7 +101,7 @@ class Limit:
 def check_limits(part: Any, where: str, size: Size) -> None:
     """Raise an `InvalidParameter` if a setting of a part, or of a nested part, exceeds its declared limit.
 
-    A number in a field without a `Limit` is rejected too, as nothing bounds its cost.
+    A number in a field without a `Limit` is rejected too, because nothing bounds its cost.
     """
     declared = limits_of(part.__class__)
     for field in dataclasses.fields(part):
@@ -132,18 +132,18 @@ def limits_of(part: type) -> dict[str, Limit]:
 
 
 def field_hints(part: type) -> dict[str, Any]:
-    """Return the evaluated type hints of a class by name; of a dataclass, only those of its fields.
+    """Return the evaluated type hints of a class by name.
 
-    Its other annotations may name types that only type checkers import.
+    A dataclass gives only the hints of its fields: its other annotations may name types that only type checkers import.
     """
     if not dataclasses.is_dataclass(part):
         return get_type_hints(part, include_extras=True)
     fields = {field.name for field in dataclasses.fields(part)}
     hints: dict[str, Any] = {}
     for kind in reversed(part.__mro__):
-        own = {name: hint for name, hint in inspect.get_annotations(kind).items() if name in fields}
-        module = vars(sys.modules[kind.__module__])
-        hints |= get_type_hints(SimpleNamespace(__annotations__=own), module, dict(vars(kind)), include_extras=True)
+        annotations = {name: hint for name, hint in inspect.get_annotations(kind).items() if name in fields}
+        holder, module = SimpleNamespace(__annotations__=annotations), vars(sys.modules[kind.__module__])
+        hints |= get_type_hints(holder, module, dict(vars(kind)), include_extras=True)
     return hints
 
 

@@ -16,11 +16,13 @@ Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right and bottom of a rectangle in a drawing; the vertical axis points down."""
 
 MAX_LABELLED_ITEMS = 40
-"""Largest number of items that a page labels; with more, which ones get a label would be arbitrary."""
+"""Largest number of items that a page labels; more labels would not fit, and choosing some would be arbitrary."""
 MAX_LABEL_LENGTH = 24
 """Largest number of characters in a label; longer labels are truncated."""
-# Letter width, line height and ascent relative to the font size, for a fairly wide sans-serif font.
-_LETTER_WIDTH, _LINE_HEIGHT, _ASCENT = 0.6, 1.1, 0.88
+# Measures of a fairly wide sans-serif font, relative to the font size.
+_LETTER_WIDTH = 0.6
+_LINE_HEIGHT = 1.1
+_ASCENT = 0.88
 # Principal axes are computed from at most this many points, evenly spaced in order.
 _MAX_AXIS_POINTS = 100_000
 _ELLIPSE_POINTS = 48
@@ -98,7 +100,7 @@ def bounds(points: Iterable[Sequence[float]]) -> tuple[Point, Point]:
 
 @dataclass(frozen=True)
 class Frame:
-    """Drawing with equal scales on both axes and a vertical axis that points down.
+    """Transformation from a map to a drawing, with equal scales on both axes and a vertical axis that points down.
 
     Attributes
     ----------
@@ -117,7 +119,7 @@ class Frame:
 
     @classmethod
     def fitted(cls, points: Iterable[Sequence[float]], room: Point, corner: Point) -> Frame:
-        """Return the frame that fits points into an area of this width and height."""
+        """Return the frame that fits points into an area of the drawing, given its width, height and corner."""
         (left, low), (right, high) = bounds(points)
         scale = 1.0 / max((right - left) / room[0], (high - low) / room[1], 1e-15)
         return cls(left, high, scale, corner)
@@ -138,11 +140,11 @@ def closed_path(corners: Iterable[tuple[float, float]]) -> str:
     return f"M{written}Z" if written else ""
 
 
-def thinned(values: Sequence[_T], most: int) -> list[_T]:
-    """Return at most this many values, evenly spaced in order, which preserves their relative density."""
-    if len(values) <= most:
+def thinned(values: Sequence[_T], limit: int) -> list[_T]:
+    """Return at most `limit` values, evenly spaced in order, which preserves their relative density."""
+    if len(values) <= limit:
         return list(values)
-    return [values[index * len(values) // most] for index in range(most)]
+    return [values[index * len(values) // limit] for index in range(limit)]
 
 
 @dataclass(frozen=True)
@@ -174,9 +176,9 @@ def place_labels(
 ) -> list[Label | None]:
     """Place a label for each mark; None where none fits.
 
-    Marks are labelled in order. A label goes below its mark, above it, to its right or to its left: at the first of
-    these positions that lies within the area and overlaps no mark, no earlier label and no taken rectangle, preferably
-    one that also avoids the crowd.
+    Marks are labelled in order. The candidate positions of a label are below its mark, above, right and left. A
+    position must lie within the area and overlap no mark, no earlier label and no taken rectangle. The first that also
+    avoids the crowd is chosen or, failing that, the first.
 
     Parameters
     ----------
@@ -199,12 +201,12 @@ def place_labels(
         half, gap = _LETTER_WIDTH * font * len(text) / 2, mark.radius + 0.1 * font
         # Near the left or right edge, a label below or above moves inwards.
         inside = min(max(mark.x, room[0] + half + margin), room[2] - half - margin)
-        beside = half + gap + margin
+        sideways = half + gap + margin
         positions = (
             (inside, mark.y + gap),
             (inside, mark.y - gap - line),
-            (mark.x + beside, mark.y - line / 2),
-            (mark.x - beside, mark.y - line / 2),
+            (mark.x + sideways, mark.y - line / 2),
+            (mark.x - sideways, mark.y - line / 2),
         )
         boxes = [(x - half, top, x + half, top + line) for x, top in positions]
         free = [box for box in boxes if _within(box, room) and not _overlaps(box, occupied)]

@@ -1,8 +1,8 @@
-"""Item media: a record for each way a study can show an item.
+"""Item media: the ways in which a study can show an item.
 
-The record names the column of the items file, which every command treats as data rather than a coordinate, and tells
-the service how to check the values and put them on a card. The message ``column.NAME`` describes the column in the
-codebook, and the function of that name in ``web/pages/static/cards.js`` displays the medium.
+The record of a medium names its column in the items file, which every command treats as data rather than as a
+coordinate, and tells the service how to check the values and put them on a card. The message ``column.NAME`` describes
+the column in the codebook, and the function NAME in ``web/pages/static/cards.js`` displays the medium.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from urllib.parse import urlsplit
 Conversion: TypeAlias = Literal["text", "markdown", "picture", "caption"]
 
 
-def _any_text(_: str) -> None:
+def _no_advice(_: str) -> None:
     return None
 
 
-def _colour(value: str) -> str | None:
+def _colour_advice(value: str) -> str | None:
     return None if re.fullmatch(r"#[0-9a-fA-F]{6}", value) else "write it as #rrggbb"
 
 
-def _address(value: str) -> str | None:
+def _address_advice(value: str) -> str | None:
     parts = urlsplit(value)
     # The pages' content security policy blocks other addresses.
-    local = not parts.scheme and value.startswith("/") and not value.startswith("//")
-    return None if parts.scheme == "https" or local else "give an address with https://"
+    is_local = not parts.scheme and value.startswith("/") and not value.startswith("//")
+    return None if parts.scheme == "https" or is_local else "give an address with https://"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Medium:
         How the value gets onto the card: unchanged (``"text"``), as sanitized HTML (``"markdown"``), as the address of
         an uploaded file (``"picture"``), or as a property of another medium (``"caption"``).
     advice
-        Function that says what to write instead of an invalid value; None for a valid one.
+        Function that returns what to write instead of an invalid value, and None for a valid value.
     aliases
         Alternative names of the column in items files.
     loads
@@ -54,7 +54,7 @@ class Medium:
 
     name: str
     conversion: Conversion = "text"
-    advice: Callable[[str], str | None] = _any_text
+    advice: Callable[[str], str | None] = _no_advice
     aliases: tuple[str, ...] = ()
     loads: bool = False
     plays: bool = False
@@ -63,11 +63,11 @@ class Medium:
 MEDIA: dict[str, Medium] = {
     medium.name: medium
     for medium in (
-        Medium("colour", advice=_colour, aliases=("color", "hex")),
+        Medium("colour", advice=_colour_advice, aliases=("color", "hex")),
         Medium("image", "picture", loads=True),
         Medium("alt", "caption"),
-        Medium("video", advice=_address, loads=True, plays=True),
-        Medium("audio", advice=_address, loads=True, plays=True),
+        Medium("video", advice=_address_advice, loads=True, plays=True),
+        Medium("audio", advice=_address_advice, loads=True, plays=True),
         Medium("text"),
         Medium("markdown", "markdown"),
     )
@@ -76,7 +76,7 @@ MEDIA: dict[str, Medium] = {
 
 
 PICTURE_FILE = "image_file"
-"""Data column with the name of each picture's file, where the column ``image`` names the stored picture."""
+"""Data column with the original file name of each picture; the column ``image`` names the stored picture."""
 
 
 def medium_of(column: str) -> Medium | None:

@@ -21,16 +21,24 @@ from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.text import plural
 from pairseek.core.types import FloatArray, ItemId
 
-# Both have a contrast above 3:1 with white and with near-black.
-POINT_COLOUR, MARK_COLOUR = "#1f83c7", "#d0661b"
+# Both colours have a contrast above 3:1 with white and with near-black.
+POINT_COLOUR = "#1f83c7"
+"""Colour of the estimate and its region."""
+MARK_COLOUR = "#d0661b"
+"""Colour of the rings around highlighted items."""
 REGION_PROBABILITY = 0.95
 """Probability of the region around an estimate on a map."""
-_WIDTH, _MARGIN, _MAX_HEIGHT, _FONT = 340, 14, 300, 12
-_MAX_DOTS, _MAX_ROWS = 600, 10
+# Sizes of drawings, in pixels.
+_WIDTH = 340
+_MAX_HEIGHT = 300
+_MARGIN = 14
+_FONT_SIZE = 12
+_MAX_DOTS = 600
+_MAX_TABLE_ROWS = 10
 # Larger pictures on disk are not embedded, because a notebook stores everything it shows.
 _MAX_PICTURE_BYTES = 150_000
-_PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
-_CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:middle;background:none"
+_PICTURE_TYPES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
+_CELL_STYLE = "text-align:left;padding:2px 12px 2px 0;vertical-align:middle;background:none"
 
 
 class ShownItems(Protocol):
@@ -62,13 +70,13 @@ class ShownItems(Protocol):
 
 
 class Html(str):
-    """Text that is already HTML, so it is not escaped again."""
+    """Text that is already HTML and must not be escaped again."""
 
     __slots__ = ()
 
 
-def text_of(value: object) -> str:
-    """Return a value as HTML; numbers have three significant digits."""
+def escaped(value: object) -> str:
+    """Return a value as escaped, shortened text; floating-point numbers have three significant digits."""
     if isinstance(value, Html):
         return value
     if isinstance(value, float):
@@ -83,82 +91,85 @@ def panel(title: str, *parts: str, note: str = "") -> str:
     below = f'<div style="opacity:.75">{html.escape(note)}</div>' if note else ""
     return (
         '<div style="font:13px/1.45 system-ui,sans-serif;max-width:64rem">'
-        f'<div style="font-weight:600;margin-bottom:6px">{text_of(title)}</div>'
+        f'<div style="font-weight:600;margin-bottom:6px">{escaped(title)}</div>'
         f'<div style="display:flex;flex-wrap:wrap;gap:12px 28px;align-items:flex-start">{inner}</div>{below}</div>'
     )
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, most: int = _MAX_ROWS, more: int = 0) -> Html:
-    """Return a table of escaped cells; `more` counts the rows that are not given."""
-    more += max(len(rows) - most, 0)
-    head = "".join(f'<th scope="col" style="{_CELL};font-weight:600">{text_of(name)}</th>' for name in header)
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[object]], *, limit: int = _MAX_TABLE_ROWS, omitted: int = 0
+) -> Html:
+    """Return a table of up to `limit` rows; `omitted` is the number of further rows that the caller left out."""
+    omitted += max(len(rows) - limit, 0)
+    head = "".join(f'<th scope="col" style="{_CELL_STYLE};font-weight:600">{escaped(name)}</th>' for name in header)
     body = "".join(
-        "<tr>" + "".join(f'<td style="{_CELL}">{text_of(cell)}</td>' for cell in row) + "</tr>" for row in rows[:most]
+        "<tr>" + "".join(f'<td style="{_CELL_STYLE}">{escaped(cell)}</td>' for cell in row) + "</tr>"
+        for row in rows[:limit]
     )
-    rest = f'<div style="opacity:.75">and {more:,} more</div>' if more > 0 else ""
+    footer = f'<div style="opacity:.75">and {omitted:,} more</div>' if omitted > 0 else ""
     return Html(
         f'<table style="border-collapse:collapse;margin:0;font-size:13px"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>{rest}"
+        f"<tbody>{body}</tbody></table>{footer}"
     )
 
 
 def facts(rows: Sequence[tuple[str, object]]) -> Html:
     """Return a table of names and values."""
     body = "".join(
-        f'<tr><th scope="row" style="{_CELL};font-weight:400;opacity:.75">{text_of(name)}</th>'
-        f'<td style="{_CELL}">{text_of(value)}</td></tr>'
+        f'<tr><th scope="row" style="{_CELL_STYLE};font-weight:400;opacity:.75">{escaped(name)}</th>'
+        f'<td style="{_CELL_STYLE}">{escaped(value)}</td></tr>'
         for name, value in rows
     )
     return Html(f'<table style="border-collapse:collapse;margin:0;font-size:13px"><tbody>{body}</tbody></table>')
 
 
-def bar(share: float, low: float | None = None, high: float | None = None) -> Html:
+def bar(fraction: float, low: float | None = None, high: float | None = None) -> Html:
     """Return a bar for a fraction, with its interval if given, and the fraction as text."""
-    if not math.isfinite(share):
+    if not math.isfinite(fraction):
         return Html("–")
-    full = 90
-    length = full * min(max(share, 0.0), 1.0)
+    width = 90
+    length = width * min(max(fraction, 0.0), 1.0)
     line = ""
-    words = f"{share:.0%}" if share >= 0.1 or share == 0 else f"{share:.1%}"
+    text = f"{fraction:.0%}" if fraction >= 0.1 or fraction == 0 else f"{fraction:.1%}"
     if low is not None and high is not None:
-        ends = [full * min(max(end, 0.0), 1.0) for end in (low, high)]
+        ends = [width * min(max(end, 0.0), 1.0) for end in (low, high)]
         line = f'<path d="M{ends[0]:.1f} 6H{ends[1]:.1f}" stroke="currentColor" stroke-width="2"/>'
-        words = f"{share:.0%} ({low:.0%} to {high:.0%})"
+        text = f"{fraction:.0%} ({low:.0%} to {high:.0%})"
     return Html(
-        f'<svg width="{full}" height="12" role="img" aria-label="{words}" style="vertical-align:middle">'
-        f'<rect width="{full}" height="12" fill="currentColor" opacity=".12"/>'
-        f'<rect width="{length:.1f}" height="12" fill="{POINT_COLOUR}"/>{line}</svg> {words}'
+        f'<svg width="{width}" height="12" role="img" aria-label="{text}" style="vertical-align:middle">'
+        f'<rect width="{width}" height="12" fill="currentColor" opacity=".12"/>'
+        f'<rect width="{length:.1f}" height="12" fill="{POINT_COLOUR}"/>{line}</svg> {text}'
     )
 
 
-def curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, across: str, up: str) -> Html:
+def curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, x_label: str, y_label: str) -> Html:
     """Return a line chart of named (x, y) series, with the ranges of both axes as text."""
     colours = (POINT_COLOUR, MARK_COLOUR, "#2f9e63", "#b0579b", "#8a7a1f", "#7a7a85")
     xs = np.array([x for line in series.values() for x in line[0]], dtype=np.float64)
     ys = np.array([y for line in series.values() for y in line[1]], dtype=np.float64)
-    good = ys[np.isfinite(ys)]
-    if not len(good) or len(xs) < 2:
+    finite = ys[np.isfinite(ys)]
+    if not len(finite) or len(xs) < 2:
         return Html("")
     width, height, edge = _WIDTH, 170, 8
-    across_room, up_room = width - 2 * edge, height - 2 * edge
-    left, wide = float(xs.min()), max(float(np.ptp(xs)), 1e-12)
-    low, tall = float(good.min()), max(float(np.ptp(good)), 1e-12)
+    inner_width, inner_height = width - 2 * edge, height - 2 * edge
+    left, x_range = float(xs.min()), max(float(np.ptp(xs)), 1e-12)
+    low, y_range = float(finite.min()), max(float(np.ptp(finite)), 1e-12)
     lines, legend = [], []
-    for number, (name, (across_values, up_values)) in enumerate(series.items()):
+    for number, (name, (x_values, y_values)) in enumerate(series.items()):
         colour = colours[number % len(colours)]
-        spots = [
-            f"{edge + (x - left) / wide * across_room:.1f} {height - edge - (y - low) / tall * up_room:.1f}"
-            for x, y in zip(across_values, up_values, strict=True)
+        corners = [
+            f"{edge + (x - left) / x_range * inner_width:.1f} {height - edge - (y - low) / y_range * inner_height:.1f}"
+            for x, y in zip(x_values, y_values, strict=True)
             if math.isfinite(y)
         ]
-        if spots:
-            lines.append(f'<path d="M{"L".join(spots)}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        legend.append(f'<span style="white-space:nowrap"><b style="color:{colour}">●</b> {text_of(name)}</span>')
-    words = text_of(f"{up} from {low:.3g} to {low + tall:.3g}, over {left:g} to {left + wide:g} {across}")
+        if corners:
+            lines.append(f'<path d="M{"L".join(corners)}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        legend.append(f'<span style="white-space:nowrap"><b style="color:{colour}">●</b> {escaped(name)}</span>')
+    ranges = escaped(f"{y_label} from {low:.3g} to {low + y_range:.3g}, over {left:g} to {left + x_range:g} {x_label}")
     return Html(
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{words}" style="max-width:100%">'
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{ranges}" style="max-width:100%">'
         f'<path d="M.5 .5H{width - 0.5}V{height - 0.5}H.5Z" fill="none" stroke="currentColor" opacity=".25"/>'
-        f'{"".join(lines)}</svg><div>{" &nbsp; ".join(legend)}</div><div style="opacity:.75">{words}</div>'
+        f'{"".join(lines)}</svg><div>{" &nbsp; ".join(legend)}</div><div style="opacity:.75">{ranges}</div>'
     )
 
 
@@ -168,7 +179,7 @@ def curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, acr
 def plane_map(
     points: FloatArray,
     *,
-    words: str,
+    description: str,
     colours: Sequence[str | None] | None = None,
     names: Mapping[int, str] | None = None,
     point: FloatArray | None = None,
@@ -180,8 +191,8 @@ def plane_map(
     ----------
     points
         The dots; a large set is thinned.
-    words
-        Description of the map for screen readers.
+    description
+        What the map shows, for screen readers.
     colours
         Colour of each dot as ``#rrggbb``, or None for the text colour.
     names
@@ -216,7 +227,7 @@ def plane_map(
     cross = None if point is None else place(point[None])[0]
     if names:
         # Labels on coloured dots have an outline; otherwise they take the page's text colour.
-        look = (
+        text_style = (
             'fill="currentColor"'
             if colours is None
             else 'fill="#fff" stroke="#222" stroke-width="3" paint-order="stroke"'
@@ -224,25 +235,25 @@ def plane_map(
         marks = [Mark(x, y, 6.5, names[row]) for row, (x, y) in zip(names, place(points[list(names)]), strict=True)]
         taken = [] if cross is None else [box_around(*cross, 7)]
         crowd = [box_around(x, y, 3) for x, y in dots]
-        labels = place_labels(marks, _FONT, (0, 0, width, height), taken=taken, crowd=crowd)
-        parts += _names(marks, labels, look)
+        labels = place_labels(marks, _FONT_SIZE, (0, 0, width, height), taken=taken, crowd=crowd)
+        parts += _rings_and_labels(marks, labels, text_style)
     if cross is not None:
         x, y = cross
         parts.append(f'<path d="M{x - 6} {y}h12M{x} {y - 6}v12" stroke="{POINT_COLOUR}" stroke-width="3"/>')
     return Html(
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{html.escape(words)}" '
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" aria-label="{html.escape(description)}" '
         f'style="max-width:100%;height:auto">{"".join(parts)}</svg>'
     )
 
 
-def _names(marks: Sequence[Mark], labels: Sequence[Label | None], look: str) -> list[str]:
-    """Return circles around dots, and the labels that fit."""
+def _rings_and_labels(marks: Sequence[Mark], labels: Sequence[Label | None], text_style: str) -> list[str]:
+    """Return the circles around highlighted dots, and the labels that fit."""
     rings = [
         f'<circle cx="{mark.x}" cy="{mark.y}" r="5.5" fill="none" stroke="{MARK_COLOUR}" stroke-width="2"/>'
         for mark in marks
     ]
     return rings + [
-        f'<text x="{label.x:.1f}" y="{label.y:.1f}" text-anchor="middle" font-size="{_FONT}" {look}>'
+        f'<text x="{label.x:.1f}" y="{label.y:.1f}" text-anchor="middle" font-size="{_FONT_SIZE}" {text_style}>'
         f"{html.escape(label.text)}</text>"
         for label in labels
         if label is not None
@@ -257,17 +268,17 @@ def items_panel(items: ShownItems) -> str:
     n, d = items.coordinates.shape
     title = f"{n:,} items" + (f" in {plural(d, 'dimension')}" if d else " without coordinates")
     drawing, note = items_map(items)
-    return panel(title, drawing, item_rows(items, range(min(n, 5)), {}, more=n - 5), note=note)
+    return panel(title, drawing, item_rows(items, range(min(n, 5)), {}, omitted=n - 5), note=note)
 
 
 def item_rows(
-    items: ShownItems, rows: Sequence[int], further: Mapping[str, Sequence[object]], *, more: int = 0
+    items: ShownItems, rows: Sequence[int], further: Mapping[str, Sequence[object]], *, omitted: int = 0
 ) -> Html:
     """Return a table of items with their pictures or colours, if any, and further columns."""
     columns: dict[str, Sequence[object]] = {}
-    samples = samples_of(items.data, rows)
-    if samples is not None:
-        columns[""] = samples
+    swatches = swatches_of(items.data, rows)
+    if swatches is not None:
+        columns[""] = swatches
     columns["id"] = [items.ids[row] for row in rows]
     if any(str(items.ids[row]).casefold() != items.labels[row].casefold() for row in rows):
         columns["label"] = [items.labels[row] for row in rows]
@@ -276,7 +287,7 @@ def item_rows(
     if items.coordinates.shape[1] == 1:
         columns[items.columns[0]] = items.coordinates[list(rows), 0].tolist()
     columns |= further
-    return table(list(columns), list(zip(*columns.values(), strict=True)), more=more)
+    return table(list(columns), list(zip(*columns.values(), strict=True)), omitted=omitted)
 
 
 def items_map(
@@ -290,13 +301,13 @@ def items_map(
     if d < 2:
         return Html(""), ""
     plane = map_plane(items.coordinates)
-    words, point, outline = f"Map of {n:,} items", None, None
+    description, point, outline = f"Map of {n:,} items", None, None
     if mean is not None and covariance is not None:
         point, outline = plane.region(mean, covariance, REGION_PROBABILITY)
-        words += ", the estimate and the region that contains it with a probability of 95 %"
+        description += ", the estimate, and the region that contains the user point with a probability of 95 %"
     drawing = plane_map(
         plane.project(items.coordinates),
-        words=words,
+        description=description,
         colours=colours_of(items.data),
         names=names,
         point=point,
@@ -315,7 +326,7 @@ def colours_of(data: Mapping[str, Sequence[object]]) -> list[str | None] | None:
     return None
 
 
-def samples_of(data: Mapping[str, Sequence[object]], rows: Sequence[int]) -> list[Html] | None:
+def swatches_of(data: Mapping[str, Sequence[object]], rows: Sequence[int]) -> list[Html] | None:
     """Return a thumbnail or colour swatch for these items, or None if the data hold neither."""
     colours = colours_of(data)
     images = next((values for name, values in data.items() if medium_of(name) is MEDIA["image"]), None)
@@ -323,7 +334,7 @@ def samples_of(data: Mapping[str, Sequence[object]], rows: Sequence[int]) -> lis
         return None
     out = []
     for row in rows:
-        address = None if images is None else _address(str(images[row]))
+        address = None if images is None else _picture_address(str(images[row]))
         if address is not None:
             out.append(
                 Html(
@@ -343,15 +354,15 @@ def samples_of(data: Mapping[str, Sequence[object]], rows: Sequence[int]) -> lis
     return out
 
 
-def _address(value: str) -> str | None:
+def _picture_address(value: str) -> str | None:
     """Return the address of a picture: an https URL, or a data URL of a small file on disk."""
     if value.startswith("https://"):
         return value
-    kind = _PICTURES.get(Path(value).suffix.lower())
+    picture_type = _PICTURE_TYPES.get(Path(value).suffix.lower())
     try:
-        if kind is None or Path(value).stat().st_size > _MAX_PICTURE_BYTES:
+        if picture_type is None or Path(value).stat().st_size > _MAX_PICTURE_BYTES:
             return None
         content = Path(value).read_bytes()
     except (OSError, ValueError):
         return None
-    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+    return f"data:image/{picture_type};base64,{base64.b64encode(content).decode()}"

@@ -1,4 +1,4 @@
-"""Counts and lists in words."""
+"""Phrases with counts and lists, for messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def listed(texts: Iterable[object], limit: int = 5) -> str:
-    """Join texts with commas, and abbreviate a list longer than the limit.
+    """Join texts with commas; beyond the limit, say only how many more there are.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Immutable records shared by the packages."""
+"""Immutable records that several packages share: queries, events, beliefs and evidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.lazy import cached_property
-from pairseek.core.own_parts import OwnPart, Part
+from pairseek.core.user_parts import Part, PartAdapter
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ class QueryInfo:
     probability_left
         Predictive probability that the left side is chosen.
     gap
-        Upper bound on how far its score falls short of the best pair's: see `AllPairs`. None if unknown.
+        Upper bound on how far the pair's score falls short of the best pair's: see `AllPairs`. None if unknown.
     probability_tie
         Predictive probability of a tie; 0 if ties are not offered.
     seconds
@@ -116,12 +116,12 @@ class BeliefInfo:
     ----------
     method
         Source of the moments. ``"ep"``: expectation propagation. ``"weighted"``: samples from EP's Gaussian, weighted
-        by the posterior. ``"particles"``: a sampler. ``"grid"``: a grid. ``"mixture"``: Gaussians, one per value of an
-        unknown k, lapse rate or noise kind, weighted by their evidence.
+        by the posterior. ``"particles"``: a sampler. ``"grid"``: a grid. ``"mixture"``: Gaussians at several values of
+        an unknown k, lapse rate or noise kind, weighted by their evidence.
     effective_samples
         Effective sample size (Σw)²/Σw² of the weights behind the moments; None if no samples were needed.
     logit_deviation
-        Largest standard deviation of an answer's logit given all other answers: `EP` is accurate while it is small.
+        Largest standard deviation of an answer's logit given all other answers; `EP` is accurate while it is small.
     sweeps
         Number of EP sweeps over the answers.
     stages
@@ -180,21 +180,21 @@ class SampleReliability:
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Posterior distribution of k, which the reliability multiplies, of the lapse rate and of the noise kind.
+    """Posterior distribution of k times the reliability, of the lapse rate and of the noise kind.
 
     Attributes
     ----------
     typical_k
-        Geometric mean of k.
+        Geometric mean of k under the likeliest noise kind.
     spread
-        Standard deviation of log k.
+        Standard deviation of log k under the likeliest noise kind.
     typical_lapse
-        Mean lapse rate.
+        Mean lapse rate under the likeliest noise kind.
     noise
-        Probability of each noise kind; k and the lapse rate are those of the likeliest kind.
+        Probability of each noise kind.
     distribution
         Function without arguments that returns (A,) values of k, (A,) lapse rates and their (A,) probabilities.
-    of_samples
+    compute_samples
         Function without arguments that returns the reliability of each sample of the belief.
     """
 
@@ -203,12 +203,12 @@ class Reliability:
     typical_lapse: float
     noise: dict[str, float]
     distribution: Callable[[], tuple[FloatArray, FloatArray, FloatArray]] = field(repr=False)
-    of_samples: Callable[[], SampleReliability] = field(repr=False)
+    compute_samples: Callable[[], SampleReliability] = field(repr=False)
 
     @cached_property
     def samples(self) -> SampleReliability:
         """The reliability of each sample of the belief, computed at first use."""
-        return self.of_samples()
+        return self.compute_samples()
 
     @property
     def k(self) -> FloatArray:
@@ -251,22 +251,22 @@ class Residuals:
         Prior standard deviation of every ε, in logits; if it is unknown, the square root of its mean square.
     rows
         (S,) rows of the items shown, in ascending order.
-    of_moments
-        Function without arguments that returns the (S,) mean and (S, S) covariance of their ε, and the (d, S)
-        covariance between the user point and them.
-    of_samples
+    compute_moments
+        Function without arguments that returns the (S,) mean and (S, S) covariance of these items' ε, and the (d, S)
+        covariance between the user point and ε.
+    compute_samples
         Function without arguments that returns the (samples, S) ε of each sample of the belief.
     """
 
     deviation: float
     rows: IntArray
-    of_moments: Callable[[], tuple[FloatArray, FloatArray, FloatArray]] = field(repr=False)
-    of_samples: Callable[[], FloatArray] = field(repr=False)
+    compute_moments: Callable[[], tuple[FloatArray, FloatArray, FloatArray]] = field(repr=False)
+    compute_samples: Callable[[], FloatArray] = field(repr=False)
 
     @cached_property
     def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         # Deferred, because questions about items not shown yet do not need them.
-        moments = self.of_moments()
+        moments = self.compute_moments()
         for array in moments:
             array.flags.writeable = False
         return moments
@@ -289,10 +289,10 @@ class Residuals:
     @cached_property
     def samples(self) -> FloatArray:
         """The (samples, S) residual utilities of each sample of the belief, computed at first use."""
-        return self.of_samples()
+        return self.compute_samples()
 
     def for_catalogue(self, places: IntArray) -> Residuals:
-        """Return the marginal for another catalogue; (S,) places are the rows there, -1 for items it lacks."""
+        """Return the marginal for another catalogue; (S,) places are rows of that catalogue, -1 for items it lacks."""
         kept = np.flatnonzero(places >= 0)
         kept = kept[np.argsort(places[kept], kind="stable")]
         return Residuals(
@@ -316,17 +316,17 @@ class BaseSampleSource(Part):
 
     draw: Callable[[int | None], tuple[FloatArray, FloatArray]]
     leading: Callable[[int | None, int], tuple[FloatArray, FloatArray]] | None = None
-    """Method (count, d) that returns the d leading coordinates of the points and their weights, faster than `draw`
-    returns all coordinates. None: take them from `draw`."""
+    """Method (count, d) that returns only the d leading coordinates of the points, and the weights, faster than `draw`.
+    None: take the coordinates from `draw`."""
 
 
-class _OwnSampleSource(OwnPart, BaseSampleSource):
+class _SampleSourceAdapter(PartAdapter, BaseSampleSource):
     """Adapter of a sample source that does not derive from `BaseSampleSource`."""
 
 
 def sample_source_of(source: object) -> BaseSampleSource:
     """Return a sample source with all members, wrapped in an adapter if necessary."""
-    return source if isinstance(source, BaseSampleSource) else _OwnSampleSource(source)
+    return source if isinstance(source, BaseSampleSource) else _SampleSourceAdapter(source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,14 +336,14 @@ class Belief:
     Attributes
     ----------
     mean
-        (d,) posterior mean. If the curvature is unknown, as in a default search, it has one more dimension:
+        (d,) posterior mean. If the curvature is unknown, as in a default search, there is one more dimension:
         `Estimate.curvature` and `Estimate.ideal` explain it.
     covariance
         (d, d) posterior covariance.
     info
         Diagnostics of the computation.
     sample_source
-        Source of its samples.
+        Source of the samples.
     reliability
         Posterior of the unknown parameters of the response; None if all are known.
     residuals
@@ -383,7 +383,7 @@ class Belief:
         return self.sample_source.draw(count)
 
     def for_catalogue(self, places: IntArray) -> Belief:
-        """Return the belief for another catalogue; places are the rows there of the items shown, or -1."""
+        """Return the belief for another catalogue; places are its rows of the items shown, -1 for items it lacks."""
         if self.residuals is None:
             return self
         return replace(self, sample_source=_SharedSamples(self), residuals=self.residuals.for_catalogue(places))
@@ -404,15 +404,15 @@ class Evidence:
     """All answers so far, each as a linear logit of the user point.
 
     The logit of answer j at the point w is ``slopes[j] @ w + offsets[j]``, oriented towards the winner (for a tie,
-    towards the left side): see `Response.planes`. If k or the reliability is unknown, this logit holds at its prior
-    median, and scales in proportion to it. If the noise kind is unknown, slopes are a and offsets -b.
+    towards the left side): see `Response.planes`. If k or the reliability is unknown, the logit is computed at its
+    prior median, and proportional to it. If the noise kind is unknown, slopes are a and offsets -b.
 
     Attributes
     ----------
     slopes
         (m, d) values of r k_pq a.
     offsets
-        (m,) values of r k_pq times (appeal difference / k - b).
+        (m,) values of r k_pq ((appeal difference)/k - b).
     decided
         (m,) 1.0 for an answer, 0.0 for a tie.
     """

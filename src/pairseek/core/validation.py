@@ -13,7 +13,7 @@ import numpy as np
 from pairseek.errors import InvalidParameter
 
 MAX_ID_LENGTH = 200
-"""Largest number of characters of an id, of an item or of a person, that a database stores."""
+"""Largest number of characters that a database stores of the id of an item or a person."""
 
 
 def is_number(value: object) -> bool:
@@ -27,7 +27,7 @@ def without_numpy(value: Any) -> Any:
 
 
 def whole(value: object, what: str, least: int = 1, *, field: str = "") -> int:
-    """Return an integer of at least ``least`` as a plain int; ``field`` is the path in the error."""
+    """Return an integer as a plain int after checking that it is at least ``least``; ``field`` goes into the error."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InvalidParameter(f"{what} is {value!r}: give a whole number, at least {least}", field=field)
     return int(value)
@@ -91,7 +91,7 @@ def caller_level() -> int:
 
 
 def obstacle_to_storing(text: str, length: int | None = MAX_ID_LENGTH) -> str | None:
-    """Return why a database cannot store a text in a column of this length; None if it can."""
+    """Return the reason why a database cannot store a text in a column of this length; None if it can."""
     if "\0" in text:
         return "it contains the character NUL"
     if length is not None and len(text) > length:

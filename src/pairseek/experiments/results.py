@@ -149,7 +149,7 @@ class Results:
             series = {name: (self.counts.tolist(), mean.tolist()) for name, (mean, _) in by_strategy.items()}
             rows = [(name, f"{mean[-1]:.3g} ± {error[-1]:.1g}") for name, (mean, error) in by_strategy.items()]
             values = notebook.table([setting or "strategy", f"{metric} after {last} answers"], rows)
-            parts += [notebook.Html(notebook.curves(series, across="answers", up=metric) + values)]
+            parts += [notebook.Html(notebook.curves(series, x_label="answers", y_label=metric) + values)]
         users = plural(self.specification.trials, "simulated user")
         note = "± is one standard error over users. results.draw(FOLDER) writes the figures."
         return notebook.panel(f"Results of {users}", *parts, note=note)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from pairseek._version import MODEL_VERSION
-from pairseek.core.own_parts import missing_members
 from pairseek.core.types import JSON
+from pairseek.core.user_parts import missing_members
 from pairseek.core.validation import is_number, one_line, one_of, whole
 from pairseek.datasets import food10k_facts
 from pairseek.errors import InvalidParameter

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from pairseek.core.limits import COORDINATE, COVARIANCE
-from pairseek.core.own_parts import OwnPart, Part
 from pairseek.core.types import FloatArray
+from pairseek.core.user_parts import Part, PartAdapter
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.moments import sample_moments
 
@@ -97,13 +97,13 @@ class BasePrior(Part):
         return sample_moments(points, np.full(_MOMENT_SAMPLES, 1.0 / _MOMENT_SAMPLES))
 
 
-class _OwnPrior(OwnPart, BasePrior):
+class _PriorAdapter(PartAdapter, BasePrior):
     """Adapter of a prior that does not derive from `BasePrior`."""
 
 
 def prior_of(prior: object) -> BasePrior:
     """Return a prior with all members, wrapped in an adapter if necessary."""
-    return prior if isinstance(prior, BasePrior) else _OwnPrior(prior)
+    return prior if isinstance(prior, BasePrior) else _PriorAdapter(prior)
 
 
 def is_density(prior: object) -> bool:

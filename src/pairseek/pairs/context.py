@@ -88,7 +88,7 @@ class SelectionContext:
         """Return validated (m,) utilities; -inf where the two points coincide."""
         scores = np.asarray(self._score(features, self.belief), dtype=np.float64)
         if scores.shape != (len(features),):
-            name = type(self.strategy.own).__name__
+            name = type(self.strategy.original).__name__
             raise InvalidParameter(
                 f"{name}.score returned shape {scores.shape}: return one score per pair, shape ({len(features)},)"
             )
@@ -99,7 +99,7 @@ class SelectionContext:
                     "the belief, or k times the distances between items, overflows double precision: rescale the items "
                     "or use a tighter prior"
                 )
-            name = type(self.strategy.own).__name__
+            name = type(self.strategy.original).__name__
             raise InvalidParameter(f"{name}.score returned NaN for a valid pair: return a finite score or -inf")
         return np.where(usable, scores, -np.inf)
 

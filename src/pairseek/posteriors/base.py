@@ -9,8 +9,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from pairseek.core.own_parts import OwnPart, Part
 from pairseek.core.types import BaseSampleSource, Belief, BeliefInfo, Evidence, FloatArray
+from pairseek.core.user_parts import Part, PartAdapter
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
 
@@ -58,13 +58,13 @@ class BasePosterior(Part):
     """The largest number of dimensions it accepts; None means any."""
 
 
-class _OwnPosterior(OwnPart, BasePosterior):
+class _PosteriorAdapter(PartAdapter, BasePosterior):
     """A posterior that does not derive from `BasePosterior`."""
 
 
 def posterior_of(posterior: object) -> BasePosterior:
     """Return the posterior with every optional member, through an adapter if it does not derive from the base class."""
-    return posterior if isinstance(posterior, BasePosterior) else _OwnPosterior(posterior)
+    return posterior if isinstance(posterior, BasePosterior) else _PosteriorAdapter(posterior)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ def reliability_of(source: GaussianMixture | JointSamples, kinds: tuple[NoiseHyp
         typical_lapse=float(np.sum(parameters.weight[own] * parameters.lapse[own]) / probabilities[likeliest]),
         noise={str(kind.response.noise): float(p) for kind, p in zip(kinds, probabilities, strict=True)},
         distribution=lambda: _distribution(parameters, own, response, reference),
-        of_samples=lambda: _sample_reliability(source, parameters, own, reference),
+        compute_samples=lambda: _sample_reliability(source, parameters, own, reference),
     )
 
 

@@ -41,7 +41,7 @@ def infer_within_span(infer: Callable[[Evidence, Prior], Belief], evidence: Evid
     lifted = 0.5 * (lifted + lifted.T)
     residuals = within.residuals
     if residuals is not None:
-        residuals = replace(residuals, of_moments=_lifted_moments(residuals, axes))
+        residuals = replace(residuals, compute_moments=_lifted_moments(residuals, axes))
     for array in (mean, lifted):
         array.flags.writeable = False
     return replace(

@@ -90,7 +90,7 @@ def quiz_record(source: QuizSource, tree: QuizTree, answers: int, seed: int) -> 
         "debrief": safe_html(configuration.debrief),
         "undo": configuration.offer.undo,
         "answers": answers,
-        "words": messages.starting(*_MESSAGE_KEYS),
+        "words": messages.with_prefix(*_MESSAGE_KEYS),
         "map": drawing,
         "items": columns,
     }

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from pairseek import posteriors
-from pairseek.core.own_parts import missing_members
+from pairseek.core.user_parts import missing_members
 from pairseek.errors import InvalidParameter, Unsupported
 from pairseek.model.items import Items
 from pairseek.model.priors import GaussianPrior, Prior, is_density
@@ -102,7 +102,7 @@ def check_score(strategy: BaseUtility) -> None:
     try:
         signature(strategy.score).bind(None, None, **given)
     except TypeError:
-        kind = type(strategy.own).__name__
+        kind = type(strategy.original).__name__
         raise InvalidParameter(
             f"{kind}.score{signature(strategy.score)} cannot be called by a search: define "
             f"score(candidates, belief) or, for a score that draws, score(candidates, belief, rng)",

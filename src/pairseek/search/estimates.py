@@ -198,7 +198,7 @@ def estimate_panel(estimate: Estimate) -> str:
         mean, outline = plane.region(point, estimate.covariance, notebook.REGION_PROBABILITY)
         drawing = notebook.plane_map(
             plane.project(samples),
-            words="Samples of the posterior, and the region that contains the point with probability 95 %",
+            description="Samples of the posterior, and the region that contains the point with probability 95 %",
             point=mean,
             outline=outline,
         )
@@ -218,7 +218,7 @@ def estimate_panel(estimate: Estimate) -> str:
     if len(point):
         further.insert(0, ("95 % radius", estimate.credible_radius()))
     title = f"Estimate in {plural(len(point), 'dimension')}"
-    values = notebook.table(["coordinate", "mean ± deviation"], rows, most=8) if rows else ""
+    values = notebook.table(["coordinate", "mean ± deviation"], rows, limit=8) if rows else ""
     return notebook.panel(title, drawing, values, notebook.facts(further) if further else "", note=note)
 
 

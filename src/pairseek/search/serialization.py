@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from pairseek.core.own_parts import name_of
 from pairseek.core.types import JSON, Event, Query, QueryInfo, Side
+from pairseek.core.user_parts import name_of
 from pairseek.core.validation import caller_level
 from pairseek.errors import DefaultWarning, InvalidFile, InvalidParameter
 from pairseek.model.priors import PRIORS

@@ -1,8 +1,8 @@
 """Message catalogues: the texts of pages, reports, findings and codebooks by key, in one JSON file per language.
 
-A message is a string with ``{names}``, or ``{"one": ..., "other": ...}``, chosen by the value ``count``. The English
-catalogue is complete by definition. Messages that another language lacks fall back to English, and `Words.missing`
-lists them.
+A message is a string with ``{names}``, or two strings ``{"one": ..., "other": ...}`` of which the value ``count``
+chooses one. The English catalogue is complete by definition. A message that another language lacks falls back to
+English, and `Words.missing` lists its key.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class Words:
         point, group = str(self.messages["number.point"]), str(self.messages["number.group"])
         return text.translate({ord(","): group, ord("."): point})
 
-    def knows(self, key: str) -> bool:
+    def has(self, key: str) -> bool:
         """Return whether the catalogue has this key."""
         return key in self.messages
 
-    def starting(self, *prefixes: str) -> dict[str, Message]:
+    def with_prefix(self, *prefixes: str) -> dict[str, Message]:
         """Return the messages whose keys have one of these prefixes."""
         return {key: message for key, message in self.messages.items() if key.startswith(prefixes)}
 
@@ -84,8 +84,8 @@ def words(language: str = DEFAULT) -> Words:
     """Return the catalogue of a language."""
     if language not in languages():
         raise InvalidParameter(f"language {language!r} has no message catalogue: use one of {', '.join(languages())}")
-    english, own = _read(DEFAULT), _read(language)
-    return Words(language, english | own, frozenset(english.keys() - own.keys()))
+    english, translated = _read(DEFAULT), _read(language)
+    return Words(language, english | translated, frozenset(english.keys() - translated.keys()))
 
 
 def _read(language: str) -> dict[str, Message]:
@@ -95,15 +95,15 @@ def _read(language: str) -> dict[str, Message]:
 
 def preferred_language(accepted: str | None) -> str:
     """Return the available language that an ``Accept-Language`` header ranks highest."""
-    accepted_languages: list[tuple[float, str]] = []
+    qualities: list[tuple[float, str]] = []
     for entry in (accepted or "")[:500].split(","):
         name, _, quality = entry.partition(";q=")
         try:
-            accepted_languages.append((-float(quality or 1), name.strip().lower().split("-")[0]))
+            qualities.append((float(quality or 1), name.strip().lower().split("-")[0]))
         except ValueError:
             continue
     # The sort is stable: among equal qualities the first is preferred.
-    for negative_quality, name in sorted(accepted_languages, key=lambda entry: entry[0]):
-        if negative_quality < 0 and name in languages():
+    for value, name in sorted(qualities, key=lambda entry: -entry[0]):
+        if value > 0 and name in languages():
             return name
     return DEFAULT

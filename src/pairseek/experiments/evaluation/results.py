@@ -201,7 +201,7 @@ class EvaluationResults:
         series = {arm: (list(self.plan.answers), mean.tolist()) for arm, (mean, _) in curves.items()}
         rows = [(arm, f"{mean[-1]:.1%} ± {error[-1]:.1%}") for arm, (mean, error) in curves.items()]
         header = ("arm", f"accuracy after {self.plan.answers[-1]} answers")
-        drawing = notebook.curves(series, across="answers", up="accuracy")
+        drawing = notebook.curves(series, x_label="answers", y_label="accuracy")
         people = plural(len({name for split in self.people for name in split}), "recorded person")
         title = f"Evaluation on {people.replace('persons', 'people')}"
         return notebook.panel(title, drawing, notebook.table(header, rows), note="± is the standard error over people.")

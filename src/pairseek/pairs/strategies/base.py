@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from pairseek.core.own_parts import OwnPart, Part
 from pairseek.core.types import Belief, Event, FloatArray, IntArray
+from pairseek.core.user_parts import Part, PartAdapter
 from pairseek.model.items import Items
 from pairseek.model.priors import Prior
 from pairseek.model.responses import Response
@@ -178,7 +178,7 @@ class BaseProcedure(Part):
         return None
 
 
-class _OwnUtility(OwnPart, BaseUtility):
+class _UtilityAdapter(PartAdapter, BaseUtility):
     """A utility that does not derive from `BaseUtility`."""
 
     def __init__(self, part: object) -> None:
@@ -187,15 +187,15 @@ class _OwnUtility(OwnPart, BaseUtility):
 
     def resolved(self, items: Items | Space, prior: Prior) -> Utility:  # noqa: ARG002
         """Return the part itself, without the adapter."""
-        return cast("Utility", self.own)
+        return cast("Utility", self.original)
 
 
-class _OwnProcedure(OwnPart, BaseProcedure):
+class _ProcedureAdapter(PartAdapter, BaseProcedure):
     """A procedure that does not derive from `BaseProcedure`."""
 
     def resolved(self, items: Items | Space, prior: Prior) -> Procedure:  # noqa: ARG002
         """Return the part itself, without the adapter."""
-        return cast("Procedure", self.own)
+        return cast("Procedure", self.original)
 
 
 def strategy_of(strategy: object) -> BaseUtility | BaseProcedure:
@@ -205,12 +205,12 @@ def strategy_of(strategy: object) -> BaseUtility | BaseProcedure:
 
 def utility_of(strategy: object) -> BaseUtility:
     """Return the utility with every optional member, through an adapter if it does not derive from `BaseUtility`."""
-    return strategy if isinstance(strategy, BaseUtility) else _OwnUtility(strategy)
+    return strategy if isinstance(strategy, BaseUtility) else _UtilityAdapter(strategy)
 
 
 def procedure_of(strategy: object) -> BaseProcedure:
     """Return the procedure with every optional member, through an adapter if not derived from `BaseProcedure`."""
-    return strategy if isinstance(strategy, BaseProcedure) else _OwnProcedure(strategy)
+    return strategy if isinstance(strategy, BaseProcedure) else _ProcedureAdapter(strategy)
 
 
 def _takes_generator(score: Callable[..., FloatArray]) -> bool:

@@ -15,7 +15,7 @@ _BOUNDS = {f"{name}_{end}": end for name in ("agreement", "k", "lapse") for end 
 @cache
 def _described() -> frozenset[str]:
     """Return the columns with a message ``column.NAME``, or with ``column.NAME.TABLE`` for one table."""
-    return _PLAYED | {key.split(".")[1] for key in words().starting("column.")}
+    return _PLAYED | {key.split(".")[1] for key in words().with_prefix("column.")}
 
 
 def is_known(column: str) -> bool:
@@ -37,7 +37,7 @@ def _key(table: str, column: str, coordinates: Sequence[str], data: Collection[s
         return f"codebook.coordinate.{table}"
     if column.removeprefix("truth_") in coordinates:
         return "codebook.truth"
-    if words().knows(f"column.{column}.{table}"):
+    if words().has(f"column.{column}.{table}"):
         return f"column.{column}.{table}"
     if column in _PLAYED:
         return "codebook.played"
