@@ -28,8 +28,8 @@ def example_findings():
         yield parts.size_finding(items)[0]
         yield parts.scale_finding(items)[0]
         yield parts.direction_finding(items)[0]
-        reach, nearest = parts.nearest_neighbours(items)
-        duplicates, outliers = parts.duplicate_mask(items, reach), parts.outlier_mask(reach)
+        neighbour_distances, nearest = parts.nearest_neighbours(items)
+        duplicates, outliers = parts.duplicate_mask(items, neighbour_distances), parts.outlier_mask(neighbour_distances)
         yield parts.duplicate_finding(items, duplicates, nearest)[0]
         yield parts.outlier_finding(items, outliers)[0]
     items = Items(points)

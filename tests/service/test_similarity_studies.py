@@ -204,7 +204,7 @@ def test_learning_comes_by_itself_and_predicts(database):
     newest = versions[-1].learned
     assert newest.judgements == 96
     # Judges without noise: few of about 19 judgements kept apart are wrong, with a standard error of about 0.1.
-    assert newest.apart > 6
+    assert newest.held_out > 6
     assert newest.error < 0.4
     assert newest.undecided.mean() < versions[0].learned.undecided.mean()
     similarity.learn(database, study, "test")

@@ -23,7 +23,7 @@ from pairseek.core.validation import one_of
 from pairseek.embed import METHODS, PCA, Triplets, choose_dimension, provenance, save_items
 from pairseek.embed.base import TripletEmbedding
 from pairseek.embed.dimension import DIMENSIONS, DimensionChoice
-from pairseek.embed.provenance import check_place
+from pairseek.embed.provenance import check_items_path
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.figure_style import require_drawing
 from pairseek.model.items import Items
@@ -107,7 +107,7 @@ def command(
     provenance next to it.
     """
     one_of(method, "--method", [*METHODS, PCA.name])
-    check_place(out)
+    check_items_path(out)
     if plot is not None:
         require_drawing()
         if method == PCA.name or dimensions != AUTO:

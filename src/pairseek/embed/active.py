@@ -1,7 +1,7 @@
 """Active choice of triplets to ask, and the loop of asking, fitting and measuring.
 
 From a random sample of triplets, the loop asks the one whose answer is expected to be most informative about the
-positions of its three items. So it prefers anchors that are still uncertain. Some triplets are asked at random and held
+positions of its three items, so it prefers anchors that are still uncertain. Some triplets are asked at random and held
 out: they measure the error on judgements that the positions were not fitted to.
 """
 
@@ -27,7 +27,7 @@ MIN_ITEMS = 4
 MAX_ITEMS = 500
 JUDGEMENTS_PER_ITEM = 15
 """Typical judgements needed per item; `Placement.forecast` is more precise once there are some."""
-# Refit from a fresh start, too, whenever the number of triplets has grown by this factor.
+# Also refit from a fresh start whenever the number of triplets has grown by this factor.
 _FRESH_START_GROWTH = 1.25
 
 
@@ -64,14 +64,14 @@ class TripletQuery:
     information: float | None = None
 
 
-def check_count(n: int, what: str = "a similarity study") -> None:
-    """Refuse too few items for a triplet embedding, and more than people can judge."""
+def check_count(n: int, purpose: str = "a similarity study") -> None:
+    """Refuse too few items for a triplet embedding, or more than people can judge."""
     if n < MIN_ITEMS:
-        raise InvalidItems(f"{plural(n, 'item')}: {what} needs at least {MIN_ITEMS}; add items")
+        raise InvalidItems(f"{plural(n, 'item')}: {purpose} needs at least {MIN_ITEMS}; add items")
     if n > MAX_ITEMS:
         raise InvalidItems(
             f"{n:,} items need about {JUDGEMENTS_PER_ITEM * n:,} judgements ({JUDGEMENTS_PER_ITEM} per item), and "
-            f"{what} takes at most {MAX_ITEMS} items: judge a sample of them; or use pairseek embed --method pca to "
+            f"{purpose} takes at most {MAX_ITEMS} items: judge a sample of them; or use pairseek embed --method pca to "
             f"compute coordinates from vectors that you have, such as those of an image or text model"
         )
 
@@ -92,8 +92,8 @@ def most_informative(
     rng
         Generator for the candidates.
     asked
-        (t, 3) triplets asked since the positions were fitted, with near and far in any order. Their information counts
-        as known, whatever the answers. They are repeated only if there are no other candidates.
+        (t, 3) triplets asked since the positions were fitted, with near and far in any order. What they reveal is
+        counted as known already. They are repeated only if there are no other candidates.
     candidates
         Number of random triplets in the sample.
     """
@@ -148,19 +148,18 @@ class ActiveTriplets:
         refit_every: int | None = None,
         rng: int = 0,
     ) -> None:
-        names = tuple(range(ids)) if isinstance(ids, int) else tuple(ids)
-        check_count(len(names), "an embedding from judgements")
+        item_ids = tuple(range(ids)) if isinstance(ids, int) else tuple(ids)
+        check_count(len(item_ids), "an embedding from judgements")
         if not 0.0 <= share < 1.0:
             raise InvalidParameter(f"share is {share!r}: give a number from 0 to below 1", field="share")
-        self.ids, self.dimensions, self.share = names, whole(dimensions, "dimensions"), share
-        self._every = max(len(names) // 2, 1) if refit_every is None else whole(refit_every, "refit_every")
+        self.ids, self.dimensions, self.share = item_ids, whole(dimensions, "dimensions"), share
+        self._refit_every = max(len(item_ids) // 2, 1) if refit_every is None else whole(refit_every, "refit_every")
         self._seed = whole(rng, "rng", 0)
         self._rows: list[tuple[int, int, int]] = []
         self._kinds: list[str] = []
         self._placement: Placement | None = None
-        self._fitted_count, self._since_fresh = 0, 0
+        self._fitted_count, self._fresh_start_count = 0, 0
         self._query: tuple[TripletQuery, tuple[int, int, int]] | None = None
-        self._places = {name: row for row, name in enumerate(names)}
 
     def ask(self) -> TripletQuery:
         """Return the next question; it stays the same until it is answered."""
@@ -206,10 +205,10 @@ class ActiveTriplets:
 
     def held_out_error(self) -> float | None:
         """Return the fraction of held-out triplets violated by positions fitted to the others; None without any."""
-        apart, others = self.apart, self._triplets_of_kind("active")
-        if apart is None or others is None:
+        held_out, training = self.apart, self._triplets_of_kind("active")
+        if held_out is None or training is None:
             return None
-        return Placement.fit(others, self.dimensions, start=self._placement, rng=self._seed).error(apart)
+        return Placement.fit(training, self.dimensions, start=self._placement, rng=self._seed).error(held_out)
 
     def _triplets_of_kind(self, kind: str) -> Triplets | None:
         rows = [row for row, row_kind in zip(self._rows, self._kinds, strict=True) if row_kind == kind]
@@ -217,14 +216,14 @@ class ActiveTriplets:
 
     def _refit(self) -> None:
         count = len(self._rows)
-        if count < max(self._every, len(self.ids)) or count - self._fitted_count < self._every:
+        if count < max(self._refit_every, len(self.ids)) or count - self._fitted_count < self._refit_every:
             return
-        others = self._triplets_of_kind("active")
-        if others is None:
+        training = self._triplets_of_kind("active")
+        if training is None:
             return
-        if self._placement is None or count >= _FRESH_START_GROWTH * self._since_fresh:
-            self._placement = Placement.fit(others, self.dimensions, start=self._placement, rng=self._seed)
-            self._since_fresh = count
+        if self._placement is None or count >= _FRESH_START_GROWTH * self._fresh_start_count:
+            self._placement = Placement.fit(training, self.dimensions, start=self._placement, rng=self._seed)
+            self._fresh_start_count = count
         else:
-            self._placement = self._placement.refit(others)
+            self._placement = self._placement.refit(training)
         self._fitted_count = count

@@ -23,7 +23,7 @@ from pairseek.model.items import Items
 from pairseek.model.metrics import triplet_error
 from pairseek.numerics.compilation import compilation_notice
 
-# Fits along the path only provide starting points: their tolerance is larger by this factor.
+# Fits along the path only provide starting points, so their tolerance is larger by this factor.
 _PATH_TOLERANCE_FACTOR = 10.0
 
 
@@ -36,8 +36,8 @@ class TripletEmbedding:
     n_components
         Number of dimensions.
     shrinkage
-        λ, weight of the sum of squared coordinates in the objective; larger values suppress noise. None: it is halved
-        until the validation loss stops decreasing.
+        λ, weight of the sum of squared coordinates in the objective; larger values suppress noise. None: halve it until
+        the validation loss stops decreasing.
     validation
         Fraction of triplets held out to choose the shrinkage. The final fit uses all triplets.
     n_init
@@ -46,7 +46,7 @@ class TripletEmbedding:
         Maximum number of optimiser steps at each shrinkage, and relative decrease at which the optimiser stops (ten
         times as large along the path).
     unseen
-        How to treat items in no triplet: ``"refuse"`` them, or place them at the ``"mean"``.
+        How to treat items that occur in no triplet: ``"refuse"`` them, or place them at the ``"mean"``.
     random_state
         Seed or generator. Equal seeds give bit-identical results on any number of threads.
     progress
@@ -129,7 +129,9 @@ class TripletEmbedding:
         settings = self.get_params()
         for name, value in params.items():
             if name not in settings:
-                raise InvalidParameter(f"{type(self).__name__} has no setting {name!r}: it takes {', '.join(settings)}")
+                raise InvalidParameter(
+                    f"{type(self).__name__} has no setting {name!r}: use one of {', '.join(settings)}"
+                )
             setattr(self, name, value)
         return self
 
@@ -178,39 +180,41 @@ class TripletEmbedding:
 
     def _learn(self, triplets: Triplets, rng: np.random.Generator, report: Callable[[FitProgress], None]) -> FloatArray:
         n, d = triplets.n, self.n_components
-        rows, held = triplets.rows, np.empty((0, 3), dtype=np.int64)
+        training_rows, held_out_rows = triplets.rows, np.empty((0, 3), dtype=np.int64)
         if self.validation > 0 and len(triplets) > 1:
-            fitted, validated = triplets.split(self.validation, rng)
-            rows, held = fitted.rows, validated.rows
+            training, held_out = triplets.split(self.validation, rng)
+            training_rows, held_out_rows = training.rows, held_out.rows
         stage = "path"
-        last = np.nan
+        validation_loss = np.nan
 
-        def watch(level: float, iteration: int, loss: float) -> None:
-            report(FitProgress(stage, level, iteration, loss, last))
+        def report_step(shrinkage: float, iteration: int, loss: float) -> None:
+            report(FitProgress(stage, shrinkage, iteration, loss, validation_loss))
 
         def validate(points: FloatArray) -> tuple[float, float]:
-            nonlocal last
-            last, error = self._validation_loss_and_error(held, points)
-            return last, error
+            nonlocal validation_loss
+            validation_loss, error = self._validation_loss_and_error(held_out_rows, points)
+            return validation_loss, error
 
-        settings = PathSettings(d, self._unit(), self.n_init, _PATH_TOLERANCE_FACTOR * self.tol, self.max_iter, watch)
-        objective = Objective(rows, n, self.kind, self._parameter())
-        points, level, steps = descend(objective, n, settings, rng, shrinkage=self.shrinkage, validate=validate)
-        self.validation_error_ = next(step.validation_error for step in steps if step.shrinkage == level)
+        settings = PathSettings(
+            d, self._unit(), self.n_init, _PATH_TOLERANCE_FACTOR * self.tol, self.max_iter, report_step
+        )
+        objective = Objective(training_rows, n, self.kind, self._parameter())
+        points, shrinkage, steps = descend(objective, n, settings, rng, shrinkage=self.shrinkage, validate=validate)
+        self.validation_error_ = next(step.validation_error for step in steps if step.shrinkage == shrinkage)
         stage = "all triplets"
-        objective = Objective(triplets.rows, n, self.kind, self._parameter()) if len(held) else objective
-        fit = fit_at(objective, points, level, dataclasses.replace(settings, tolerance=self.tol))
-        self.shrinkage_, self.path_ = level, tuple(steps)
+        objective = Objective(triplets.rows, n, self.kind, self._parameter()) if len(held_out_rows) else objective
+        fit = fit_at(objective, points, shrinkage, dataclasses.replace(settings, tolerance=self.tol))
+        self.shrinkage_, self.path_ = shrinkage, tuple(steps)
         self.loss_ = objective(fit.point)[0] / len(objective)
         self.n_iter_ = fit.iterations + sum(step.iterations for step in steps)
         return fit.point[:, :d]
 
-    def _validation_loss_and_error(self, held: IntArray, points: FloatArray) -> tuple[float, float]:
+    def _validation_loss_and_error(self, held_out_rows: IntArray, points: FloatArray) -> tuple[float, float]:
         # Rescale first: shrinkage reduces all distances, which the noise constant compensates for later.
-        if not len(held):
+        if not len(held_out_rows):
             return np.nan, np.nan
-        logits = self._logits(*distances(held, points))
-        return -best_scale(logits, 0).log_likelihood / len(held), triplet_error(points, held)
+        logits = self._logits(*distances(held_out_rows, points))
+        return -best_scale(logits, 0).log_likelihood / len(held_out_rows), triplet_error(points, held_out_rows)
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "embedding_"):

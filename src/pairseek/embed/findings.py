@@ -28,25 +28,25 @@ CREDIBLE_LEVEL = 0.95
 DUPLICATE_SPREAD = 1e-3
 """Near-duplicates are closer than this fraction of the spread of the items."""
 DUPLICATE_NEIGHBOUR = 0.02
-"""They are also closer than this fraction of the median distance to the nearest neighbour."""
+"""Near-duplicates are also closer than this fraction of the median distance to the nearest neighbour."""
 OUTLIER_FACTOR = 5.0
 """Outliers are items whose fifth neighbour is farther than this multiple of the median distance."""
 NARROW_DIRECTION = 0.1
-"""Narrow directions have a standard deviation below this fraction of the widest."""
+"""Narrow directions have a standard deviation below this fraction of the largest."""
 MIN_INFORMATIVE_BITS = 0.1
 """Least expected information, in bits, of an informative pair."""
 _OUTLIER_NEIGHBOURS = 5
 MAX_ANSWERS = 100
-"""Maximum number of simulated answers; people do not give more in a session."""
+"""Maximum number of simulated answers; people rarely give more in a session."""
 _CANDIDATE_PAIRS = 2000
-_FIRST_PAIRS = 4000
+_RANDOM_PAIRS = 4000
 """Number of random pairs whose expected information is computed."""
 _SIMULATED_USERS = 400
 """Number of user points over which the information of a pair is averaged."""
 _CHUNK_SIZE = 500
 """Pairs per chunk, to limit the memory for the probabilities of all users."""
 _MIN_TRIPLETS_PER_DIMENSION = 5
-"""Triplets that an item should be in, for each dimension."""
+"""Recommended number of triplets per item and dimension."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Finding:
     advice
         Recommended action, in English; empty if there is nothing to do.
     key, advice_key
-        Keys of the two sentences in the message catalogue, below ``finding.``, with which pages translate them.
+        Keys of the two sentences below ``finding.`` in the message catalogue, which pages use to translate them.
     values
         Values of the placeholders in the sentences.
 
@@ -102,23 +102,23 @@ def finding_from_messages(
 def map_finding(finding: Finding) -> Finding:
     """Reword a finding for a map that was learned from judgements.
 
-    Messages below ``items.`` are about items that a researcher supplies. Each has a counterpart for maps, whose key
-    lacks ``items.``.
+    Messages below ``items.`` are about items that a researcher supplies. The counterpart for a map has the same key
+    without ``items.``.
     """
     keys = (finding.key.removeprefix("items."), finding.advice_key.removeprefix("items."))
     return finding_from_messages(finding.name, finding.level, *keys, values=finding.values)
 
 
-Part = tuple[Finding, JSON]
+FindingWithNumbers = tuple[Finding, JSON]
 
 
 def first_names(names: Iterable[str], limit: int = 5) -> str:
-    """Join the first names, with an ellipsis for the others, which needs no translation."""
-    every = list(names)
-    return ", ".join(every[:limit]) + (", …" if len(every) > limit else "")
+    """Join the first names; an ellipsis, which needs no translation, stands for the others."""
+    all_names = list(names)
+    return ", ".join(all_names[:limit]) + (", …" if len(all_names) > limit else "")
 
 
-def size_finding(items: Items) -> Part:
+def size_finding(items: Items) -> FindingWithNumbers:
     """Report the number of items and dimensions."""
     n, d = items.n, items.d
     pairs = n * (n - 1) // 2
@@ -129,13 +129,13 @@ def size_finding(items: Items) -> Part:
     return finding_from_messages("size", "good", "size", values=values), numbers
 
 
-def scale_finding(items: Items) -> Part:
+def scale_finding(items: Items) -> FindingWithNumbers:
     """Compare the standard deviations of the columns."""
     contrast = items.scale_contrast
     if contrast is None:
         return finding_from_messages("scales", "good", "items.scales.none"), {"scale_ratio": None}
     numbers: JSON = {"scale_ratio": contrast.ratio}
-    values: JSON = {"ratio": _short(contrast.ratio) if contrast.ratio < 1e6 else f"{contrast.ratio:.0e}"}
+    values: JSON = {"ratio": _round(contrast.ratio) if contrast.ratio < 1e6 else f"{contrast.ratio:.0e}"}
     values |= {"widest": str(contrast.widest), "narrow": str(contrast.narrowest)}
     if not contrast.uneven:
         return finding_from_messages("scales", "good", "items.scales", values=values), numbers
@@ -143,15 +143,15 @@ def scale_finding(items: Items) -> Part:
     return finding_from_messages("scales", "act", *keys, values=values), numbers
 
 
-def direction_finding(items: Items) -> Part:
+def direction_finding(items: Items) -> FindingWithNumbers:
     """Report the standard deviation along each principal direction."""
     variances = np.linalg.eigvalsh(np.atleast_2d(np.cov(items.coordinates, rowvar=False)))[::-1]
     deviations = np.sqrt(np.maximum(variances, 0.0))
-    share = deviations / deviations[0]
-    flat, narrow = int((share <= 1e-6).sum()), int((share < NARROW_DIRECTION).sum())
+    relative = deviations / deviations[0]
+    flat, narrow = int((relative <= 1e-6).sum()), int((relative < NARROW_DIRECTION).sum())
     level: Level = "act" if flat else "note" if narrow else "good"
     advice = "items.directions.flat" if flat else "directions.narrow" if narrow else ""
-    values: JSON = {"widest": _short(deviations[0]), "narrowest": _short(deviations[-1]), "count": flat or narrow}
+    values: JSON = {"widest": _round(deviations[0]), "narrowest": _round(deviations[-1]), "count": flat or narrow}
     values |= {"rest": items.d - values["count"], "all": ", ".join(f"{x:.3g}" for x in deviations)}
     name = "spread along each direction"
     return finding_from_messages(name, level, "items.directions", advice, values=values), {
@@ -162,26 +162,28 @@ def direction_finding(items: Items) -> Part:
 def nearest_neighbours(items: Items) -> tuple[FloatArray, IntArray]:
     """Return the (n, k) distances to the nearest neighbours and the (n,) index of the nearest."""
     count = min(_OUTLIER_NEIGHBOURS, items.n - 1)
-    reach, neighbour = scipy.spatial.cKDTree(items.coordinates).query(items.coordinates, k=count + 1)
+    neighbour_distances, neighbour_indices = scipy.spatial.cKDTree(items.coordinates).query(
+        items.coordinates, k=count + 1
+    )
     # With several items at one point, an item may not be its own first neighbour.
-    own = neighbour[:, 0] == np.arange(items.n)
-    return reach[:, 1:], np.where(own, neighbour[:, 1], neighbour[:, 0])
+    is_self = neighbour_indices[:, 0] == np.arange(items.n)
+    return neighbour_distances[:, 1:], np.where(is_self, neighbour_indices[:, 1], neighbour_indices[:, 0])
 
 
-def duplicate_mask(items: Items, reach: FloatArray) -> BoolArray:
+def duplicate_mask(items: Items, neighbour_distances: FloatArray) -> BoolArray:
     """Return the (n,) mask of items with a near-duplicate."""
-    limit = min(DUPLICATE_SPREAD * items.spread, DUPLICATE_NEIGHBOUR * float(np.median(reach[:, 0])))
-    return np.asarray(reach[:, 0] <= limit)
+    limit = min(DUPLICATE_SPREAD * items.spread, DUPLICATE_NEIGHBOUR * float(np.median(neighbour_distances[:, 0])))
+    return np.asarray(neighbour_distances[:, 0] <= limit)
 
 
-def outlier_mask(reach: FloatArray) -> BoolArray:
+def outlier_mask(neighbour_distances: FloatArray) -> BoolArray:
     """Return the (n,) mask of outliers."""
-    last = reach[:, -1]
-    usual = float(np.median(last))
-    return np.asarray((last > OUTLIER_FACTOR * usual) & (usual > 0))
+    fifth = neighbour_distances[:, -1]
+    median = float(np.median(fifth))
+    return np.asarray((fifth > OUTLIER_FACTOR * median) & (median > 0))
 
 
-def duplicate_finding(items: Items, duplicates: BoolArray, nearest: IntArray) -> Part:
+def duplicate_finding(items: Items, duplicates: BoolArray, nearest: IntArray) -> FindingWithNumbers:
     """Report items with nearly equal coordinates."""
     count = int(duplicates.sum())
     if not count:
@@ -190,7 +192,7 @@ def duplicate_finding(items: Items, duplicates: BoolArray, nearest: IntArray) ->
     level: Level = "act" if count > 0.05 * items.n else "note"
     values = {
         "count": count,
-        "percent": _short(100 * count / items.n),
+        "percent": _round(100 * count / items.n),
         "first": items.labels[first],
         "second": items.labels[int(nearest[first])],
     }
@@ -198,7 +200,7 @@ def duplicate_finding(items: Items, duplicates: BoolArray, nearest: IntArray) ->
     return finding_from_messages("near-duplicates", level, *keys, values=values), {"near_duplicates": count}
 
 
-def outlier_finding(items: Items, outliers: BoolArray) -> Part:
+def outlier_finding(items: Items, outliers: BoolArray) -> FindingWithNumbers:
     """Report items far from all others."""
     count = int(outliers.sum())
     if not count:
@@ -206,20 +208,20 @@ def outlier_finding(items: Items, outliers: BoolArray) -> Part:
     level: Level = "act" if count > 0.05 * items.n else "note"
     values = {
         "count": count,
-        "percent": _short(100 * count / items.n),
+        "percent": _round(100 * count / items.n),
         "names": first_names(items.labels[i] for i in np.flatnonzero(outliers).tolist()),
     }
     return finding_from_messages("outliers", level, "outliers", "outliers.advice", values=values), {"outliers": count}
 
 
-def prior_finding(items: Items, prior: Prior, outside: BoolArray) -> Part:
+def prior_finding(items: Items, prior: Prior, outside: BoolArray) -> FindingWithNumbers:
     """Report whether the prior covers the items."""
     share = float(outside.mean())
     low, high = prior.box(items.d)
     numbers: JSON = {"outside_prior": share, "prior_covers_items": not outside.any()}
     if not np.all(np.isfinite(low)):
         return finding_from_messages("prior", "good", "prior.normal"), numbers
-    values: JSON = {"low": _vector(low), "high": _vector(high), "percent": _short(100 * share)}
+    values: JSON = {"low": _vector_text(low), "high": _vector_text(high), "percent": _round(100 * share)}
     if not outside.any():
         wide = (high - low) > 3.0 * np.ptp(items.coordinates, axis=0)
         if wide.any():
@@ -228,37 +230,39 @@ def prior_finding(items: Items, prior: Prior, outside: BoolArray) -> Part:
     return finding_from_messages("prior", "note", "prior.outside", "items.prior.outside.advice", values=values), numbers
 
 
-def _short(value: float) -> float:
+def _round(value: float) -> float:
     """Round to three significant digits."""
     return float(f"{value:.3g}")
 
 
-def _vector(values: FloatArray) -> str:
+def _vector_text(values: FloatArray) -> str:
     return f"{values[0]:.3g}" if np.ptp(values) == 0 else "(" + ", ".join(f"{x:.3g}" for x in values) + ")"
 
 
-def first_pairs(items: Items, prior: Prior, response: Response, rng: np.random.Generator) -> tuple[FloatArray, float]:
+def first_pair_information(
+    items: Items, prior: Prior, response: Response, rng: np.random.Generator
+) -> tuple[FloatArray, float]:
     """Return the (pairs,) expected information of random first pairs, and the expected fraction of agreeing answers."""
     users = prior.sample(_SIMULATED_USERS, items.d, rng)
-    first = rng.integers(items.n, size=_FIRST_PAIRS)
-    second = (first + rng.integers(1, items.n, size=_FIRST_PAIRS)) % items.n
-    information = np.empty(_FIRST_PAIRS)
+    first = rng.integers(items.n, size=_RANDOM_PAIRS)
+    second = (first + rng.integers(1, items.n, size=_RANDOM_PAIRS)) % items.n
+    information = np.empty(_RANDOM_PAIRS)
     agreeing = 0.0
-    for start in range(0, _FIRST_PAIRS, _CHUNK_SIZE):
+    for start in range(0, _RANDOM_PAIRS, _CHUNK_SIZE):
         p, q = first[start : start + _CHUNK_SIZE], second[start : start + _CHUNK_SIZE]
         appeal = items.appeal[p] - items.appeal[q]
         slopes, offsets = response.planes(items.coordinates[p], items.coordinates[q], appeal)
         chance = response.probability(slopes @ users.T + offsets[:, None])
         information[start : start + _CHUNK_SIZE] = _entropy(chance.mean(axis=1)) - _entropy(chance).mean(axis=1)
         agreeing += float(np.maximum(chance, 1.0 - chance).sum())
-    return np.maximum(information, 0.0), agreeing / (_FIRST_PAIRS * _SIMULATED_USERS)
+    return np.maximum(information, 0.0), agreeing / (_RANDOM_PAIRS * _SIMULATED_USERS)
 
 
 def _entropy(chance: FloatArray) -> FloatArray:
     return np.asarray(-(scipy.special.xlogy(chance, chance) + scipy.special.xlogy(1 - chance, 1 - chance)) / np.log(2))
 
 
-def information_finding(information: FloatArray) -> Part:
+def information_finding(information: FloatArray) -> FindingWithNumbers:
     """Report the fraction of informative pairs."""
     share, best = float(np.mean(information >= MIN_INFORMATIVE_BITS)), float(information.max())
     numbers: JSON = {"informative_pairs": share, "best_pair_bits": best}
@@ -272,10 +276,10 @@ def information_finding(information: FloatArray) -> Part:
     return finding_from_messages("informative pairs", level, "informative", advice, values=values), numbers
 
 
-def agreement_finding(response: Response, agreement: float) -> Part:
+def agreement_finding(response: Response, agreement: float) -> FindingWithNumbers:
     """Report the expected fraction of answers that agree with the noiseless ones."""
     numbers: JSON = {"agreeing_answers": agreement}
-    values: JSON = {"percent": round(100 * agreement), "k": _short(response.constant)}
+    values: JSON = {"percent": round(100 * agreement), "k": _round(response.constant)}
     values |= {"response": response.name, "noise": str(response.noise)}
     level: Level = "good"
     advice = ""
@@ -294,10 +298,10 @@ def answers_finding(
     *,
     people: int,
     rng: np.random.Generator,
-) -> Part:
+) -> FindingWithNumbers:
     """Report the number of answers that simulated people need to reach a credible radius."""
-    first = _search(items, response, prior, None, rng).estimate().credible_radius(CREDIBLE_LEVEL)
-    target = first / 2 if radius is None else radius
+    first_radius = _search(items, response, prior, None, rng).estimate().credible_radius(CREDIBLE_LEVEL)
+    target = first_radius / 2 if radius is None else radius
     middle = (people - 1) // 2
     needed: list[int] = []
     for _ in range(people):
@@ -307,15 +311,15 @@ def answers_finding(
             break
     median = sorted(needed, reverse=True)[people - 1 - middle]
     numbers: JSON = {
-        "start_radius": first,
+        "start_radius": first_radius,
         "target_radius": target,
         "expected_answers": median if median <= MAX_ANSWERS else None,
     }
     values: JSON = {
         "count": min(median, MAX_ANSWERS),
         "percent": round(100 * CREDIBLE_LEVEL),
-        "first": _short(first),
-        "target": _short(target),
+        "first": _round(first_radius),
+        "target": _round(target),
         "people": people,
     }
     if median > MAX_ANSWERS:
@@ -349,7 +353,9 @@ def _answers_needed(items: Items, response: Response, prior: Prior, target: floa
     return search.answers
 
 
-def judgement_findings(items: Items, rows: IntArray, noise: NoiseFit | None, calibration: FloatArray) -> Iterator[Part]:
+def judgement_findings(
+    items: Items, rows: IntArray, noise: NoiseFit | None, calibration: FloatArray
+) -> Iterator[FindingWithNumbers]:
     """Report how well triplets cover the items, and how well they agree with them."""
     counts = np.bincount(rows.ravel(), minlength=items.n)
     rare = counts < _MIN_TRIPLETS_PER_DIMENSION * items.d
@@ -369,14 +375,16 @@ def judgement_findings(items: Items, rows: IntArray, noise: NoiseFit | None, cal
     )
     error = triplet_error(items, rows)
     predicted = float((calibration[:, 0] * calibration[:, 2]).sum() / len(rows))
-    gap = 1.0 - error - predicted
-    clear = abs(gap) > 0.02 and abs(gap) > 3.0 * np.sqrt(error * (1.0 - error) / len(rows))
+    excess_agreement = 1.0 - error - predicted
+    is_significant = abs(excess_agreement) > 0.02 and abs(excess_agreement) > 3.0 * np.sqrt(
+        error * (1.0 - error) / len(rows)
+    )
     level, advice = "good", ""
     if error > 0.4:
         level, advice = "act", "items.agreement.unexplained"
-    elif clear:
+    elif is_significant:
         level, advice = "note", "items.agreement.other"
-    values = {"percent": _short(100 * (1.0 - error)), "predicted": _short(100 * predicted)}
+    values = {"percent": _round(100 * (1.0 - error)), "predicted": _round(100 * predicted)}
     finding = finding_from_messages("agreement with the triplets", level, "items.agreement", advice, values=values)
     if noise is not None and noise.note:
         # The note of the fit is the advice.

@@ -16,7 +16,7 @@ from pairseek.embed.findings import (
     direction_finding,
     duplicate_finding,
     duplicate_mask,
-    first_pairs,
+    first_pair_information,
     information_finding,
     judgement_findings,
     measure_calibration,
@@ -159,13 +159,13 @@ def check(
             response = noise.response
     prior = default_prior(items) if prior is None else prior
     response = resolve(items, response, prior, None, None)[0]
-    reach, nearest = nearest_neighbours(items)
-    duplicates, outliers = duplicate_mask(items, reach), outlier_mask(reach)
+    neighbour_distances, nearest = nearest_neighbours(items)
+    duplicates, outliers = duplicate_mask(items, neighbour_distances), outlier_mask(neighbour_distances)
     low, high = prior.box(items.d)
     outside = np.asarray(((items.coordinates < low) | (items.coordinates > high)).any(axis=1))
-    information, agreement = first_pairs(items, prior, response, generator)
+    information, agreement = first_pair_information(items, prior, response, generator)
     calibration = np.empty((0, 3)) if rows is None else measure_calibration(items, rows, response)
-    parts = [
+    findings_and_numbers = [
         size_finding(items),
         scale_finding(items),
         direction_finding(items),
@@ -177,9 +177,9 @@ def check(
         agreement_finding(response, agreement),
         answers_finding(items, response, prior, radius, people=people, rng=generator),
     ]
-    findings = tuple(finding for finding, _ in parts)
+    findings = tuple(finding for finding, _ in findings_and_numbers)
     numbers: JSON = {}
-    for _, part_numbers in parts:
+    for _, part_numbers in findings_and_numbers:
         numbers |= part_numbers
     noise_record = None if noise is None else noise.record()
     model = {"name": response.name, "noise": response.noise, "k": response.constant}

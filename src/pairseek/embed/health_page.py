@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BLUE, _RED, _GREEN = "#0072B2", "#D55E00", "#009E73"
-_WORDS = {"good": "good", "note": "note", "act": "fix"}
-_MAX_POINTS = 5000
+_LEVEL_LABELS = {"good": "good", "note": "note", "act": "fix"}
+_MAX_DRAWN_ITEMS = 5000
 _STYLE = """
 table { width: 100%; margin: 1.2rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .45rem .9rem .45rem 0; border-bottom: 1px solid #e4e4e8; }
@@ -34,12 +34,12 @@ td:first-child { white-space: nowrap; } .act { color: #a33f00; font-weight: 600;
 def write_health(health: Health, path: Path) -> Path:
     """Write the report of a health check."""
     with drawing():
-        figure = _figure(health)
+        figure = _draw_figure(health)
         picture = io.BytesIO()
         figure.savefig(picture, format="svg", metadata={"Date": None})
     verdict = "Nothing to do." if health.good else "Some problems should be fixed before people are asked."
     rows = "\n".join(
-        f'<tr><td>{html.escape(finding.name)}</td><td class="{finding.level}">{_WORDS[finding.level]}</td>'
+        f'<tr><td>{html.escape(finding.name)}</td><td class="{finding.level}">{_LEVEL_LABELS[finding.level]}</td>'
         f"<td>{html.escape(finding.found)}{f'<p>{html.escape(finding.advice)}</p>' if finding.advice else ''}</td></tr>"
         for finding in health.findings
     )
@@ -52,51 +52,51 @@ def write_health(health: Health, path: Path) -> Path:
     return write_html(path, "A catalogue, checked", body, subtitle=f"items {health.items.hash[:16]}", style=_STYLE)
 
 
-def _figure(health: Health) -> Figure:
-    figure, (where, spread, bits, last) = canvas(10, 7.2, 2, 2)
-    _items(where, health)
+def _draw_figure(health: Health) -> Figure:
+    figure, (items_axes, spread_axes, information_axes, reliability_axes) = canvas(10, 7.2, 2, 2)
+    _draw_items(items_axes, health)
     deviations = health.numbers["spread"]
-    spread.bar(range(1, len(deviations) + 1), deviations, color=_BLUE, width=0.6)
-    spread.set_xticks(range(1, len(deviations) + 1))
-    spread.set_xlabel("direction, widest first")
-    spread.set_title("standard deviation of the items")
-    bits.hist(health.information, bins=40, range=(0, 1), color=_BLUE)
-    bits.axvline(MIN_INFORMATIVE_BITS, color=INK, linewidth=1, linestyle=(0, (1.2, 1.4)))
-    bits.set_xlabel("expected information of the first answer, in bits")
-    bits.set_ylabel("random pairs")
-    bits.set_title("how informative pairs are")
+    spread_axes.bar(range(1, len(deviations) + 1), deviations, color=_BLUE, width=0.6)
+    spread_axes.set_xticks(range(1, len(deviations) + 1))
+    spread_axes.set_xlabel("direction, widest first")
+    spread_axes.set_title("standard deviation of the items")
+    information_axes.hist(health.information, bins=40, range=(0, 1), color=_BLUE)
+    information_axes.axvline(MIN_INFORMATIVE_BITS, color=INK, linewidth=1, linestyle=(0, (1.2, 1.4)))
+    information_axes.set_xlabel("expected information of the first answer, in bits")
+    information_axes.set_ylabel("random pairs")
+    information_axes.set_title("how informative pairs are")
     if len(health.calibration):
-        _agreement(last, health.calibration)
+        _draw_agreement(reliability_axes, health.calibration)
     else:
-        _reliability(last, health)
+        _draw_reliability(reliability_axes, health)
     return figure
 
 
-def _items(axes: Axes, health: Health) -> None:
+def _draw_items(axes: Axes, health: Health) -> None:
     points = health.items.coordinates
-    flat = principal_plane(points).project(points)
+    projected = principal_plane(points).project(points)
     if health.items.d == 1:
-        flat[:, 1] = np.linspace(-1, 1, len(flat))
-    step = max(1, len(flat) // _MAX_POINTS)
-    look: dict[str, Any] = {"linestyle": "none", "marker": "."}
-    axes.plot(*flat[::step].T, color=FAINT, markersize=3, alpha=0.6, label="items", **look)
-    for marked, colour, label in (
+        projected[:, 1] = np.linspace(-1, 1, len(projected))
+    step = max(1, len(projected) // _MAX_DRAWN_ITEMS)
+    marker_style: dict[str, Any] = {"linestyle": "none", "marker": "."}
+    axes.plot(*projected[::step].T, color=FAINT, markersize=3, alpha=0.6, label="items", **marker_style)
+    for mask, colour, label in (
         (health.outside, _GREEN, "outside the prior"),
         (health.duplicates, _BLUE, "near-duplicates"),
         (health.outliers, _RED, "outliers"),
     ):
-        if marked.any():
-            rows = np.flatnonzero(marked)
-            rows = rows[:: max(1, len(rows) // _MAX_POINTS)]
-            size = 3 if len(rows) > len(flat) / 10 else 5
-            axes.plot(*flat[rows].T, color=colour, markersize=size, alpha=0.7, label=label, **look)
+        if mask.any():
+            rows = np.flatnonzero(mask)
+            rows = rows[:: max(1, len(rows) // _MAX_DRAWN_ITEMS)]
+            size = 3 if len(rows) > len(projected) / 10 else 5
+            axes.plot(*projected[rows].T, color=colour, markersize=size, alpha=0.7, label=label, **marker_style)
     axes.set_xlabel("widest direction")
     axes.set_ylabel("second" if health.items.d > 1 else "(spread out for visibility)")
     axes.set_title("the items")
     axes.legend(loc="best", fontsize=8)
 
 
-def _agreement(axes: Axes, calibration: FloatArray) -> None:
+def _draw_agreement(axes: Axes, calibration: FloatArray) -> None:
     predicted, observed, counts = calibration.T
     error = np.sqrt(np.maximum(observed * (1 - observed), 0.25 / counts) / counts)
     axes.plot([0.5, 1], [0.5, 1], color=FAINT, linewidth=1)
@@ -106,7 +106,7 @@ def _agreement(axes: Axes, calibration: FloatArray) -> None:
     axes.set_title("does the noise model fit people?")
 
 
-def _reliability(axes: Axes, health: Health) -> None:
+def _draw_reliability(axes: Axes, health: Health) -> None:
     widest = float(np.max(health.numbers["spread"]))
     gaps = np.linspace(0, 2 * widest, 200)
     # Two items two standard deviations apart, and a person at each distance from the plane between them.

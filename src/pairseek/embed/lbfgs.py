@@ -1,9 +1,9 @@
 """L-BFGS minimiser (Nocedal and Wright, algorithm 7.5) with backtracking line search and reproducible sums.
 
 Equal inputs give bit-identical results on any number of threads. SciPy's `L-BFGS-B` calls BLAS, whose summation order
-depends on the number of threads: embeddings of 12,000 items differed between one thread and two. For 30 to 12,000
-items, its fits also took 1.9 to 9.4 times as much processor time with two threads, because the threads of BLAS spin
-between short products, and 0.95 to 1.5 times as much with one.
+depends on the number of threads: embeddings of 12,000 items differed between one thread and two. With 30 to 12,000
+items, SciPy's fits also took 0.95 to 1.5 times the processor time of these on one thread, and 1.9 to 9.4 times on two,
+because BLAS threads spin between short products.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Minimum:
     Attributes
     ----------
     point, value
-        The last point, and its value, which is the lowest.
+        The last point, which has the lowest value found, and that value.
     iterations
         Number of steps.
     converged
@@ -83,23 +83,23 @@ def minimise(
             return Minimum(point, value, iteration - 1, converged=True)
         length = 1.0
         while True:
-            moved = point + length * direction
-            lower, turned = function(moved)
-            if lower <= value + _SUFFICIENT_DECREASE * length * slope:
+            new_point = point + length * direction
+            new_value, new_gradient = function(new_point)
+            if new_value <= value + _SUFFICIENT_DECREASE * length * slope:
                 break
             length *= 0.5
             if length < _MIN_STEP:
                 # Further descent is below the rounding error.
                 return Minimum(point, value, iteration - 1, converged=True)
-        change, bend = moved - point, turned - gradient
-        curvature = dot(change, bend)
-        if curvature > _MIN_CURVATURE * dot(bend, bend):
-            memory.append((change, bend, curvature))
-        small = value - lower <= tolerance * abs(lower)
-        point, value, gradient = moved, lower, turned
+        change, gradient_change = new_point - point, new_gradient - gradient
+        curvature = dot(change, gradient_change)
+        if curvature > _MIN_CURVATURE * dot(gradient_change, gradient_change):
+            memory.append((change, gradient_change, curvature))
+        is_converged = value - new_value <= tolerance * abs(new_value)
+        point, value, gradient = new_point, new_value, new_gradient
         if watch is not None:
             watch(iteration, value)
-        if small:
+        if is_converged:
             return Minimum(point, value, iteration, converged=True)
     return Minimum(point, value, iterations, converged=False)
 
@@ -110,12 +110,12 @@ def _direction(gradient: FloatArray, memory: deque[tuple[FloatArray, FloatArray,
         return -gradient * (step * np.sqrt(gradient.size) / length if length > 0 else 0.0)
     direction = -gradient
     coefficients = []
-    for change, bend, curvature in reversed(memory):
+    for change, gradient_change, curvature in reversed(memory):
         coefficient = dot(change, direction) / curvature
         coefficients.append(coefficient)
-        direction = direction - coefficient * bend
-    change, bend, curvature = memory[-1]
-    direction *= curvature / dot(bend, bend)
-    for (change, bend, curvature), coefficient in zip(memory, reversed(coefficients), strict=True):
-        direction = direction + change * (coefficient - dot(bend, direction) / curvature)
+        direction = direction - coefficient * gradient_change
+    change, gradient_change, curvature = memory[-1]
+    direction *= curvature / dot(gradient_change, gradient_change)
+    for (change, gradient_change, curvature), coefficient in zip(memory, reversed(coefficients), strict=True):
+        direction = direction + change * (coefficient - dot(gradient_change, direction) / curvature)
     return direction

@@ -1,10 +1,11 @@
 """Kernels for the loss of triplets and its gradient, in blocks: gather distances, differentiate, scatter.
 
-A loss depends on s = |anchor - near|² and t = |anchor - far|², and its gradient only on the two partial derivatives. So
-each method is a vectorised loop over s and t, between a gather and a scatter over the three items of each triplet.
+A loss depends on s = |anchor - near|² and t = |anchor - far|², and its gradient only on the two partial derivatives.
+Each method is therefore a vectorised loop over s and t, between a gather and a scatter over the three items of each
+triplet.
 
-Coordinates are zero-padded to a multiple of four columns to unroll loops over them. The gradient of the padding is
-zero.
+Coordinates are zero-padded to a multiple of four columns, so that loops over columns can be unrolled. The gradient of
+the padding is zero.
 """
 
 from __future__ import annotations
@@ -17,48 +18,60 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import exp_minus, kernel, primitive
 
 LANES = 4
-BLOCK = 256
+BLOCK_SIZE = 256
 # Number of factors multiplied before taking a logarithm; each is above 1e-37, so the product does not underflow.
-FACTORS = 8
+FACTORS_PER_LOG = 8
 
 LOGISTIC, RATIO, POWER, HINGE = range(4)
 
 
 @primitive
 def _logistic(
-    n: int, near: FloatArray, far: FloatArray, on_near: FloatArray, on_far: FloatArray, factor: FloatArray
+    n: int, near: FloatArray, far: FloatArray, slope_near: FloatArray, slope_far: FloatArray, factor: FloatArray
 ) -> float:
     """Compute STE: log(1 + e^-z), z = t - s."""
     total = 0.0
     for r in range(n):
         z = far[r] - near[r]
         e = exp_minus(abs(z))
-        share = 1.0 / (1.0 + e)
-        wrong = share if z < 0.0 else 1.0 - share
-        on_near[r] = wrong
-        on_far[r] = -wrong
-        factor[r] = share
+        likelier = 1.0 / (1.0 + e)
+        violation = likelier if z < 0.0 else 1.0 - likelier
+        slope_near[r] = violation
+        slope_far[r] = -violation
+        factor[r] = likelier
         total += max(-z, 0.0)
     return total
 
 
 @primitive
 def _ratio(
-    n: int, mu: float, near: FloatArray, far: FloatArray, on_near: FloatArray, on_far: FloatArray, factor: FloatArray
+    n: int,
+    mu: float,
+    near: FloatArray,
+    far: FloatArray,
+    slope_near: FloatArray,
+    slope_far: FloatArray,
+    factor: FloatArray,
 ) -> float:
     """Compute CKL: -log((μ + t)/(2μ + s + t))."""
     for r in range(n):
         s, t = mu + near[r], mu + far[r]
         both = 1.0 / (s + t)
-        on_near[r] = both
-        on_far[r] = both - 1.0 / t
+        slope_near[r] = both
+        slope_far[r] = both - 1.0 / t
         factor[r] = t * both
     return 0.0
 
 
 @primitive
 def _power(
-    n: int, alpha: float, near: FloatArray, far: FloatArray, on_near: FloatArray, on_far: FloatArray, factor: FloatArray
+    n: int,
+    alpha: float,
+    near: FloatArray,
+    far: FloatArray,
+    slope_near: FloatArray,
+    slope_far: FloatArray,
+    factor: FloatArray,
 ) -> float:
     """Compute t-STE: log(1 + e^-z), z = (α + 1)/2 log((α + t)/(α + s))."""
     half = 0.5 * (alpha + 1.0)
@@ -67,27 +80,27 @@ def _power(
         s, t = alpha + near[r], alpha + far[r]
         z = half * math.log(t / s)
         e = exp_minus(abs(z))
-        share = 1.0 / (1.0 + e)
-        wrong = (share if z < 0.0 else 1.0 - share) * half
-        on_near[r] = wrong / s
-        on_far[r] = -wrong / t
-        factor[r] = share
+        likelier = 1.0 / (1.0 + e)
+        violation = (likelier if z < 0.0 else 1.0 - likelier) * half
+        slope_near[r] = violation / s
+        slope_far[r] = -violation / t
+        factor[r] = likelier
         total += max(-z, 0.0)
     return total
 
 
 @primitive
 def _hinge(
-    n: int, near: FloatArray, far: FloatArray, on_near: FloatArray, on_far: FloatArray, factor: FloatArray
+    n: int, near: FloatArray, far: FloatArray, slope_near: FloatArray, slope_far: FloatArray, factor: FloatArray
 ) -> float:
     """Compute GNMDS: max(0, 1 + s - t)², convex in the inner products and differentiable everywhere."""
     total = 0.0
     for r in range(n):
-        short = max(0.0, 1.0 + near[r] - far[r])
-        on_near[r] = 2.0 * short
-        on_far[r] = -2.0 * short
+        shortfall = max(0.0, 1.0 + near[r] - far[r])
+        slope_near[r] = 2.0 * shortfall
+        slope_far[r] = -2.0 * shortfall
         factor[r] = 1.0
-        total += short * short
+        total += shortfall * shortfall
     return total
 
 
@@ -114,14 +127,14 @@ def _scatter(
     n: int,
     triplets: IntArray,
     points: FloatArray,
-    on_near: FloatArray,
-    on_far: FloatArray,
+    slope_near: FloatArray,
+    slope_far: FloatArray,
     gradient: FloatArray,
 ) -> None:
     """Add the contributions of ``n`` triplets, starting at ``first``, to the gradient."""
     for r in range(n):
         i, j, k = triplets[first + r, 0], triplets[first + r, 1], triplets[first + r, 2]
-        a, b = 2.0 * on_near[r], 2.0 * on_far[r]
+        a, b = 2.0 * slope_near[r], 2.0 * slope_far[r]
         for h in range(0, points.shape[1], LANES):
             u0, u1 = a * (points[i, h] - points[j, h]), a * (points[i, h + 1] - points[j, h + 1])
             u2, u3 = a * (points[i, h + 2] - points[j, h + 2]), a * (points[i, h + 3] - points[j, h + 3])
@@ -145,9 +158,9 @@ def _scatter(
 def _log_product(n: int, factor: FloatArray) -> float:
     """Return the sum of the logarithms of the factors."""
     total = 0.0
-    for begin in range(0, n, FACTORS):
+    for begin in range(0, n, FACTORS_PER_LOG):
         product = 1.0
-        for r in range(begin, min(begin + FACTORS, n)):
+        for r in range(begin, min(begin + FACTORS_PER_LOG, n)):
             product *= factor[r]
         total += math.log(product)
     return total
@@ -169,22 +182,22 @@ def triplet_loss(
     row = start // piece
     gradient = gradients[row]
     gradient[:, :] = 0.0
-    near, far, factor = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    on_near, on_far = np.empty(BLOCK), np.empty(BLOCK)
+    near, far, factor = np.empty(BLOCK_SIZE), np.empty(BLOCK_SIZE), np.empty(BLOCK_SIZE)
+    slope_near, slope_far = np.empty(BLOCK_SIZE), np.empty(BLOCK_SIZE)
     total = 0.0
-    for first in range(start, stop, BLOCK):
-        n = min(BLOCK, stop - first)
+    for first in range(start, stop, BLOCK_SIZE):
+        n = min(BLOCK_SIZE, stop - first)
         _gather(first, n, triplets, points, near, far)
         if kind == LOGISTIC:
-            total += _logistic(n, near, far, on_near, on_far, factor)
+            total += _logistic(n, near, far, slope_near, slope_far, factor)
         elif kind == RATIO:
-            total += _ratio(n, parameter, near, far, on_near, on_far, factor)
+            total += _ratio(n, parameter, near, far, slope_near, slope_far, factor)
         elif kind == POWER:
-            total += _power(n, parameter, near, far, on_near, on_far, factor)
+            total += _power(n, parameter, near, far, slope_near, slope_far, factor)
         else:
-            total += _hinge(n, near, far, on_near, on_far, factor)
+            total += _hinge(n, near, far, slope_near, slope_far, factor)
         total -= _log_product(n, factor)
-        _scatter(first, n, triplets, points, on_near, on_far, gradient)
+        _scatter(first, n, triplets, points, slope_near, slope_far, gradient)
     losses[row] = total
 
 

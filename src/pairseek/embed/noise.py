@@ -44,8 +44,8 @@ class NoiseFit:
     cross_validated
         Mean log-likelihood of held-out answers; NaN without folds.
     bound
-        ``"infinity"`` or ``"zero"`` if the likelihood has no maximum, so that k is the bound where the search stopped;
-        ``"flat"`` if the likelihood does not depend on k.
+        ``"infinity"`` or ``"zero"`` if the likelihood has no maximum, so k is the bound where the search stopped;
+        ``"flat"`` if the likelihood does not depend on k; otherwise empty.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def fit_noise(
     >>> response = fit_noise(items, judgements, rng=0).response
     >>> search = ps.Search(items, response=response, rng=7)
     """
-    rows = _rows(items, triplets)
+    rows = _item_rows(items, triplets)
     near, far = distances(rows, items.coordinates)
     length = 2.0 * np.sqrt(distances(rows[:, [1, 2, 0]], items.coordinates)[0])
     evidence = _OrientedAnswers(far - near, length, np.zeros(len(rows)), np.ones(len(rows)), np.arange(len(rows)))
@@ -276,7 +276,7 @@ class _OrientedAnswers:
         (m,) difference in appeal.
     weights
         (m,) weights: 1, or 1/2 for each half of a tie.
-    answer
+    answer_index
         (m,) index of the answer, which keeps both halves of a tie in the same fold.
     """
 
@@ -284,10 +284,10 @@ class _OrientedAnswers:
     lengths: FloatArray
     offsets: FloatArray
     weights: FloatArray
-    answer: IntArray
+    answer_index: IntArray
 
 
-def _rows(items: Items, triplets: Triplets | npt.ArrayLike) -> IntArray:
+def _item_rows(items: Items, triplets: Triplets | npt.ArrayLike) -> IntArray:
     if isinstance(triplets, Triplets):
         return triplets.among(items)
     return Triplets(as_triplets(triplets).rows, items.ids).rows
@@ -297,7 +297,7 @@ def _orient_answers(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequenc
     points: list[FloatArray] = []
     pairs: list[tuple[int, int]] = []
     weights: list[float] = []
-    answer: list[int] = []
+    answer_index: list[int] = []
     count = 0
     for person, (point, events) in enumerate(answers):
         location = np.asarray(point, dtype=np.float64)
@@ -313,19 +313,19 @@ def _orient_answers(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequenc
                 points.append(location)
                 pairs.append(half)
                 weights.append(1.0 / len(halves))
-                answer.append(count)
+                answer_index.append(count)
             count += 1
     if not count:
         raise InvalidParameter("there are no answers to fit: give (point, search.history) for at least one person")
     chosen, other = np.array(pairs).T
-    at = np.array(points)
+    locations = np.array(points)
     p, q = items.coordinates[chosen], items.coordinates[other]
     return _OrientedAnswers(
-        ((at - q) ** 2).sum(axis=1) - ((at - p) ** 2).sum(axis=1),
+        ((locations - q) ** 2).sum(axis=1) - ((locations - p) ** 2).sum(axis=1),
         2.0 * np.sqrt(((p - q) ** 2).sum(axis=1)),
         items.appeal[chosen] - items.appeal[other],
         np.array(weights),
-        np.array(answer),
+        np.array(answer_index),
     )
 
 
@@ -340,44 +340,44 @@ def _fit_all(
         responses = [kind(noise=noise) for kind in RESPONSES.values() for noise in NOISES]
     if start is not None and not (math.isfinite(start) and start > 0):
         raise InvalidParameter(f"start is {start!r}: give a number above 0")
-    count = int(evidence.answer[-1]) + 1
+    count = int(evidence.answer_index[-1]) + 1
     if folds is not None and (isinstance(folds, bool) or not isinstance(folds, int | np.integer) or folds < 2):
         raise InvalidParameter(f"folds is {folds!r}: give a whole number, at least 2, or None")
     fold = None
     if folds is not None and count >= folds:
-        fold = (np.random.default_rng(rng).permutation(count) % folds)[evidence.answer]
+        fold = (np.random.default_rng(rng).permutation(count) % folds)[evidence.answer_index]
     with compilation_notice():
         best_scale(np.array([1.0, -1.0]), responses[0].link)
-    fits = [_fit_one(evidence, response, count, fold, start) for response in responses]
+    fits = [_fit_response(evidence, response, count, fold, start) for response in responses]
     return NoiseFits(tuple(sorted(fits, key=lambda fit: -fit.log_likelihood)))
 
 
-def _fit_one(
+def _fit_response(
     evidence: _OrientedAnswers, response: Response, count: int, fold: IntArray | None, start: float | None
 ) -> NoiseFit:
     unit_constant = dataclasses.replace(response, k=1.0).pair_constant(evidence.lengths)
     units = unit_constant * evidence.margins
     evidence = dataclasses.replace(evidence, offsets=unit_constant * evidence.offsets)
     scale = _fit_scale(evidence, units, response, np.ones(len(units), dtype=bool), start)
-    held_out = math.nan
+    cross_validated = math.nan
     if fold is not None:
         total = 0.0
         for held_out_fold in range(int(fold.max()) + 1):
             k = _fit_scale(evidence, units, response, fold != held_out_fold, scale.k).k
             total += _likelihood(evidence, units, response, fold == held_out_fold, k)
-        held_out = total / count
+        cross_validated = total / count
     fitted = dataclasses.replace(response, k=scale.k)
-    return NoiseFit(fitted, scale.standard_error, scale.log_likelihood, count, held_out, scale.bound)
+    return NoiseFit(fitted, scale.standard_error, scale.log_likelihood, count, cross_validated, scale.bound)
 
 
 def _fit_scale(
-    evidence: _OrientedAnswers, units: FloatArray, response: Response, among: BoolArray, start: float | None
+    evidence: _OrientedAnswers, units: FloatArray, response: Response, mask: BoolArray, start: float | None
 ) -> Scale:
     return best_scale(
-        units[among], response.link, offsets=evidence.offsets[among], weights=evidence.weights[among], start=start
+        units[mask], response.link, offsets=evidence.offsets[mask], weights=evidence.weights[mask], start=start
     )
 
 
-def _likelihood(evidence: _OrientedAnswers, units: FloatArray, response: Response, among: BoolArray, k: float) -> float:
-    offsets, weights = evidence.offsets[among], evidence.weights[among]
-    return likelihood(k, units[among], response.link, offsets=offsets, weights=weights)[0]
+def _likelihood(evidence: _OrientedAnswers, units: FloatArray, response: Response, mask: BoolArray, k: float) -> float:
+    offsets, weights = evidence.offsets[mask], evidence.weights[mask]
+    return likelihood(k, units[mask], response.link, offsets=offsets, weights=weights)[0]

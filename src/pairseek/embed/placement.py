@@ -1,10 +1,10 @@
-"""Positions of items estimated from triplets, with their uncertainty, on which active questions are based.
+"""Positions of items estimated from triplets, and their uncertainty, from which active questions are chosen.
 
 The positions maximise the likelihood of `STE` times a normal prior, whose variance is estimated from them (empirical
 Bayes). The logit of a triplet (anchor, near, far) is |anchor - far|² - |anchor - near|², the logit of a user at the
-anchor's position under constant noise with k = 1; here, the two other positions are uncertain, too. Locally the logit
-is linear in all three positions, so the posterior is approximately Gaussian with precision 2λI + Σ p (1 - p) g g',
-where g is the gradient of a logit and p its probability (Laplace's approximation with the Fisher information).
+anchor's position under constant noise with k = 1; here, the other two positions are uncertain as well. Locally the
+logit is linear in all three positions, so the posterior is approximately Gaussian with precision 2λI + Σ p (1 - p) g
+g', where g is the gradient of a logit and p its probability (Laplace's approximation with the Fisher information).
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Placement:
         return cls._fit(triplets, dimensions, start, rng, fresh=True)
 
     def refit(self, triplets: Triplets) -> Self:
-        """Fit to other triplets, starting only from these positions, which takes a fraction of the time of `fit`."""
+        """Fit to other triplets, starting only from these positions; much faster than `fit`."""
         return self._fit(triplets, self.d, self, 0, fresh=False)
 
     @classmethod
@@ -186,13 +186,13 @@ class Placement:
         return self._covariance_after(1.0)
 
     def _covariance_after(self, factor: float) -> FloatArray:
-        """Return the covariance with this multiple of the triplets' information."""
+        """Return the covariance if the triplets' information were multiplied by ``factor``."""
         precision = factor * self.fisher_information
         precision[np.diag_indices(len(precision))] += 2.0 * self.shrinkage
         return np.asarray(np.linalg.inv(precision))
 
     def logit_variance(self, rows: IntArray, asked: IntArray | None = None) -> FloatArray:
-        """Return the (m,) variances of logits; with ``asked``, after further triplets, whatever their answers.
+        """Return the (m,) variances of logits; with ``asked``, after answers to these further triplets.
 
         By Woodbury's identity, the further triplets reduce the covariance C by C U (W⁻¹ + U'CU)⁻¹ U'C, where the
         columns of U are their gradients and W is diagonal with their p (1 - p).
@@ -220,16 +220,16 @@ class Placement:
     def forecast(self, undecided: float = MAX_UNDECIDED_SHARE) -> int | None:
         """Forecast the total number of judgements until only this fraction of triplets is undecided.
 
-        Further judgements are assumed to be as informative as the present ones. None: more than 64 times the present
-        number.
+        Further judgements are assumed to be as informative as the present ones. Return None if more than 64 times the
+        present number would be needed.
         """
         rows = random_triplets(self.n, _SAMPLED_TRIPLETS, np.random.default_rng(0))
 
-        def share(factor: float) -> float:
+        def undecided_share(factor: float) -> float:
             return float(np.mean(_misorder_probability(self, self._covariance_after(factor), rows)))
 
         low, high = 1.0, 1.0
-        while share(high) > undecided:
+        while undecided_share(high) > undecided:
             low, high = high, 2.0 * high
             if high > _FORECAST_HORIZON:
                 return None
@@ -237,7 +237,7 @@ class Placement:
             return len(self.rows)
         for _ in range(5):
             middle = np.sqrt(low * high)
-            low, high = (middle, high) if share(middle) > undecided else (low, middle)
+            low, high = (middle, high) if undecided_share(middle) > undecided else (low, middle)
         return int(np.ceil(high * len(self.rows)))
 
     def record(self) -> JSON:
@@ -295,9 +295,9 @@ def _mean_variance(coordinates: FloatArray, rows: IntArray, shrinkage: float) ->
     chance = expit(placement.logits(rows))
     scaled = placement.gradients(rows) * np.sqrt(chance * (1.0 - chance))[:, None]
     precision = np.tile(2.0 * shrinkage * np.eye(d), (n, 1, 1))
-    for role in range(3):
-        part = scaled[:, role * d : (role + 1) * d]
-        np.add.at(precision, rows[:, role], part[:, :, None] * part[:, None, :])
+    for column in range(3):
+        part = scaled[:, column * d : (column + 1) * d]
+        np.add.at(precision, rows[:, column], part[:, :, None] * part[:, None, :])
     return float(np.mean(np.trace(np.linalg.inv(precision), axis1=1, axis2=2)) / d)
 
 
@@ -319,8 +319,8 @@ def _variance(
         logit_covariance[np.diag_indices(len(asked))] += 1.0 / np.maximum(chance * (1.0 - chance), 1e-12)
         inner = np.linalg.inv(logit_covariance)
     out = np.empty(len(rows))
-    table = read_only(np.ascontiguousarray(rows, dtype=np.int64))
-    arguments = (table, placement.gradients(rows), *map(read_only, (covariance, along, inner)), out)
+    triplet_rows = read_only(np.ascontiguousarray(rows, dtype=np.int64))
+    arguments = (triplet_rows, placement.gradients(rows), *map(read_only, (covariance, along, inner)), out)
     for_ranges(logit_variances, len(rows), _CHUNK_SIZE, *arguments)
     return out
 

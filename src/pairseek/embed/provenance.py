@@ -19,7 +19,7 @@ from pairseek.model.items import Items
 
 
 def provenance(method: TripletEmbedding | PCA, *, held_out: Triplets | None = None) -> JSON:
-    """Return the provenance of an embedding: method, dimension, settings, seed and prediction error.
+    """Describe how an embedding was made: method, dimension, settings, seed and prediction error.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def save_items(items: Items, path: str | Path, record: JSON, *, scaled: bool = F
 
     Returns
     -------
-    items, note
+    items_path, provenance_path
         Paths of both files, such as ``wines.csv`` and ``wines.provenance.json``.
 
     Examples
@@ -86,19 +86,19 @@ def save_items(items: Items, path: str | Path, record: JSON, *, scaled: bool = F
     >>> table.name, note.name
     ('wines.csv', 'wines.provenance.json')
     """
-    table = Path(path)
-    check_place(table)
-    note = table.with_suffix(".provenance.json")
-    full = {**record, "items": items.n, "scaled": scaled, "coordinates": _digest(items.coordinates)}
+    items_path = Path(path)
+    check_items_path(items_path)
+    provenance_path = items_path.with_suffix(".provenance.json")
+    full_record = {**record, "items": items.n, "scaled": scaled, "coordinates": _digest(items.coordinates)}
     try:
-        items.to_csv(table)
-        write_atomically(note, json.dumps(full, indent=1, allow_nan=False) + "\n")
+        items.to_csv(items_path)
+        write_atomically(provenance_path, json.dumps(full_record, indent=1, allow_nan=False) + "\n")
     except OSError as error:
-        raise InvalidFile(f"cannot write {error.filename or table}: {error.strerror or error}") from error
-    return table, note
+        raise InvalidFile(f"cannot write {error.filename or items_path}: {error.strerror or error}") from error
+    return items_path, provenance_path
 
 
-def check_place(path: Path) -> None:
+def check_items_path(path: Path) -> None:
     """Raise an error before a long fit if items cannot be written to this path."""
     if path.suffix.lower() != ".csv":
         raise InvalidParameter(
@@ -123,17 +123,17 @@ def read_provenance(path: str | Path) -> JSON | None:
     >>> record["method"], record["items"], record["scaled"]
     ('pca', 20, False)
     """
-    table = Path(path)
-    note = table.with_suffix(".provenance.json")
-    if not note.is_file():
+    items_path = Path(path)
+    provenance_path = items_path.with_suffix(".provenance.json")
+    if not provenance_path.is_file():
         return None
     try:
-        record = json.loads(note.read_text(encoding="utf-8"))
+        record = json.loads(provenance_path.read_text(encoding="utf-8"))
         digest = record["coordinates"]
     except (OSError, ValueError, KeyError, TypeError):
-        raise InvalidFile(f"{note} is not a valid provenance file: remove it, or embed again") from None
-    if digest != _digest(Items._of_file(table).coordinates):
-        raise InvalidFile(f"{note} is not about the items in {table}: remove it, or embed again")
+        raise InvalidFile(f"{provenance_path} is not a valid provenance file: remove it, or embed again") from None
+    if digest != _digest(Items._of_file(items_path).coordinates):
+        raise InvalidFile(f"{provenance_path} is not about the items in {items_path}: remove it, or embed again")
     return dict(record)
 
 

@@ -1,10 +1,10 @@
 """Regularisation path of an embedding: spectral start, decreasing shrinkage, early stopping on held-out triplets.
 
 The objective is the sum of a loss over triplets plus λ times the sum of squared coordinates (a normal prior around
-zero). Near zero the loss is a quadratic form in the coordinates. While λ exceeds half its d-th eigenvalue, fewer than d
-directions are non-zero; just below that, the eigenvectors are nearly the solution. From there λ is halved repeatedly,
-and each fit starts at the previous solution. This tracks one good minimum, and the held-out triplets show when less
-shrinkage only fits noise.
+zero). Near zero the loss is a quadratic form in the coordinates. While λ exceeds half the form's d-th eigenvalue, fewer
+than d directions are non-zero; just below that, the eigenvectors are nearly the solution. From there λ is halved
+repeatedly, and each fit starts at the previous solution. This tracks one good minimum, and the held-out triplets show
+when less shrinkage would only fit noise.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MAX_HALVINGS = 30
 PATIENCE = 2
 """Number of halvings without improvement after which the path ends."""
 VALIDATION_LOSS_MARGIN = 1.01
-"""Shrinkages with a validation loss within this factor of the lowest are ranked by validation error."""
+"""Shrinkages whose validation loss is within this factor of the lowest are ranked by validation error."""
 RANDOM_STARTS_AT = 2
-"""Number of halvings after which random starts compete: before there is one minimum, afterwards there are many."""
+"""Number of halvings after which random starts compete: earlier there is a single minimum, later there are many."""
 _SUBSPACE_STEPS = 16
 _PROBE_SIZE = 1e-3
 """Distance from zero, in units of the method, at which the quadratic form is evaluated."""
@@ -109,7 +109,7 @@ def spectral_start(
         return np.asarray(-objective(padded(size * block))[1][:, : settings.d] / size)
 
     image = apply(basis)
-    # The largest eigenvalues are needed, not the largest magnitudes, so all are shifted by about the largest magnitude.
+    # The largest eigenvalues are needed, not the largest magnitudes, so shift them all by about the largest magnitude.
     shift = float(np.sqrt((image * image).sum(axis=0)).max())
     for _ in range(_SUBSPACE_STEPS):
         basis = _orthonormal(image + shift * basis)
@@ -118,7 +118,7 @@ def spectral_start(
     values, vectors = np.linalg.eigh(np.einsum("ni,nj->ij", basis, image))
     basis = np.einsum("ni,ij->nj", basis, vectors[:, ::-1])
     top = float(values[-1])
-    # Directions with a negative eigenvalue need a start, too.
+    # Directions with a negative eigenvalue also need a start.
     lowest = max(float(values[0]), top / 64.0)
     return padded(_START_SPREAD * settings.unit * np.sqrt(n) * basis), 0.5 * lowest
 
@@ -211,16 +211,16 @@ def _levels(first: float, last: float | None) -> list[float]:
     if last is None:
         return [first * 0.5**halving for halving in range(1, MAX_HALVINGS + 1)]
     levels = [first * 0.5**halving for halving in range(1, MAX_HALVINGS + 1) if first * 0.5**halving > last]
-    # Without shrinkage, six fits with decreasing shrinkage provide the start.
+    # A fit without shrinkage starts from six fits with decreasing shrinkage.
     return [*(levels[:6] if last == 0 else levels), last]
 
 
 def _best_start(
-    fit: Minimum, objective: Objective, n: int, level: float, settings: PathSettings, rng: np.random.Generator
+    fit: Minimum, objective: Objective, n: int, shrinkage: float, settings: PathSettings, rng: np.random.Generator
 ) -> Minimum:
     for _ in range(settings.starts - 1):
         spread = 2.0 * _START_SPREAD * settings.unit
-        rival = fit_at(objective, padded(spread * rng.standard_normal((n, settings.d))), level, settings)
+        rival = fit_at(objective, padded(spread * rng.standard_normal((n, settings.d))), shrinkage, settings)
         if rival.value < fit.value:
             fit = rival
     return fit

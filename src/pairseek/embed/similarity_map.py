@@ -40,7 +40,7 @@ class SimilarityMap:
         Positions fitted without the held-out judgements, used to choose further questions.
     final
         Positions fitted to all judgements, in the same number of dimensions.
-    apart
+    held_out
         Number of held-out random judgements.
     error, standard_error
         Fraction of the held-out judgements that `placement` violates, and its standard error; None without any.
@@ -58,7 +58,7 @@ class SimilarityMap:
 
     placement: Placement
     final: Placement
-    apart: int
+    held_out: int
     error: float | None
     standard_error: float | None
     choice: DimensionChoice
@@ -93,36 +93,36 @@ class SimilarityMap:
             Names of the items in findings.
         """
         rows = judged.rows if apart is None else np.concatenate([judged.rows, apart.rows])
-        every = Triplets(rows, judged.ids)
-        if len(every) < MIN_JUDGEMENTS:
+        all_judgements = Triplets(rows, judged.ids)
+        if len(all_judgements) < MIN_JUDGEMENTS:
             raise InvalidTriplets(
-                f"{plural(len(every), 'judgement')}: a map needs at least {MIN_JUDGEMENTS}; collect more"
+                f"{plural(len(all_judgements), 'judgement')}: a map needs at least {MIN_JUDGEMENTS}; collect more"
             )
-        choice, held_out = _cross_validated(every, dimensions)
+        choice, held_out = _cross_validated(all_judgements, dimensions)
         d = choice.chosen if dimensions is not None else max(choice.chosen, _MIN_DIMENSIONS)
         logits = held_out[d]
         placement = Placement.fit(judged, d, start=None if start is None else start.placement)
-        final = Placement.fit(every, d, start=placement)
+        final = Placement.fit(all_judgements, d, start=placement)
         error = None if apart is None else placement.error(apart)
-        deviation = None
+        standard_error = None
         if apart is not None and error is not None:
-            # With half a judgement added on each side, a few judgements without error still have an uncertain error.
+            # Adding half a judgement on each side keeps the standard error above 0 when no judgement is violated.
             share = (error * len(apart) + 0.5) / (len(apart) + 1.0)
-            deviation = math.sqrt(share * (1.0 - share) / len(apart))
+            standard_error = math.sqrt(share * (1.0 - share) / len(apart))
         k = float(np.clip(best_scale(logits, LOGISTIC).k, _MIN_K, _MAX_K))
         fitted = cls(
             placement,
             final,
             0 if apart is None else len(apart),
             error,
-            deviation,
+            standard_error,
             choice,
             k,
             final.undecided(),
             final.forecast(),
             (),
         )
-        return replace(fitted, findings=_findings(fitted, every, float(np.mean(logits <= 0.0)), labels))
+        return replace(fitted, findings=_findings(fitted, all_judgements, float(np.mean(logits <= 0.0)), labels))
 
     @property
     def judgements(self) -> int:
@@ -145,7 +145,7 @@ class SimilarityMap:
             "kind": "similarity",
             "placement": self.placement.record(),
             "final": self.final.record(),
-            "apart": self.apart,
+            "apart": self.held_out,
             "error": self.error,
             "standard_error": self.standard_error,
             "choice": {
@@ -195,35 +195,38 @@ def _cross_validated(triplets: Triplets, dimensions: int | None) -> tuple[Dimens
 
 
 def _findings(
-    fitted: SimilarityMap, every: Triplets, wrong: float, labels: Sequence[str] | None
+    fitted: SimilarityMap, all_judgements: Triplets, violated_share: float, labels: Sequence[str] | None
 ) -> tuple[Finding, ...]:
     names = {name: str(name) if labels is None else labels[row] for row, name in enumerate(fitted.ids)}
-    out: list[Finding] = []
-    if every.unseen:
-        out.append(
+    findings: list[Finding] = []
+    if all_judgements.unseen:
+        findings.append(
             finding_from_messages(
                 "unseen items",
                 "act",
                 "unseen",
                 "unseen.advice",
-                values={"count": len(every.unseen), "names": first_names(names[name] for name in every.unseen)},
+                values={
+                    "count": len(all_judgements.unseen),
+                    "names": first_names(names[name] for name in all_judgements.unseen),
+                },
             )
         )
     # One-sided test against a fair coin, at two standard errors.
-    if wrong > 0.5 - 1.0 / math.sqrt(len(every)):
-        out.append(
+    if violated_share > 0.5 - 1.0 / math.sqrt(len(all_judgements)):
+        findings.append(
             finding_from_messages(
                 "agreement",
                 "act",
                 "agreement",
                 "agreement.advice",
-                values={"percent": round(100 * wrong), "count": len(every)},
+                values={"percent": round(100 * violated_share), "count": len(all_judgements)},
             )
         )
     items = fitted.final.items()
-    health = check(items, every, response=fitted.response, people=2)
+    health = check(items, all_judgements, response=fitted.response, people=2)
     # The map agrees too well with the judgements it was fitted to; only the error on held-out judgements is unbiased.
     return (
-        *out,
+        *findings,
         *(map_finding(finding) for finding in health.findings if finding.name != "agreement with the triplets"),
     )

@@ -44,12 +44,13 @@ def simulate_triplets(
     count = whole(count, "count")
     generator = np.random.default_rng(rng)
     parts = [
-        _drawn(items, min(_CHUNK_SIZE, count - start), generator, response) for start in range(0, count, _CHUNK_SIZE)
+        _draw_triplets(items, min(_CHUNK_SIZE, count - start), generator, response)
+        for start in range(0, count, _CHUNK_SIZE)
     ]
     return Triplets(np.concatenate(parts), items.ids)
 
 
-def _drawn(items: Items, count: int, rng: np.random.Generator, response: Response | None) -> IntArray:
+def _draw_triplets(items: Items, count: int, rng: np.random.Generator, response: Response | None) -> IntArray:
     n, points = items.n, items.coordinates
     anchor = rng.integers(n, size=count)
     first = (anchor + rng.integers(1, n, size=count)) % n

@@ -35,13 +35,13 @@ def read_rows(
     where: Mapping[str, str] | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> tuple[IntArray, tuple[ItemId, ...]]:
-    """Read the arguments of `Triplets` from a CSV or Parquet file."""
+    """Read rows and ids, the arguments of `Triplets`, from a CSV or Parquet file."""
     lines = table_rows(path, InvalidTriplets, "lines of anchor, near and far").lines
     header = [name.strip() for name in lines[0][1]]
     names = Header.of(header).with_roles(columns, ROLES, str(path), InvalidTriplets).names
-    direct = next((required for required in NEAR_FAR_COLUMNS if set(required) <= set(names)), None)
-    chosen = next((required for required in CHOICE_COLUMNS if set(required) <= set(names)), None)
-    if direct is None and chosen is None:
+    near_far_columns = next((required for required in NEAR_FAR_COLUMNS if set(required) <= set(names)), None)
+    choice_columns = next((required for required in CHOICE_COLUMNS if set(required) <= set(names)), None)
+    if near_far_columns is None and choice_columns is None:
         if len(header) != 3:
             raise InvalidTriplets(
                 f"{path} has the columns {', '.join(header)}: name them anchor, near and far (or head, winner and "
@@ -51,26 +51,30 @@ def read_rows(
             raise InvalidTriplets(
                 f"{path} has no header, so its lines cannot be selected by {next(iter(where))!r}: add a header"
             )
-        body, places = lines, [0, 1, 2]
+        data_lines, column_indices = lines, [0, 1, 2]
     else:
-        body, places = lines[1:], [names.index(name) for name in direct or chosen or ()]
+        data_lines, column_indices = lines[1:], [names.index(name) for name in near_far_columns or choice_columns or ()]
     if where:
-        body = _selected_lines(path, header, body, where)
-    if not body:
+        data_lines = _selected_lines(path, header, data_lines, where)
+    if not data_lines:
         raise InvalidTriplets(f"{path} holds no triplets{' with these values' if where else ''}: give at least one")
-    for line, row in body:
+    for line, row in data_lines:
         if len(row) != len(header):
             raise InvalidTriplets(
                 f"{path}, line {line}: {len(row)} cells, but {len(header)} in the first line; complete or remove it"
             )
-    cells = [[row[place] for place in places] for _, row in body]
-    numbers = [line for line, _ in body]
-    triplets = [tuple(row) for row in cells] if direct or not chosen else _by_choice(path, cells, numbers)
-    return named_rows(triplets, ids, lambda row: f"{path}, line {numbers[row]}:")
+    cells = [[row[column_index] for column_index in column_indices] for _, row in data_lines]
+    line_numbers = [line for line, _ in data_lines]
+    triplets = (
+        [tuple(row) for row in cells]
+        if near_far_columns or not choice_columns
+        else _orient_by_choice(path, cells, line_numbers)
+    )
+    return rows_from_ids(triplets, ids, lambda row: f"{path}, line {line_numbers[row]}:")
 
 
 def read_bundle(path: Path) -> tuple[IntArray, tuple[ItemId, ...]]:
-    """Read the arguments of `Triplets` from the bundle of a similarity study.
+    """Read rows and ids, the arguments of `Triplets`, from the bundle of a similarity study.
 
     Skips, attention checks, undone or voided answers, and simulated people are left out.
     """
@@ -87,7 +91,7 @@ def read_bundle(path: Path) -> tuple[IntArray, tuple[ItemId, ...]]:
     ]
     if not rows:
         raise InvalidTriplets(f"{path} has no valid judgements of real people: collect some, and export it again")
-    return named_rows(rows, items(path).ids, lambda row: f"{path}, judgement {row + 1}:")
+    return rows_from_ids(rows, items(path).ids, lambda row: f"{path}, judgement {row + 1}:")
 
 
 def _selected_lines(
@@ -105,9 +109,9 @@ def _selected_lines(
     return body
 
 
-def _by_choice(path: Path, cells: list[list[str]], numbers: list[int]) -> list[tuple[str, ...]]:
+def _orient_by_choice(path: Path, cells: list[list[str]], line_numbers: list[int]) -> list[tuple[str, ...]]:
     out: list[tuple[str, ...]] = []
-    for line, (anchor, left, right, answer) in zip(numbers, cells, strict=True):
+    for line, (anchor, left, right, answer) in zip(line_numbers, cells, strict=True):
         if answer not in (left, right):
             raise InvalidTriplets(
                 f"{path}, line {line}: the answer {answer!r} is neither {left!r} nor {right!r}; fix or remove the line"
@@ -116,10 +120,10 @@ def _by_choice(path: Path, cells: list[list[str]], numbers: list[int]) -> list[t
     return out
 
 
-def named_rows(
+def rows_from_ids(
     triplets: Sequence[Sequence[ItemId]], ids: Sequence[ItemId] | None, where: Callable[[int], str]
 ) -> tuple[IntArray, tuple[ItemId, ...]]:
-    """Convert triplets of ids to rows; ``where(row)`` describes the origin of a row in error messages."""
+    """Convert triplets of ids to row indices; ``where(row)`` locates a triplet in error messages."""
     for number, row in enumerate(triplets):
         if any(isinstance(cell, str) and cell.lower() in ("", "nan", "none") for cell in row):
             raise InvalidTriplets(
@@ -132,12 +136,12 @@ def named_rows(
                 f"different items; remove it"
             )
     if ids is None:
-        named = {cell for row in triplets for cell in row}
-        if all(isinstance(cell, int) or cell.isdigit() for cell in named):
-            by_number = {int(cell): cell for cell in named}
+        used_ids = {cell for row in triplets for cell in row}
+        if all(isinstance(cell, int) or cell.isdigit() for cell in used_ids):
+            by_number = {int(cell): cell for cell in used_ids}
             if all(str(number) == str(cell) for number, cell in by_number.items()):
                 ids = tuple(sorted(by_number))
-        ids = tuple(sorted(named, key=str)) if ids is None else ids
+        ids = tuple(sorted(used_ids, key=str)) if ids is None else ids
     places = {str(name): index for index, name in enumerate(ids)}
     rows = np.empty((len(triplets), 3), dtype=np.int64)
     for number, row in enumerate(triplets):

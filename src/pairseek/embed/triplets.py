@@ -15,11 +15,11 @@ import numpy.typing as npt
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import IntArray, ItemId
 from pairseek.core.validation import without_numpy
-from pairseek.embed.triplet_files import named_rows, read_bundle, read_rows
+from pairseek.embed.triplet_files import read_bundle, read_rows, rows_from_ids
 from pairseek.errors import InvalidParameter, InvalidTriplets
 from pairseek.model.items import Items
 
-NAMES = ("anchor", "near", "far")
+COLUMN_NAMES = ("anchor", "near", "far")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Triplets:
     rows
         (m, 3) indices of anchor, near and far in ``ids``; all different within a row.
     ids
-        Ids of all items, including those in no triplet. None: 0 to the largest index.
+        Ids of all items, including any that occur in no triplet. None: 0 to the largest index.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Triplets:
     ) -> Self:
         """Build from cblearn's ordered lists, whose rows have an anchor, then other items from nearest to farthest.
 
-        A row of more than three items gives a triplet for each pair of the other items.
+        A row of more than three items yields a triplet for each pair of items after the anchor.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class Triplets:
         for number, row in enumerate(rows):
             if len(row) != 3:
                 raise InvalidTriplets(f"triplet {number} is {row}: give three ids, anchor, near and far")
-        return cls(*named_rows(rows, ids, lambda row: f"triplet {row}:"))
+        return cls(*rows_from_ids(rows, ids, lambda row: f"triplet {row}:"))
 
     @classmethod
     def from_csv(
@@ -156,7 +156,7 @@ class Triplets:
             Ids of all items; other ids are rejected. None: the ids in the file, sorted as numbers if all are numbers,
             otherwise as text.
         where
-            Values by column that a line must have to be read, such as ``{"alg": "Test"}``.
+            Read only lines with these values in these columns, such as ``{"alg": "Test"}``.
         columns
             Columns by role, such as ``{"anchor": "reference"}``, where the file uses other names.
         """
@@ -168,22 +168,22 @@ class Triplets:
 
         From a bundle, skips, attention checks, undone or voided answers, and simulated people are left out.
         """
-        given = Path(path)
-        return cls(*read_bundle(given)) if given.suffix.lower() == ".zip" else cls.from_csv(given)
+        file = Path(path)
+        return cls(*read_bundle(file)) if file.suffix.lower() == ".zip" else cls.from_csv(file)
 
     def to_csv(self, path: str | Path) -> None:
         """Write ``anchor,near,far`` by id."""
         with Path(path).open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(NAMES)
+            writer.writerow(COLUMN_NAMES)
             writer.writerows([self.ids[i], self.ids[j], self.ids[k]] for i, j, k in self.rows.tolist())
 
     def take(self, places: npt.NDArray[Any]) -> Triplets:
         """Return the triplets at these indices or in this mask, over the same items."""
-        return _unchecked(self.rows[places], self.ids)
+        return _without_validation(self.rows[places], self.ids)
 
     def split(self, share: float, rng: int | np.random.Generator) -> tuple[Triplets, Triplets]:
-        """Split at random into a larger part and a held-out part, whose share is given."""
+        """Split at random into training triplets and a held-out ``share`` of the triplets."""
         if not 0 < share < 1:
             raise InvalidParameter(f"the share to hold out is {share!r}: give a number between 0 and 1")
         if len(self) < 2:
@@ -201,7 +201,7 @@ class Triplets:
             yield self.take(fold != held_out), self.take(fold == held_out)
 
     def among(self, items: Items | Sequence[ItemId]) -> IntArray:
-        """Return the (m, 3) triplets as rows of these items; ids are compared as text unless all are equal."""
+        """Return the (m, 3) triplets as row indices of these items; ids that differ in type are compared as text."""
         ids = items.ids if isinstance(items, Items) else tuple(items)
         if ids == self.ids:
             return self.rows
@@ -221,11 +221,11 @@ class Triplets:
 
 
 def _unique_ids(ids: Sequence[ItemId]) -> tuple[ItemId, ...]:
-    plain = tuple(map(without_numpy, ids))
-    duplicate = next((value for value, count in Counter(plain).items() if count > 1), None)
+    python_ids = tuple(map(without_numpy, ids))
+    duplicate = next((value for value, count in Counter(python_ids).items() if count > 1), None)
     if duplicate is not None:
         raise InvalidTriplets(f"two items have the id {duplicate!r}: make ids unique")
-    return plain
+    return python_ids
 
 
 def as_triplets(triplets: Triplets | npt.ArrayLike, responses: npt.ArrayLike | None = None) -> Triplets:
@@ -237,7 +237,7 @@ def as_triplets(triplets: Triplets | npt.ArrayLike, responses: npt.ArrayLike | N
     return Triplets.from_ordered(triplets, responses)
 
 
-def _unchecked(rows: IntArray, ids: tuple[ItemId, ...]) -> Triplets:
+def _without_validation(rows: IntArray, ids: tuple[ItemId, ...]) -> Triplets:
     triplets = object.__new__(Triplets)
     rows.flags.writeable = False
     object.__setattr__(triplets, "rows", rows)
@@ -245,9 +245,9 @@ def _unchecked(rows: IntArray, ids: tuple[ItemId, ...]) -> Triplets:
     return triplets
 
 
-def _integer_rows(values: npt.ArrayLike, width: int | None = 3) -> IntArray:
+def _integer_rows(triplets: npt.ArrayLike, width: int | None = 3) -> IntArray:
     try:
-        array = np.array(values)
+        array = np.array(triplets)
         numeric = np.issubdtype(array.dtype, np.number) and not np.issubdtype(array.dtype, np.complexfloating)
     except ValueError:
         raise InvalidTriplets("the triplets are not a table: give m rows of anchor, near and far") from None
@@ -260,9 +260,9 @@ def _integer_rows(values: npt.ArrayLike, width: int | None = 3) -> IntArray:
             f"or use Triplets.from_ids"
         )
     if not np.issubdtype(array.dtype, np.integer):
-        wrong = ~(np.isfinite(array) & (array == np.floor(array)))
-        if wrong.any():
-            row, column = np.argwhere(wrong)[0].tolist()
+        is_fractional = ~(np.isfinite(array) & (array == np.floor(array)))
+        if is_fractional.any():
+            row, column = np.argwhere(is_fractional)[0].tolist()
             raise InvalidTriplets(
                 f"triplet {row} has {array[row, column]} in column {column}: give whole numbers, the rows of the items"
             )

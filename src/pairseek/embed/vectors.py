@@ -71,7 +71,7 @@ class PCA:
         self.ids_, self.labels_ = (X.ids, X.labels) if isinstance(X, Items) else (None, None)
         vectors = (X if isinstance(X, Items) else Items._unwarned(X)).coordinates
         n, p = vectors.shape
-        kept = self._varying(vectors)
+        kept = self._varying_columns(vectors)
         self.mean_ = vectors.mean(axis=0)
         deviation = vectors.std(axis=0, ddof=1)
         self.scale_ = np.where(kept & (deviation > 0), deviation, 1.0) if self.standardize else np.ones(p)
@@ -79,7 +79,7 @@ class PCA:
         d = self._dimensions(values, n)
         self.components_ = np.ascontiguousarray(axes[:, :d].T)
         self.explained_variance_ratio_ = values[:d] / values.sum()
-        self.embedding_ = self._placed(vectors)
+        self.embedding_ = self._project(vectors)
         return self
 
     def fit_transform(self, X: Items | npt.ArrayLike, y: None = None) -> FloatArray:
@@ -92,7 +92,7 @@ class PCA:
         vectors = np.asarray(X, dtype=np.float64)
         if vectors.ndim != 2 or vectors.shape[1] != len(self.mean_):
             raise InvalidItems(f"vectors have shape {vectors.shape}: give shape (m, {len(self.mean_)}), as in the fit")
-        return self._placed(vectors)
+        return self._project(vectors)
 
     def to_items(
         self, *, scaled: bool = False, ids: Sequence[ItemId] | None = None, labels: Sequence[str] | None = None
@@ -103,29 +103,29 @@ class PCA:
         items = Items._unwarned(self.embedding_, names, texts)
         return items.scaled() if scaled else items
 
-    def _placed(self, vectors: FloatArray) -> FloatArray:
+    def _project(self, vectors: FloatArray) -> FloatArray:
         return np.asarray(((vectors - self.mean_) / self.scale_) @ self.components_.T)
 
-    def _varying(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
+    def _varying_columns(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
         if self.constant not in ("refuse", "drop"):
             raise InvalidParameter(f"constant is {self.constant!r}: use 'refuse' or 'drop'")
-        kept = np.ptp(vectors, axis=0) > 0
-        if self.constant == "refuse" and not kept.all():
-            flat = np.flatnonzero(~kept)
+        is_varying = np.ptp(vectors, axis=0) > 0
+        if self.constant == "refuse" and not is_varying.all():
+            flat = np.flatnonzero(~is_varying)
             raise InvalidItems(
                 f"{'column' if len(flat) == 1 else 'columns'} {listed(flat.tolist())} of {vectors.shape[1]} (from 0) "
                 f"{'is' if len(flat) == 1 else 'are'} constant over all items ({vectors[0, flat[0]]:g} in column "
                 f"{flat[0]}): remove {'it' if len(flat) == 1 else 'them'}, or use constant='drop'"
             )
-        return np.asarray(kept)
+        return np.asarray(is_varying)
 
     def _dimensions(self, values: FloatArray, n: int) -> int:
         target = self.n_components
-        number = isinstance(target, int | float | np.number) and not isinstance(target, bool)
-        if number and 0 < target < 1:
-            shares = np.cumsum(values) / values.sum()
-            d = int(np.searchsorted(shares, target * (1.0 - 1e-12))) + 1
-        elif number and target >= 1 and target == int(target):
+        is_a_number = isinstance(target, int | float | np.number) and not isinstance(target, bool)
+        if is_a_number and 0 < target < 1:
+            cumulative_shares = np.cumsum(values) / values.sum()
+            d = int(np.searchsorted(cumulative_shares, target * (1.0 - 1e-12))) + 1
+        elif is_a_number and target >= 1 and target == int(target):
             d = int(target)
         else:
             raise InvalidParameter(f"n_components is {target!r}: give a whole number, or a fraction between 0 and 1")

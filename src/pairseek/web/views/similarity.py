@@ -60,7 +60,7 @@ def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None
         "version": newest.version,
         "created": newest.created_at,
         "judgements": learned.judgements,
-        "apart": learned.apart,
+        "apart": learned.held_out,
         "error": learned.error,
         "standard_error": learned.standard_error,
         "undecided": float(np.mean(learned.undecided)),
