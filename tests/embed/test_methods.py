@@ -107,7 +107,7 @@ def test_methods_behave_like_scikit_learn_estimators(small):
     coordinates = method.fit_transform(fitted)
     assert coordinates is method.embedding_
     assert np.array_equal(coordinates, copy.copy(method).fit(fitted.rows).embedding_)
-    with pytest.raises(InvalidParameter, match=r"no setting 'nu': it takes n_components"):
+    with pytest.raises(InvalidParameter, match="no setting 'nu'"):
         method.set_params(nu=1)
     with pytest.raises(InvalidParameter, match="call fit first"):
         CKL().score(fitted)
@@ -186,28 +186,31 @@ def test_items_in_no_triplet_are_named_or_placed_at_the_mean(small):
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "field"),
     [
-        ({"n_components": 0}, "n_components is 0"),
-        ({"n_components": 2.5}, "n_components is 2.5"),
-        ({"n_init": 0}, "n_init is 0"),
-        ({"validation": 1.0}, "validation is 1.0"),
-        ({"validation": 0.0}, "no triplets are held out"),
-        ({"shrinkage": -1.0}, "shrinkage is -1.0"),
-        ({"tol": 0.0}, "tol is 0.0"),
-        ({"unseen": "drop"}, "unseen is 'drop'"),
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": 2.5}, "n_components"),
+        ({"n_init": 0}, "n_init"),
+        ({"validation": 1.0}, "validation"),
+        ({"validation": 0.0}, "shrinkage"),
+        ({"shrinkage": -1.0}, "shrinkage"),
+        ({"tol": 0.0}, "tol"),
+        ({"unseen": "drop"}, "unseen"),
     ],
 )
-def test_settings_out_of_range_are_refused(settings, message, small):
-    with pytest.raises(InvalidParameter, match=message):
+def test_settings_out_of_range_are_refused(settings, field, small):
+    with pytest.raises(InvalidParameter) as caught:
         STE(**settings).fit(small[1])
+    assert caught.value.field == field
 
 
 def test_parameters_of_losses_out_of_range_are_refused(small):
-    with pytest.raises(InvalidParameter, match="mu is 0"):
+    with pytest.raises(InvalidParameter) as caught:
         CKL(mu=0).fit(small[1])
-    with pytest.raises(InvalidParameter, match="alpha is -1"):
+    assert caught.value.field == "mu"
+    with pytest.raises(InvalidParameter) as caught:
         TSTE(alpha=-1).fit(small[1])
+    assert caught.value.field == "alpha"
 
 
 def test_too_few_items_for_the_dimensions_are_refused():

@@ -157,10 +157,12 @@ def test_what_cannot_be_fitted_is_refused(items):
         fit_noise(items, [[0, 1, 99]])
     with pytest.raises(InvalidTriplets):
         fit_noise(items, [[0, 1, float("nan")]])
-    with pytest.raises(InvalidParameter, match="start is 0"):
+    with pytest.raises(InvalidParameter) as caught:
         fit_noise(items, [[0, 1, 2]], start=0)
-    with pytest.raises(InvalidParameter, match="folds is 1"):
+    assert caught.value.field == "start"
+    with pytest.raises(InvalidParameter) as caught:
         fit_noise(items, [[0, 1, 2]], folds=1)
+    assert caught.value.field == "folds"
     with pytest.raises(InvalidParameter, match="no answers to fit"):
         fit_noise_to_answers(items, [])
     with pytest.raises(InvalidParameter, match="give 2 finite numbers"):

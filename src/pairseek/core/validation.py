@@ -27,10 +27,17 @@ def without_numpy(value: Any) -> Any:
 
 
 def whole(value: object, what: str, least: int = 1, *, field: str = "") -> int:
-    """Return an integer as a plain int after checking that it is at least ``least``; ``field`` goes into the error."""
+    """Return an integer of at least ``least`` as a plain int; ``field`` (default ``what``) is the path in the error."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InvalidParameter(f"{what} is {value!r}: give a whole number, at least {least}", field=field)
+        raise InvalidParameter(
+            f"{what} is {value!r}: give a whole number, at least {least}", field=field or _path(what)
+        )
     return int(value)
+
+
+def _path(what: str) -> str:
+    """Return the name of a setting as its path; descriptions in words have none."""
+    return what if what.isidentifier() else ""
 
 
 def seed_of(rng: int | np.random.Generator | None) -> int:
@@ -40,7 +47,7 @@ def seed_of(rng: int | np.random.Generator | None) -> int:
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**63))
     if isinstance(rng, bool) or not isinstance(rng, int | np.integer) or rng < 0:
-        raise InvalidParameter(f"rng is {rng!r}: give a whole number, at least 0, or a numpy Generator")
+        raise InvalidParameter(f"rng is {rng!r}: give a whole number, at least 0, or a numpy Generator", field="rng")
     return int(rng)
 
 

@@ -229,17 +229,22 @@ class TripletEmbedding:
         ):
             whole(value, name, minimum)
         if not 0 <= self.validation < 1:
-            raise InvalidParameter(f"validation is {self.validation!r}: give a fraction from 0 to below 1")
+            raise InvalidParameter(
+                f"validation is {self.validation!r}: give a fraction from 0 to below 1", field="validation"
+            )
         if not 0 < self.tol < 1:
-            raise InvalidParameter(f"tol is {self.tol!r}: give a number between 0 and 1")
+            raise InvalidParameter(f"tol is {self.tol!r}: give a number between 0 and 1", field="tol")
         if self.shrinkage is None and (self.validation == 0 or len(triplets) < 2):
             raise InvalidParameter(
-                "shrinkage is None and no triplets are held out to choose it: give shrinkage, or validation above 0"
+                "shrinkage is None and no triplets are held out to choose it: give shrinkage, or validation above 0",
+                field="shrinkage",
             )
         if self.shrinkage is not None and not (np.isfinite(self.shrinkage) and self.shrinkage >= 0):
-            raise InvalidParameter(f"shrinkage is {self.shrinkage!r}: give a number, at least 0, or None")
+            raise InvalidParameter(
+                f"shrinkage is {self.shrinkage!r}: give a number, at least 0, or None", field="shrinkage"
+            )
         if self.unseen not in ("refuse", "mean"):
-            raise InvalidParameter(f"unseen is {self.unseen!r}: use 'refuse' or 'mean'")
+            raise InvalidParameter(f"unseen is {self.unseen!r}: use 'refuse' or 'mean'", field="unseen")
         if triplets.n < d + 2:
             raise InvalidItems(
                 f"{triplets.n} items for {d} dimensions: an embedding needs at least {d + 2}; use fewer dimensions"

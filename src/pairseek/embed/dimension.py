@@ -144,7 +144,7 @@ def choose_dimension(
     data = as_triplets(triplets)
     candidates = tuple(sorted(set(dimensions)))
     if not candidates or any(isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1 for d in candidates):
-        raise InvalidParameter(f"dimensions are {candidates!r}: give whole numbers, at least 1")
+        raise InvalidParameter(f"dimensions are {candidates!r}: give whole numbers, at least 1", field="dimensions")
     if data.n < candidates[-1] + 2:
         raise InvalidItems(f"{data.n} items for {candidates[-1]} dimensions: try at most {data.n - 2}")
     base = CKL() if method is None else method

@@ -148,7 +148,7 @@ def check(
     """
     people = whole(people, "people")
     if radius is not None and not (np.isfinite(radius) and radius > 0):
-        raise InvalidParameter(f"radius is {radius!r}: give a number above 0")
+        raise InvalidParameter(f"radius is {radius!r}: give a number above 0", field="radius")
     generator = np.random.default_rng(rng)
     rows = _rows(items, triplets)
     noise = None

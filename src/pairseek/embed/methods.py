@@ -60,7 +60,7 @@ class CKL(TripletEmbedding):
 
     def _check(self, triplets: Triplets) -> None:
         if not (np.isfinite(self.mu) and self.mu > 0):
-            raise InvalidParameter(f"mu is {self.mu!r}: give a number above 0")
+            raise InvalidParameter(f"mu is {self.mu!r}: give a number above 0", field="mu")
         super()._check(triplets)
 
 
@@ -131,7 +131,7 @@ class TSTE(TripletEmbedding):
 
     def _check(self, triplets: Triplets) -> None:
         if self.alpha is not None and not (np.isfinite(self.alpha) and self.alpha > 0):
-            raise InvalidParameter(f"alpha is {self.alpha!r}: give a number above 0, or None")
+            raise InvalidParameter(f"alpha is {self.alpha!r}: give a number above 0, or None", field="alpha")
         super()._check(triplets)
 
 

@@ -339,10 +339,10 @@ def _fit_all(
     if responses is None:
         responses = [kind(noise=noise) for kind in RESPONSES.values() for noise in NOISES]
     if start is not None and not (math.isfinite(start) and start > 0):
-        raise InvalidParameter(f"start is {start!r}: give a number above 0")
+        raise InvalidParameter(f"start is {start!r}: give a number above 0", field="start")
     count = int(evidence.answer_index[-1]) + 1
     if folds is not None and (isinstance(folds, bool) or not isinstance(folds, int | np.integer) or folds < 2):
-        raise InvalidParameter(f"folds is {folds!r}: give a whole number, at least 2, or None")
+        raise InvalidParameter(f"folds is {folds!r}: give a whole number, at least 2, or None", field="folds")
     fold = None
     if folds is not None and count >= folds:
         fold = (np.random.default_rng(rng).permutation(count) % folds)[evidence.answer_index]

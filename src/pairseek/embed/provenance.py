@@ -102,7 +102,8 @@ def check_items_path(path: Path) -> None:
     """Raise an error before a long fit if items cannot be written to this path."""
     if path.suffix.lower() != ".csv":
         raise InvalidParameter(
-            f"items are written as CSV, but the file is {path.name!r}: give a name that ends in .csv"
+            f"items are written as CSV, but the file is {path.name!r}: give a name that ends in .csv",
+            field="path",
         )
     if not path.absolute().parent.is_dir():
         raise InvalidFile(f"cannot write {path}: there is no folder {path.parent}; create it first")

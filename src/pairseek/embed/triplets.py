@@ -185,7 +185,7 @@ class Triplets:
     def split(self, share: float, rng: int | np.random.Generator) -> tuple[Triplets, Triplets]:
         """Split at random into training triplets and a held-out ``share`` of the triplets."""
         if not 0 < share < 1:
-            raise InvalidParameter(f"the share to hold out is {share!r}: give a number between 0 and 1")
+            raise InvalidParameter(f"the share to hold out is {share!r}: give a number between 0 and 1", field="share")
         if len(self) < 2:
             raise InvalidTriplets(f"{len(self)} triplet cannot be split: give at least 2")
         order = np.random.default_rng(rng).permutation(len(self))
@@ -195,7 +195,9 @@ class Triplets:
     def folds(self, count: int, rng: int | np.random.Generator) -> Iterator[tuple[Triplets, Triplets]]:
         """Yield training and held-out triplets for each of ``count`` folds."""
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 2 <= count <= len(self):
-            raise InvalidParameter(f"folds is {count!r}: give a whole number from 2 to the {len(self)} triplets")
+            raise InvalidParameter(
+                f"folds is {count!r}: give a whole number from 2 to the {len(self)} triplets", field="folds"
+            )
         fold = np.random.default_rng(rng).permutation(len(self)) % count
         for held_out in range(count):
             yield self.take(fold != held_out), self.take(fold == held_out)

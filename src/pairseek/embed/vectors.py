@@ -108,7 +108,7 @@ class PCA:
 
     def _varying_columns(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
         if self.constant not in ("refuse", "drop"):
-            raise InvalidParameter(f"constant is {self.constant!r}: use 'refuse' or 'drop'")
+            raise InvalidParameter(f"constant is {self.constant!r}: use 'refuse' or 'drop'", field="constant")
         is_varying = np.ptp(vectors, axis=0) > 0
         if self.constant == "refuse" and not is_varying.all():
             flat = np.flatnonzero(~is_varying)
@@ -128,7 +128,9 @@ class PCA:
         elif is_a_number and target >= 1 and target == int(target):
             d = int(target)
         else:
-            raise InvalidParameter(f"n_components is {target!r}: give a whole number, or a fraction between 0 and 1")
+            raise InvalidParameter(
+                f"n_components is {target!r}: give a whole number, or a fraction between 0 and 1", field="n_components"
+            )
         rank = int((values > 1e-12 * values[0]).sum())
         if n < d + 2:
             raise InvalidItems(

@@ -54,7 +54,9 @@ def _load_named_data(data: str, dimension: int | None) -> Items:
     if data == "colours":
         return colours()
     if data.startswith("items:"):
-        raise InvalidParameter(f"data is {data!r}: the items came from a Python program; run that program again")
+        raise InvalidParameter(
+            f"data is {data!r}: the items came from a Python program; run that program again", field="data"
+        )
     return Items._of_file(data, ColumnRules(media=True))._warned()
 
 

@@ -135,10 +135,12 @@ class Setting:
     def __post_init__(self) -> None:
         one_line(self.label, "label")
         if not isinstance(self.data, str | Items | Space):
-            raise InvalidParameter(f"data is {self.data!r}: give {', '.join(NAMED_DATA)}, a file, Items or a Space")
+            raise InvalidParameter(
+                f"data is {self.data!r}: give {', '.join(NAMED_DATA)}, a file, Items or a Space", field="data"
+            )
         if self.data in (*_PUBLISHED_FOR, "space"):
             if self.dimension is None:
-                raise InvalidParameter(f"dimension is missing: data {self.data!r} needs one")
+                raise InvalidParameter(f"dimension is missing: data {self.data!r} needs one", field="dimension")
             whole(self.dimension, "dimension", 1)
             if self.data == "food10k":
                 food10k_facts(self.dimension)
@@ -147,11 +149,12 @@ class Setting:
         if self.subsample is not None:
             whole(self.subsample, "subsample", 2)
         if not isinstance(self.scaled, bool):
-            raise InvalidParameter(f"scaled is {self.scaled!r}: give true or false")
+            raise InvalidParameter(f"scaled is {self.scaled!r}: give true or false", field="scaled")
         missing = () if self.prior is None else missing_members(self.prior, _PRIOR_METHODS)
         if missing:
             raise InvalidParameter(
-                f"prior is {self.prior!r}, which has no {missing[0]}(): give a prior such as UniformBox(-1, 1), or None"
+                f"prior is {self.prior!r}, which lacks {missing[0]}(): give a prior such as UniformBox(-1, 1), or None",
+                field="prior",
             )
         self._check_response()
         self._check_truth()
@@ -163,7 +166,8 @@ class Setting:
     def _check_response(self) -> None:
         if not isinstance(self.response, ResponseSpec | Response):
             raise InvalidParameter(
-                f"response is {self.response!r}: give a ResponseSpec, or a response such as Logistic(1.5)"
+                f"response is {self.response!r}: give a ResponseSpec, or a response such as Logistic(1.5)",
+                field="response",
             )
         if isinstance(self.response, Response):
             # The posteriors of a simulation evaluate compiled links, which exist for some responses only.
@@ -171,7 +175,8 @@ class Setting:
             if self.response.unknown and self.truth == "matched":
                 raise InvalidParameter(
                     f"response is {self.response!r} and truth is 'matched': simulated users need a known k and lapse; "
-                    f"give a truth such as Logistic(1.5)"
+                    f"give a truth such as Logistic(1.5)",
+                    field="response",
                 )
 
     def _check_truth(self) -> None:
@@ -181,7 +186,8 @@ class Setting:
             _ = self.truth.constant, self.truth.lapse_rate
         elif not isinstance(self.truth, ResponseSpec):
             raise InvalidParameter(
-                f"truth is {self.truth!r}: give 'matched', 'noiseless', a ResponseSpec, or a response with a known k"
+                f"truth is {self.truth!r}: give 'matched', 'noiseless', a ResponseSpec, or a response with a known k",
+                field="truth",
             )
         elif self.truth.k is None:
             raise InvalidParameter("truth.k is missing: give a number, or 'published'")
@@ -325,7 +331,7 @@ class Specification:
     def _check_posterior(self) -> None:
         if self.posterior is not None and self.samples is not None:
             raise InvalidParameter(
-                f"samples is {self.samples} and posterior is {self.posterior!r}: give only one of them"
+                f"samples is {self.samples} and posterior is {self.posterior!r}: give only one of them", field="samples"
             )
         _check_posterior(self.posterior, "posterior")
 

@@ -217,7 +217,7 @@ class CatalogueIndex:
 
         ``shown`` holds the mean residual utility of each item that the person has seen, which the database cannot know.
         """
-        count = whole(count, "the count of recommend")
+        count = whole(count, "the count of recommend", field="count")
         if len(belief.mean) != len(self.origin) or not math.isclose(k, self.k, rel_tol=1e-9):
             raise InvalidParameter(
                 f"among was built for searches with k = {self.k:g} in {len(self.origin)} dimensions of the model, but "

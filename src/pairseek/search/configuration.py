@@ -233,7 +233,8 @@ def _from_population(
 
     if not isinstance(population, Population):
         raise InvalidParameter(
-            f"population is {population!r}: give a Population, as from Population.fit(...) or Population.load(path)"
+            f"population is {population!r}: give a Population, as from Population.fit(...) or Population.load(path)",
+            field="population",
         )
     matched = population.matched(items)
     return matched, {

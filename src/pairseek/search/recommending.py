@@ -127,7 +127,7 @@ def recommendations(
     distance between two of them, as a fraction of the typical (RMS) distance between items; it is halved until enough
     items are left.
     """
-    count = whole(count, "the count of recommend")
+    count = whole(count, "the count of recommend", field="count")
     if not (is_number(diversity) and 0.0 <= diversity <= 1.0):
         raise InvalidParameter(
             f"diversity is {diversity!r}: give a fraction of the typical distance, from 0 to 1", field="diversity"

@@ -161,7 +161,7 @@ class Search(StoredSearch):
         Pending queries come first. The list is shorter than `count` if the items or the rules of rest leave no more
         pairs, or if `AfterAnswers` allows fewer answers.
         """
-        count = whole(count, "the count of ask_many")
+        count = whole(count, "the count of ask_many", field="count")
         refused = Unsupported("ask_many needs items and a strategy that scores pairs: use ask()")
         self.items._require_catalogue(refused)
         if self._state.configuration.utility is None:

@@ -53,7 +53,8 @@ def run_plan(
     whole(jobs, "jobs")
     if scheduler is not None and jobs != 1:
         raise InvalidParameter(
-            f"jobs is {jobs} and a scheduler is given: leave jobs out, because the cluster has its own workers"
+            f"jobs is {jobs} and a scheduler is given: leave jobs out, because the cluster has its own workers",
+            field="jobs",
         )
     if scheduler is None:
         require_main_guard()  # before the folder is created
