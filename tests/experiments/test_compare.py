@@ -467,9 +467,8 @@ class Wins(BaseMethod):
             assert len(read_comparison(name).entries) > 5
         with pytest.raises(InvalidParameter, match="no label begins so"):
             _app.run(["compare", "quick", "--methods", "nobody", "--out", str(tmp_path / "x")])
-        with pytest.raises(InvalidParameter) as caught:
+        with pytest.raises(InvalidParameter, match="there is no file"):
             read_comparison(tmp_path / "missing.toml")
-        assert caught.value.field == "there"
 
 
 def test_all_combinations_of_goal_and_knowledge_are_named():

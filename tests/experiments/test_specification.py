@@ -151,7 +151,7 @@ class TestReading:
         ("change", "message"),
         [
             ({"posterior": ps.EP(), "samples": 300}, "samples is 300 and posterior is EP"),
-            ({"posterior": "ep"}, r"posterior is 'ep', which has no infer\(\)"),
+            ({"posterior": "ep"}, r"posterior is 'ep', which lacks infer\(\)"),
         ],
     )
     def test_posteriors_that_cannot_be_used(self, change, message):
@@ -187,7 +187,7 @@ class TestRefusing:
             ({"response": Stubborn(1.0)}, Unsupported, "Stubborn"),
             ({"truth": ps.Logistic()}, InvalidParameter, "k of Logistic is not set"),
             ({"truth": 3}, InvalidParameter, "truth is 3"),
-            ({"prior": "box"}, InvalidParameter, r"prior is 'box', which has no box\(\)"),
+            ({"prior": "box"}, InvalidParameter, r"prior is 'box', which lacks box\(\)"),
         ],
     )
     def test_parts_that_cannot_be_simulated_are_refused_at_construction(self, parts, error, message):
@@ -243,9 +243,8 @@ class TestRefusing:
             read_record(record)
 
     def test_a_file_that_is_missing_or_no_toml_is_named(self, tmp_path):
-        with pytest.raises(InvalidParameter) as caught:
+        with pytest.raises(InvalidParameter, match="there is no file"):
             read_specification(tmp_path / "none.toml")
-        assert caught.value.field == "there"
         (tmp_path / "bad.toml").write_text("queries = = 3")
         with pytest.raises(InvalidParameter, match=r"bad.toml cannot be read as TOML"):
             read_specification(tmp_path / "bad.toml")

@@ -61,7 +61,9 @@ def one_of(value: object, what: str, choices: Iterable[str]) -> str:
     """Return a name after checking that it is one of the choices."""
     names = list(choices)
     if not isinstance(value, str) or value not in names:
-        raise InvalidParameter(f"{what} is {value!r}: use one of {', '.join(names)}{suggestion(value, names)}")
+        raise InvalidParameter(
+            f"{what} is {value!r}: use one of {', '.join(names)}{suggestion(value, names)}", field=_path(what)
+        )
     return value
 
 

@@ -382,14 +382,16 @@ def _rate(value: object, name: str) -> float | Literal["default"]:
         return "default"
     if not is_number(value) or not 0 < float(value) <= 1:  # type: ignore[arg-type]
         raise InvalidParameter(
-            f"{name} is {value!r}: give a fraction of all pairs, above 0 and at most 1, or 'default'"
+            f"{name} is {value!r}: give a fraction of all pairs, above 0 and at most 1, or 'default'", field=name
         )
     return float(value)  # type: ignore[arg-type]
 
 
 def _check_posterior(posterior: Posterior | None, name: str) -> None:
     if posterior is not None and missing_members(posterior, ("infer",)):
-        raise InvalidParameter(f"{name} is {posterior!r}, which has no infer(): give a posterior such as EP()")
+        raise InvalidParameter(
+            f"{name} is {posterior!r}, which lacks infer(): give a posterior such as EP()", field=name
+        )
 
 
 def _plain(value: object) -> object:
