@@ -245,14 +245,14 @@ import sys
 from pathlib import Path
 from pairseek.core.messages import words
 from pairseek.web.results.codebook import meaning
-from pairseek.web.routes.schemas import NewItem
+from pairseek.web.routes.item_bodies import NewItem
 from pairseek.web.studies.items import read_items
 from helpers.serving import configuration, served
 
 # The codebook and the HTTP API know the medium.
 assert meaning(words(), "items", "emoji") == "Large character on the card."
 assert meaning(words("de"), "items", "emoji") == "Großes Zeichen auf der Karte."
-assert NewItem(id="a", coordinates=[0.0], emoji="A").medium("emoji") == "A"
+assert NewItem(id="a", coordinates=[0.0], emoji="A").media["emoji"] == "A"
 assert "emoji" in NewItem.model_json_schema()["properties"]
 items = read_items(Path("items.csv"))
 stop = [{"name": "patient_information", "bits": 0.9, "least": 3}]

@@ -40,6 +40,8 @@ T = TypeVar("T")
 
 # Participants' requests that a worker serves at a time: one computes while the other waits for the disk.
 _REQUEST_THREADS = 2
+# Heavy tasks that a worker does at a time: one may wait for the disk, or compute without the interpreter lock.
+_HEAVY_THREADS = 2
 # In a similarity study, the learner checks whether learning is due after every this many answers of a session.
 _ANSWERS_PER_CHECK = 5
 
@@ -69,6 +71,9 @@ class Service:
     )
     _turns: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_REQUEST_THREADS, thread_name_prefix="pairseek-answer")
+    )
+    _heavy: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_HEAVY_THREADS, thread_name_prefix="pairseek-heavy")
     )
 
     @classmethod
@@ -122,6 +127,7 @@ class Service:
             self.prefetcher.stop()
         self.housekeeper.stop()
         self._turns.shutdown(cancel_futures=True)
+        self._heavy.shutdown(cancel_futures=True)
         self.learner.stop()
         self._workers.shutdown(cancel_futures=True)
         self.findings.close()
@@ -139,6 +145,13 @@ class Service:
         """
         with self.gate.working():
             return await asyncio.get_running_loop().run_in_executor(self._turns, task)
+
+    async def heavily(self, task: Callable[[], T]) -> T:
+        """Run a task that takes long or much memory in one of a few threads, first come, first served.
+
+        However many such requests arrive, participants wait for the interpreter lock of few threads.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._heavy, task)
 
     def answered(self, row: SessionRow, answer: Answer) -> StateSchema:
         """Store an answer, return the next state, and start prefetching."""

@@ -78,6 +78,8 @@ async def http_error(request: Request, error: Exception) -> Response:
     if isinstance(error.__cause__, PairseekError):
         # The framework wraps errors raised while it reads a body.
         return reply_to(request, problem_of(error.__cause__))
+    if isinstance(error.__cause__, RequestValidationError):
+        return await invalid_request(request, error.__cause__)
     errors = {
         400: ("invalid_body", "the body cannot be read", "Send the request as described at /docs."),
         404: ("not_found", "there is no resource at this address", "Check the address."),

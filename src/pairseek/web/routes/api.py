@@ -8,10 +8,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Security
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
-from pairseek.core.media import inline_media
-from pairseek.core.text import plural
 from pairseek.core.types import JSON
-from pairseek.errors import InvalidItems, InvalidParameter
+from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.people.population import Population
 from pairseek.store import sessions, studies
@@ -30,6 +28,7 @@ from pairseek.web.routes.api_access import (
     limited,
 )
 from pairseek.web.routes.downloads import bundle_reply, table_reply
+from pairseek.web.routes.item_bodies import ItemsRoute
 from pairseek.web.service import Service
 from pairseek.web.sessions import forgetting
 from pairseek.web.sessions.access import session_deleted, study_closed
@@ -58,6 +57,7 @@ router = APIRouter(
     dependencies=[Security(_bearer), Depends(limited)],
     generate_unique_id_function=lambda route: route.name,
 )
+items_router = APIRouter(route_class=ItemsRoute, generate_unique_id_function=lambda route: route.name)
 Slug = Annotated[str, Path(max_length=200, description="name of the study in its link")]
 
 
@@ -90,59 +90,49 @@ def list_studies(request: Request, service: TheService, who: TheCaller) -> list[
     return [_facts(service.catalogue.named(row.slug), request) for row in readable]
 
 
-@router.post("/studies", tags=["studies"], status_code=201, response_model=schemas.StudySchema)
-def create_study(body: schemas.NewStudy, request: Request, service: TheService, who: TheCaller) -> JSON:
+@items_router.post("/studies", tags=["studies"], status_code=201, response_model=schemas.StudySchema)
+async def create_study(body: schemas.NewStudy, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Create a study."""
     who.require_scope("write")
-    configuration = configured(body.configuration)
-    if configuration.coordinates is not None:
-        raise InvalidParameter(
-            "the setting 'coordinates' names columns of a file, but these items have no columns: leave it out",
-            field="coordinates",
-        )
-    items = _items(body.items, placed=not configuration.is_similarity)
-    items = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
-    slug = creation.create_study(service.database, configuration, items, is_open=body.open, who=who.label)
-    service.later(lambda: warm_study(service.catalogue.named(slug)))
-    return _facts(service.catalogue.named(slug), request)
+
+    def created() -> JSON:
+        configuration = configured(body.configuration)
+        if configuration.coordinates is not None:
+            raise InvalidParameter(
+                "the setting 'coordinates' names columns of a file, but these items have no columns: leave it out",
+                field="coordinates",
+            )
+        items = body.items.items(placed=not configuration.is_similarity)
+        items = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
+        slug = creation.create_study(service.database, configuration, items, is_open=body.open, who=who.label)
+        service.later(lambda: warm_study(service.catalogue.named(slug)))
+        return _facts(service.catalogue.named(slug), request)
+
+    return await service.heavily(created)
 
 
-def _items(given: list[schemas.NewItem], *, placed: bool) -> Items:
-    data = {
-        name: [item.medium(name) for item in given]
-        for name in inline_media()
-        if any(item.medium(name) for item in given)
-    }
-    placed = placed and any(item.coordinates for item in given)
-    d = len(given[0].coordinates)
-    other = next((item for item in given if placed and len(item.coordinates) != d), None)
-    if other is not None:
-        raise InvalidItems(
-            f"the item {other.id!r} has {plural(len(other.coordinates), 'coordinate')} and {given[0].id!r} has {d}: "
-            f"give all items the same number"
-        )
-    return Items._unwarned(
-        [item.coordinates for item in given] if placed else None,
-        [item.id for item in given],
-        [item.id if item.label is None else item.label for item in given],
-        [item.appeal for item in given],
-        data,
-    )
-
-
-@router.put("/studies/{slug}/items", tags=["studies"], response_model=schemas.StudySchema)
-def replace_items(body: schemas.OtherItems, slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
+@items_router.put("/studies/{slug}/items", tags=["studies"], response_model=schemas.StudySchema)
+async def replace_items(
+    body: schemas.OtherItems, slug: Slug, request: Request, service: TheService, who: TheCaller
+) -> JSON:
     """Replace the items of a study with others in the same coordinate space, such as tomorrow's catalogue.
 
     Sessions that have begun keep their items, and answers about removed items still count. The request is idempotent.
     """
-    study = _study(service, slug, who, "write")
-    items = _items(body.items, placed=True)
-    if body.catalogue not in (None, study.items.hash) and items.hash != study.items.hash:
-        raise _other_catalogue(body.catalogue, f"The current version of the study's items is {study.items.hash}.")
-    if creation.replace_items(service.database, study, items, who=who.label):
-        service.later(lambda: warm_study(service.catalogue.named(slug)))
-    return _facts(service.catalogue.named(slug), request)
+
+    def replaced() -> JSON:
+        study = _study(service, slug, who, "write")
+        items = body.items.items(placed=True)
+        if body.catalogue not in (None, study.items.hash) and items.hash != study.items.hash:
+            raise _other_catalogue(body.catalogue, f"The current version of the study's items is {study.items.hash}.")
+        if creation.replace_items(service.database, study, items, who=who.label):
+            service.later(lambda: warm_study(service.catalogue.named(slug)))
+        return _facts(service.catalogue.named(slug), request)
+
+    return await service.heavily(replaced)
+
+
+router.include_router(items_router)
 
 
 @router.get("/studies/{slug}/catalogues", tags=["studies"], response_model=list[schemas.CatalogueSchema])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from pairseek.core.media import inline_media
-from pairseek.core.messages import words
-from pairseek.core.types import JSON
-from pairseek.core.validation import MAX_ID_LENGTH, known_fields
+from pairseek.core.validation import MAX_ID_LENGTH
 from pairseek.web.pages.contexts.shared import ErrorSchema, ReliabilitySchema, StateSchema
+from pairseek.web.routes.item_bodies import ItemList
 
 
 class _Schema(BaseModel):
@@ -47,49 +45,18 @@ class UndoBody(_Schema):
     query: str = Field(max_length=64, examples=["p1"])
 
 
-def _add_media(schema: JSON) -> None:
-    """Declare the media among the properties of an item."""
-    schema["properties"] |= {
-        name: {"type": "string", "description": words().say(f"column.{name}")} for name in inline_media()
-    }
-    schema["additionalProperties"] = False
-
-
-class NewItem(_Schema):
-    """Item of a new study, with its media as further fields."""
-
-    model_config = ConfigDict(extra="allow", json_schema_extra=_add_media)
-    __pydantic_extra__: dict[str, str]
-
-    id: str = Field(min_length=1, max_length=MAX_ID_LENGTH)
-    coordinates: list[float] = Field(
-        default=[], max_length=100, description="none in a similarity study, or if they are to be learned"
-    )
-    label: str | None = None
-    appeal: float = 0.0
-
-    @model_validator(mode="after")
-    def _has_known_media(self) -> Self:
-        known_fields(self.__pydantic_extra__, "an item", (*type(self).model_fields, *inline_media()))
-        return self
-
-    def medium(self, name: str) -> str:
-        """Return the value of a medium; empty if the item has none."""
-        return self.__pydantic_extra__.get(name, "")
-
-
 class NewStudy(_Schema):
     """New study."""
 
     configuration: dict[str, Any] = Field(description="the settings of a study's file, without items and open")
-    items: list[NewItem] = Field(min_length=2)
+    items: ItemList
     open: bool = True
 
 
 class OtherItems(_Schema):
     """Items to replace those of a study."""
 
-    items: list[NewItem] = Field(min_length=2)
+    items: ItemList
     catalogue: str | None = Field(
         default=None, max_length=64, description="version of the items to be replaced; another version is a conflict"
     )

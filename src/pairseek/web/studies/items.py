@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import io
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from pairseek.core.columns import ColumnRules
 from pairseek.core.csv import is_table
+from pairseek.core.json_pieces import JSONReader, written
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.validation import obstacle_to_storing
 from pairseek.errors import InvalidItems, MissingExtra
@@ -101,13 +102,14 @@ def _check_shown(name: str, value: str, item: object) -> None:
 
 def pack_items(items: Items) -> bytes:
     """Serialize items for the store, including their column names."""
-    record = {**items.record(), "columns": items.columns}
-    return zlib.compress(json.dumps(record, allow_nan=False).encode(), 6)
+    packing = zlib.compressobj(6)
+    pieces = [packing.compress(piece.encode()) for piece in written({**items.record(), "columns": items.columns})]
+    return b"".join([*pieces, packing.flush()])
 
 
 def unpack_items(content: bytes) -> Items:
     """Deserialize items from `pack_items`."""
-    record = json.loads(zlib.decompress(content))
+    record = JSONReader(io.BytesIO(zlib.decompress(content))).tree()
     columns = record.pop("columns", None)
     items = items_from(record)
     assert isinstance(items, Items)

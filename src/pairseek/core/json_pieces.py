@@ -1,0 +1,166 @@
+"""Reading and writing of long JSON texts in pieces.
+
+The functions of the standard library hold the interpreter lock until the whole text is read or written, and every other
+thread of a server waits that long. The functions here let other threads run after every few thousand values. Memory is
+limited by what a reader keeps, because the values of a list can be taken one at a time.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+MAX_PIECE = 1_000_000
+"""Largest number of characters of a value that is read at once: a list's element, or an object's member."""
+_CHUNK_BYTES = 65_536
+# Elements of a list that are written at once.
+_SLICE = 1000
+_BLANKS = " \t\n\r"
+
+
+class JSONReader:
+    """Reader of one JSON text.
+
+    Every method reads from the present position, and raises a `json.JSONDecodeError` if something else is there.
+
+    Parameters
+    ----------
+    file
+        The text in UTF-8.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._utf8 = codecs.getincrementaldecoder("utf-8")()
+        self._scan = json.JSONDecoder().raw_decode
+        self._text, self._at, self._gone = "", 0, 0
+        self._ended = False
+
+    def value(self) -> Any:
+        """Read one value at once; it may have at most `MAX_PIECE` characters."""
+        self.peek()
+        while True:
+            try:
+                value, end = self._scan(self._text, self._at)
+            except json.JSONDecodeError as error:
+                problem, at = error.msg, error.pos
+            except RecursionError:
+                raise self._error("The values are nested too deeply", self._at) from None
+            else:
+                # A number at the end of what was read may go on, as in 1e-05.
+                if end + len("e-") < len(self._text) or self._ended:
+                    self._at = end
+                    return value
+                problem, at = "", self._at
+            if self._ended:
+                raise self._error(problem, at)
+            if len(self._text) - self._at > MAX_PIECE:
+                raise self._error(f"The value is not JSON, or too long (more than {MAX_PIECE:,} characters)", self._at)
+            self._more()
+
+    def elements(self) -> Iterator[Any]:
+        """Yield the elements of a list, each of which is read at once."""
+        return self._enclosed("[]", self.value)
+
+    def members(self) -> Iterator[str]:
+        """Yield the names of an object's members; the caller reads the value of each before the next."""
+        return self._enclosed("{}", self._name)
+
+    def tree(self, most: float = math.inf) -> Any:
+        """Read a value of at most about ``most`` characters: objects by member, and their lists by element."""
+        return self._tree(self._position + most)
+
+    def end(self) -> None:
+        """Check that nothing follows."""
+        if self.peek():
+            raise self._error("Extra data", self._at)
+
+    def peek(self) -> str:
+        """Skip blanks and return the next character without taking it; the empty text at the end."""
+        while True:
+            while self._at < len(self._text):
+                if self._text[self._at] not in _BLANKS:
+                    return self._text[self._at]
+                self._at += 1
+            if self._ended or not self._more():
+                return ""
+
+    @property
+    def _position(self) -> int:
+        """Number of characters before the present position."""
+        return self._gone + self._at
+
+    def _tree(self, until: float) -> Any:
+        first = self.peek()
+        if first == "{":
+            return {name: self._tree(until) for name in self.members()}
+        out: Any = [] if first == "[" else self.value()
+        for element in self.elements() if first == "[" else ():
+            out.append(element)
+            self._check_position(until)
+        self._check_position(until)
+        return out
+
+    def _check_position(self, until: float) -> None:
+        if self._position > until:
+            raise self._error("The value is too long", self._at)
+
+    def _enclosed(self, brackets: str, read: Callable[[], Any]) -> Iterator[Any]:
+        self._take(brackets[0])
+        if self.peek() != brackets[1]:
+            yield read()
+            while self.peek() == ",":
+                self._at += 1
+                yield read()
+        self._take(brackets[1])
+
+    def _name(self) -> str:
+        if self.peek() != '"':
+            raise self._error("Expecting property name enclosed in double quotes", self._at)
+        name: str = self.value()
+        self._take(":")
+        return name
+
+    def _take(self, character: str) -> None:
+        if self.peek() != character:
+            raise self._error(f"Expecting '{character}'", self._at)
+        self._at += 1
+
+    def _more(self) -> bool:
+        """Read a further chunk, and return whether there was one.
+
+        It is as long as what is left of the earlier ones, so that a long value is not scanned many times.
+        """
+        content = self._file.read(max(_CHUNK_BYTES, len(self._text) - self._at))
+        self._ended = not content
+        try:
+            fresh = self._utf8.decode(content, final=self._ended)
+        except UnicodeDecodeError:
+            raise self._error("The text is not UTF-8", len(self._text)) from None
+        self._text, self._gone, self._at = self._text[self._at :] + fresh, self._gone + self._at, 0
+        return not self._ended
+
+    def _error(self, problem: str, at: int) -> json.JSONDecodeError:
+        error = json.JSONDecodeError(problem, "", 0)
+        error.pos = self._gone + at
+        return error
+
+
+def written(value: object) -> Iterator[str]:
+    """Yield the text of `json.dumps` without NaN and infinity, for objects with long lists."""
+    if isinstance(value, dict):
+        opening = "{"
+        for name, member in value.items():
+            yield f"{opening}{json.dumps(str(name))}: "
+            yield from written(member)
+            opening = ", "
+        yield "}" if value else "{}"
+    elif isinstance(value, list):
+        for start in range(0, len(value), _SLICE):
+            yield ("[" if start == 0 else ", ") + json.dumps(value[start : start + _SLICE], allow_nan=False)[1:-1]
+        yield "]" if value else "[]"
+    else:
+        yield json.dumps(value, allow_nan=False)
