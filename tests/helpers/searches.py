@@ -9,4 +9,4 @@ from pairseek.search.state import SearchState
 
 def search_of(configuration: SearchConfiguration, seed: int = 0, events=()) -> ps.Search:
     """Return a search with this configuration after these events."""
-    return ps.Search._restored((SearchState(configuration, seed, tuple(events)), ()))
+    return ps.Search._from_saved((SearchState(configuration, seed, tuple(events)), ()))

@@ -186,7 +186,7 @@ def test_all_4096_paths_of_949_colours(tmp_path):
     # Each position has its own search, built from the events that lead there.
     waiting = [(0, ())]
     for n, events in waiting:
-        search = base.after(events)
+        search = base.with_events(events)
         if len(events) == 12:
             result = reader.result(n)
             ids = [item.id for item in search.recommend(RECOMMENDATION_COUNT)]

@@ -133,9 +133,9 @@ class TestLaterDefaults:
 
     CHANGES: ClassVar = {
         "model.defaults.PRIOR_FACTOR": 9.0,
-        "search.defaults.PROMISING": 4,
-        "search.defaults.RESCORE": 16,
-        "search.defaults.FEW": 0,
+        "search.defaults.PROMISING_ITEMS": 4,
+        "search.defaults.RESCORED_PAIRS": 16,
+        "search.defaults.MAX_SCORED_PAIRS": 0,
     }
 
     def begun(self, tmp_path):

@@ -100,10 +100,10 @@ def test_later_defaults_replace_the_parts_that_were_not_given(tmp_path, monkeypa
     assert record["given"] == ["rest"]
     record.pop("checksum")
     record["configuration"]["response"] = {"name": "a response of the past"}
-    loaded = ps.Search._restored(saving.from_file(record, "search.json", {}, "present"))
+    loaded = ps.Search._from_saved(saving.from_file(record, "search.json", {}, "present"))
     assert loaded.response == search.response
     assert loaded.rest == search.rest
-    assert loaded._state.configuration.given == {"rest": search.rest}
+    assert loaded._state.configuration.given_parts == {"rest": search.rest}
 
 
 @pytest.mark.parametrize("form", ["file", "light", "token"])

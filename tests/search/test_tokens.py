@@ -432,7 +432,9 @@ class TestEnvelopesOfTheVersionBefore:
         before = ps.Items([[0.0], [1.0], [2.5], [3.0], [4.5]], ids=["a", "b", "c", "d", 5])
         items, parts = before.subset(np.arange(1, 5)), {"response": ps.Logistic(1.0), "stop": 9}
         if name == "file":
-            search = ps.Search._restored(saving.from_file(json.loads(json.dumps(self.FILE)), "me.json", {}, "present"))
+            search = ps.Search._from_saved(
+                saving.from_file(json.loads(json.dumps(self.FILE)), "me.json", {}, "present")
+            )
         elif name == "token":
             search = ps.Search.from_token(self.TOKEN, items=items, key=KEY, catalogues=[before], **parts)
         else:

@@ -80,7 +80,7 @@ class CostProbe:
 
 def _walk(search: SearchState, answers: int, seed: int) -> tuple[list[float], float]:
     """Return the time of each question on a random path, and the time of its result."""
-    search = search.after(())  # a copy without cached values
+    search = search.with_events(())  # a copy without cached values
     sides = np.random.default_rng(seed).integers(2, size=answers)
     times = [0.0] * answers
     for number, side in enumerate(sides.tolist()):
@@ -89,7 +89,7 @@ def _walk(search: SearchState, answers: int, seed: int) -> tuple[list[float], fl
         times[number] = time.perf_counter() - began
         if query is None:
             break
-        search = search.answered(query, query.right if side else query.left)
+        search = search.after_answer(query, query.right if side else query.left)
     began = time.perf_counter()
     result_of(search, RECOMMENDATION_COUNT)
     return times, time.perf_counter() - began
@@ -108,7 +108,7 @@ class BranchWork:
 
         def grow_part(task: Task) -> QuizTree:
             path, events = self.cut[task.unit]
-            return grow(self.search.after(events), path, self.answers, RECOMMENDATION_COUNT)
+            return grow(self.search.with_events(events), path, self.answers, RECOMMENDATION_COUNT)
 
         return grow_part
 

@@ -100,7 +100,7 @@ def _visit(search: SearchState, path: AnswerPath, answers: int, recommended: int
     items = items_of(search)
     tree.pairs[path] = items.index(query.left), items.index(query.right)
     for side, winner in (("L", query.left), ("R", query.right)):
-        _visit(search.answered(query, winner), path + side, answers, recommended, cut, tree)
+        _visit(search.after_answer(query, winner), path + side, answers, recommended, cut, tree)
 
 
 def result_of(search: SearchState, recommended: int) -> QuizResult:

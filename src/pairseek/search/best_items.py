@@ -19,15 +19,16 @@ from pairseek.pairs.features import residual_unit
 
 # Below this k an item's appeal outweighs any distance, and appeal / k could overflow.
 _MIN_K = 1e-100
-# In more dimensions a tree visits nearly every item, and a matrix product is faster.
+# In more dimensions a tree would visit nearly every item, so a matrix product is faster.
 _MAX_TREE_DIMENSIONS = 8
 # User points per matrix product.
-_CHUNK = 64
-# With residual utilities, _SAMPLES_TIMES_ITEMS / items samples of the belief are drawn, within these limits.
+_POINTS_PER_PRODUCT = 64
+# With residual utilities, the number of samples times the number of items is about _SAMPLES_TIMES_ITEMS, and the number
+# of samples stays within these limits.
 _SAMPLES_TIMES_ITEMS = 1 << 18
 _MIN_SAMPLES = 256
 _MAX_SAMPLES = 1024
-# Number of items of highest expected utility that are treated exactly; as many others represent the rest.
+# Number of items of highest expected utility that are treated exactly; the same number of others represents the rest.
 _MAX_EXACT_ITEMS = 1024
 # Width of the bins of utilities, in standard deviations of a residual utility.
 _BIN_WIDTH = 0.125
@@ -44,7 +45,7 @@ class RecommendationPool:
 
     Attributes
     ----------
-    own
+    given_items
         The items as given.
     items
         The items in the coordinates of the model: see `SearchConfiguration.modelled`.
@@ -58,7 +59,7 @@ class RecommendationPool:
         Ascending rows of the items that may be recommended; None for all.
     """
 
-    own: Items
+    given_items: Items
     items: Items
     belief: Belief
     response: Response
@@ -79,21 +80,21 @@ class RecommendationPool:
         if belief.residuals is not None:
             out[belief.residuals.rows] += self.unit * belief.residuals.mean
         if self.rows is not None:
-            barred = np.ones(len(out), dtype=np.bool_)
-            barred[self.rows] = False
-            out[barred] = -np.inf
+            is_excluded = np.ones(len(out), dtype=np.bool_)
+            is_excluded[self.rows] = False
+            out[is_excluded] = -np.inf
         return np.asarray(out)
 
     def highest(self, count: int) -> IntArray:
         """Return the rows of highest expected utility, in descending order; ties are in the order of the items."""
         utility, count = self.utilities, min(count, len(self.allowed))
-        cut = np.partition(utility, len(utility) - count)[len(utility) - count]
-        rows = np.flatnonzero(utility >= cut)
+        threshold = np.partition(utility, len(utility) - count)[len(utility) - count]
+        rows = np.flatnonzero(utility >= threshold)
         return np.asarray(rows[np.argsort(-utility[rows], kind="stable")][:count])
 
 
 @lru_cache(maxsize=4)
-def typical_unit(items: Items, noise: str) -> float:
+def cached_residual_unit(items: Items, noise: str) -> float:
     """Return the `residual_unit` of items under a noise kind; cached, because it takes a pass over all items."""
     return residual_unit(items.coordinates, Logistic(1.0, noise))  # type: ignore[arg-type]
 
@@ -101,10 +102,10 @@ def typical_unit(items: Items, noise: str) -> float:
 def best_probabilities(pool: RecommendationPool, rows: IntArray) -> FloatArray:
     """Return the (m,) posterior probabilities that these items are the best of all that may be recommended.
 
-    Without residual utilities the best item follows from the user point: an item's probability is the share of samples
-    for which it is the best, whatever their reliability. Residual utilities are integrated out: see
-    `_residual_probabilities`. The probabilities of all items sum to 1, or to within about 1 % of it for more than 2048
-    items. An item's probability does not depend on which other items are asked for.
+    Without residual utilities the best item follows from the user point: an item's probability is the fraction of
+    samples for which it is the best, whatever their reliability. Residual utilities are integrated out: see
+    `_residual_probabilities`. The probabilities of all items sum to 1, within about 1 % if there are more than 2048
+    items. An item's probability does not depend on which other items are requested.
     """
     if pool.belief.residuals is not None:
         return _residual_probabilities(pool, pool.belief.residuals, rows)
@@ -118,8 +119,8 @@ def best_probabilities(pool: RecommendationPool, rows: IntArray) -> FloatArray:
 
 
 @lru_cache(maxsize=4)
-def _index(items: Items, k: float) -> Any:
-    # k|w - x|² - appeal = k|(w, 0) - (x, h)|² - constant, with h² = (top appeal - appeal)/k: appeal becomes one more
+def _nearest_item_tree(items: Items, k: float) -> Any:
+    # k|w - x|² - appeal = k|(w, 0) - (x, h)|² - constant, with h² = (top appeal - appeal)/k. So appeal becomes an extra
     # coordinate, and the best item is the nearest neighbour. For k = 0 it is the nearest item of highest appeal.
     if not np.ptp(items.appeal):
         return scipy.spatial.cKDTree(items.coordinates)
@@ -130,24 +131,24 @@ def _index(items: Items, k: float) -> Any:
 def best_items(items: Items, points: FloatArray, response: Response) -> IntArray:
     """Return the (s,) rows of the items of highest utility appeal - k|w - x|² for (s, d) user points.
 
-    A person at that point prefers the item to any other more often than not, under every noise kind and at any
+    A person at such a point prefers that item to any other more often than not, under every noise kind and at any
     reliability.
     """
-    tree = _index(items, response.typical_k)
+    tree = _nearest_item_tree(items, response.typical_k)
     if tree.m > items.d:
         points = np.column_stack([points, np.zeros(len(points))])
     if tree.m <= _MAX_TREE_DIMENSIONS:
         return np.asarray(tree.query(points)[1], dtype=np.int64)
-    places = np.asarray(tree.data)
-    # Centred, so that items far from the origin keep their digits; heights start from 0 already.
+    coordinates = np.asarray(tree.data)
+    # Centre the coordinates, so that items far from the origin keep their digits; the heights start at 0 already.
     centre = np.zeros(tree.m)
     centre[: items.d] = items.coordinates.mean(axis=0)
-    places = places - centre
-    squares = np.einsum("nd,nd->n", places, places)
+    coordinates = coordinates - centre
+    squares = np.einsum("nd,nd->n", coordinates, coordinates)
     out = np.empty(len(points), dtype=np.int64)
-    for start in range(0, len(points), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        out[part] = np.argmin(squares - 2.0 * (points[part] - centre) @ places.T, axis=1)
+    for start in range(0, len(points), _POINTS_PER_PRODUCT):
+        part = slice(start, start + _POINTS_PER_PRODUCT)
+        out[part] = np.argmin(squares - 2.0 * (points[part] - centre) @ coordinates.T, axis=1)
     return out
 
 
@@ -155,44 +156,47 @@ def _residual_probabilities(pool: RecommendationPool, residuals: Residuals, rows
     """Return the probabilities that items of these rows are the best, if utilities have residuals.
 
     Given a sample of the user point and of the residual utilities of the items shown so far, the residual utilities of
-    the other items are independent. Let u_i be the utilities of those before their residuals. The best of them is below
-    t with probability F(t) = Π_i Φ((t - u_i)/σ), and it is item j, at t, with density F(t) φ(z)/(σ Φ(z)) for
-    z = (t - u_j)/σ. So the best item shown so far is the best of all with probability F(its utility), and any other
-    item with the integral of its density above that utility. The result averages over samples.
+    the other, unseen items are independent. Let u_i be the utilities of the unseen items without their residuals. The
+    highest utility among them is below t with probability F(t) = Π_i Φ((t - u_i)/σ). The density that item j has the
+    highest utility, and that it equals t, is F(t) φ(z)/(σ Φ(z)) for z = (t - u_j)/σ. So the best item shown so far is
+    the best of all with probability F(its utility); for an unseen item, this probability is the integral of its density
+    above that utility. The result averages over samples.
     """
     shown = residuals.rows[np.isfinite(pool.utilities[residuals.rows])]
     candidates, counts = _representatives(pool, np.union1d(pool.highest(_MAX_EXACT_ITEMS), shown))
     size = min(max(_SAMPLES_TIMES_ITEMS // len(candidates), _MIN_SAMPLES), _MAX_SAMPLES)
-    drawn, weights = _sample_rows(pool.belief.weights, size)
-    points = pool.belief.samples[drawn]
-    utility = _levels(pool, points, shown)
-    utility += pool.unit * residuals.samples[np.ix_(drawn, np.isin(residuals.rows, shown))]
+    sample_rows, weights = _select_samples(pool.belief.weights, size)
+    points = pool.belief.samples[sample_rows]
+    utility = _utilities_without_residuals(pool, points, shown)
+    utility += pool.unit * residuals.samples[np.ix_(sample_rows, np.isin(residuals.rows, shown))]
     best_shown = utility.max(axis=1, initial=-np.inf)
-    probabilities, unseen = np.zeros(pool.items.n), np.isin(candidates, shown, invert=True)
+    probabilities, is_unseen = np.zeros(pool.items.n), np.isin(candidates, shown, invert=True)
     all_worse = np.ones(len(points))
-    if np.any(unseen):
-        new = rows[np.isin(rows, shown, invert=True)]
-        level = _levels(pool, points, candidates[unseen])
-        rivals = _UnseenItems(level, counts[unseen], best_shown, pool.unit * residuals.deviation)
-        by_sample = weights[:, None] * rivals.probabilities(_levels(pool, points, new))
-        # Each item is summed separately, so that its last digits do not depend on the other items asked for.
-        probabilities[new] = np.ascontiguousarray(by_sample.T).sum(axis=1)
-        all_worse = rivals.all_worse
+    if np.any(is_unseen):
+        unseen_rows = rows[np.isin(rows, shown, invert=True)]
+        unseen_utility = _utilities_without_residuals(pool, points, candidates[is_unseen])
+        unseen_items = _UnseenItems(unseen_utility, counts[is_unseen], best_shown, pool.unit * residuals.deviation)
+        by_sample = weights[:, None] * unseen_items.probabilities(
+            _utilities_without_residuals(pool, points, unseen_rows)
+        )
+        # Sum each item separately, so that its last digits do not depend on the other items requested.
+        probabilities[unseen_rows] = np.ascontiguousarray(by_sample.T).sum(axis=1)
+        all_worse = unseen_items.all_worse
     if len(shown):
         probabilities[shown] = np.bincount(utility.argmax(axis=1), weights * all_worse, len(shown))
     return probabilities[rows]
 
 
 class _UnseenItems:
-    """Items that were not shown, with independent residual utilities, compared with the best item that was.
+    """Items not shown so far, with independent residual utilities, compared with the best item shown.
 
-    log F is a sum over a histogram of the utilities, and φ/Φ is tabulated by its bins. The integrals of a sample are
-    scaled so that they sum to 1 - F(the best utility shown).
+    log F is a sum over a histogram of the utilities, and φ/Φ is tabulated for each bin. The integrals of a sample are
+    scaled to sum to 1 - F(the best utility shown).
 
     Parameters
     ----------
-    level, counts
-        (s, n) utilities without residuals, and (n,) the number of items that each represents.
+    utility, counts
+        (s, n) utilities without residuals, and the (n,) numbers of items that they represent.
     best_shown
         (s,) utility of the best item that was shown; -inf without any.
     sigma
@@ -204,70 +208,70 @@ class _UnseenItems:
         (s,) probability that all of these items are worse than the best item shown.
     """
 
-    def __init__(self, level: FloatArray, counts: FloatArray, best_shown: FloatArray, sigma: float) -> None:
-        self._top, self._bin = level.max(axis=1), sigma * _BIN_WIDTH
-        log_below, ratio = _tables()
-        histogram = _histogram((self._top[:, None] - level) / self._bin, counts)
+    def __init__(self, utility: FloatArray, counts: FloatArray, best_shown: FloatArray, sigma: float) -> None:
+        self._top, self._bin = utility.max(axis=1), sigma * _BIN_WIDTH
+        log_below, ratio = _log_cdf_tables()
+        histogram = _histogram((self._top[:, None] - utility) / self._bin, counts)
         # einsum, because the last digits of matrix products depend on the number of threads.
         log_f = np.einsum("sb,bg->sg", histogram, log_below)
-        place = (best_shown - self._top) / sigma
-        f = np.exp(_cubic(log_f, (place - _GRID[0]) / _GRID_STEP))
-        self.all_worse = np.where(place > _GRID[0], f, 0.0)
-        above = np.clip((_GRID - place[:, None]) / _GRID_STEP + 0.5, 0.0, 1.0)
+        position = (best_shown - self._top) / sigma
+        f = np.exp(_interpolate_cubic(log_f, (position - _GRID[0]) / _GRID_STEP))
+        self.all_worse = np.where(position > _GRID[0], f, 0.0)
+        above = np.clip((_GRID - position[:, None]) / _GRID_STEP + 0.5, 0.0, 1.0)
         self._by_bin = np.einsum("sg,bg->sb", np.exp(log_f) * above, ratio)
         total = np.einsum("sb,sb->s", histogram, self._by_bin)
         self._by_bin *= ((1.0 - self.all_worse) / np.maximum(total, 1e-300))[:, None]
 
-    def probabilities(self, level: FloatArray) -> FloatArray:
+    def probabilities(self, utility: FloatArray) -> FloatArray:
         """Return the (s, n) probabilities that items with these utilities are the best of all."""
-        return _linear(self._by_bin, (self._top[:, None] - level) / self._bin)
+        return _interpolate_linear(self._by_bin, (self._top[:, None] - utility) / self._bin)
 
 
-def _linear(table: FloatArray, places: FloatArray) -> FloatArray:
+def _interpolate_linear(table: FloatArray, positions: FloatArray) -> FloatArray:
     """Interpolate (s, m) tables linearly at (s, ...) fractional indices."""
-    most = table.shape[1] - 1
-    places = np.clip(places, 0.0, most)
-    spots = np.minimum(places.astype(np.int64), most - 1)
-    share = places - spots
-    rows = np.arange(len(table)).reshape(-1, *[1] * (places.ndim - 1))
-    return np.asarray((1.0 - share) * table[rows, spots] + share * table[rows, spots + 1])
+    last_index = table.shape[1] - 1
+    positions = np.clip(positions, 0.0, last_index)
+    indices = np.minimum(positions.astype(np.int64), last_index - 1)
+    share = positions - indices
+    rows = np.arange(len(table)).reshape(-1, *[1] * (positions.ndim - 1))
+    return np.asarray((1.0 - share) * table[rows, indices] + share * table[rows, indices + 1])
 
 
-def _cubic(table: FloatArray, places: FloatArray) -> FloatArray:
+def _interpolate_cubic(table: FloatArray, positions: FloatArray) -> FloatArray:
     """Interpolate (s, m) tables at (s,) fractional indices by the cubic through the four nearest entries."""
-    places = np.clip(places, 0.0, table.shape[1] - 1)
-    spots = np.clip(places.astype(np.int64), 1, table.shape[1] - 3)
-    t = places - spots
-    before, here, next_, last = (table[np.arange(len(table)), spots + i] for i in (-1, 0, 1, 2))
+    positions = np.clip(positions, 0.0, table.shape[1] - 1)
+    indices = np.clip(positions.astype(np.int64), 1, table.shape[1] - 3)
+    t = positions - indices
+    before, here, after, two_after = (table[np.arange(len(table)), indices + i] for i in (-1, 0, 1, 2))
     return np.asarray(
         -before * t * (t - 1.0) * (t - 2.0) / 6.0
         + here * (t + 1.0) * (t - 1.0) * (t - 2.0) / 2.0
-        - next_ * (t + 1.0) * t * (t - 2.0) / 2.0
-        + last * (t + 1.0) * t * (t - 1.0) / 6.0
+        - after * (t + 1.0) * t * (t - 2.0) / 2.0
+        + two_after * (t + 1.0) * t * (t - 1.0) / 6.0
     )
 
 
-def _levels(pool: RecommendationPool, points: FloatArray, rows: IntArray) -> FloatArray:
+def _utilities_without_residuals(pool: RecommendationPool, points: FloatArray, rows: IntArray) -> FloatArray:
     """Return the (s, m) utilities appeal - k|w - x|² of items for (s, d) user points."""
     square = np.zeros((len(points), len(rows)))
-    # One coordinate at a time: an array with three axes would take d times the memory.
-    for own, others in zip(points.T, pool.items.coordinates[rows].T, strict=True):
-        square += (own[:, None] - others) ** 2
+    # Add one coordinate at a time: an array with three axes would take d times the memory.
+    for user_coordinate, item_coordinates in zip(points.T, pool.items.coordinates[rows].T, strict=True):
+        square += (user_coordinate[:, None] - item_coordinates) ** 2
     return np.asarray(pool.items.appeal[rows] - pool.response.typical_k * square)
 
 
-def _sample_rows(weights: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
+def _select_samples(weights: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
     """Select samples of a belief: their rows and weights.
 
-    A single posterior orders its samples so that the first ones are evenly spread, so these suffice. A mixture lists
-    the samples of one component after the other; they are resampled by weight.
+    The first samples of a single posterior are evenly spread, so they suffice. A mixture lists its samples component by
+    component, so they are resampled by weight.
     """
     if len(weights) <= 2 * _MAX_SAMPLES:
         rows = np.arange(min(len(weights), size))
         return rows, weights[rows] / weights[rows].sum()
-    places = (np.arange(size) + np.random.default_rng(0).random(size)) / size
+    quantiles = (np.arange(size) + np.random.default_rng(0).random(size)) / size
     mass = np.cumsum(weights)
-    rows = np.minimum(np.searchsorted(mass, places * mass[-1]), len(weights) - 1)
+    rows = np.minimum(np.searchsorted(mass, quantiles * mass[-1]), len(weights) - 1)
     return np.asarray(rows, dtype=np.int64), np.full(size, 1.0 / size)
 
 
@@ -277,30 +281,30 @@ def _representatives(pool: RecommendationPool, top: IntArray) -> tuple[IntArray,
     if len(allowed) <= len(top) + _MAX_EXACT_ITEMS:
         return allowed, np.ones(len(allowed))
     # A grid over the rows is deterministic: equal answers give equal numbers.
-    places = ((np.arange(_MAX_EXACT_ITEMS) + 0.618) * (len(allowed) / _MAX_EXACT_ITEMS)).astype(np.int64)
-    others = np.setdiff1d(allowed[places], top)
+    indices = ((np.arange(_MAX_EXACT_ITEMS) + 0.618) * (len(allowed) / _MAX_EXACT_ITEMS)).astype(np.int64)
+    others = np.setdiff1d(allowed[indices], top)
     rows = np.union1d(top, others)
     counts = np.ones(len(rows))
     counts[np.searchsorted(rows, others)] = (len(allowed) - len(top)) / max(len(others), 1)
     return rows, counts
 
 
-def _histogram(away: FloatArray, counts: FloatArray) -> FloatArray:
+def _histogram(distances: FloatArray, counts: FloatArray) -> FloatArray:
     """Return the (s, bins) histograms of (s, n) distances below the highest utility, in bins; omit distant items.
 
-    An item between two bins counts for both, to match linear interpolation.
+    An item between two bins is divided between them, which matches linear interpolation.
     """
-    size = len(away) * _BINS
-    samples, items = np.nonzero(away < _BINS - 1)
-    away = away[samples, items]
-    bins = away.astype(np.int64)
-    share, keys = counts[items] * (away - bins), bins + _BINS * samples
+    size = len(distances) * _BINS
+    samples, items = np.nonzero(distances < _BINS - 1)
+    distances = distances[samples, items]
+    bins = distances.astype(np.int64)
+    share, keys = counts[items] * (distances - bins), bins + _BINS * samples
     histogram = np.bincount(keys, counts[items] - share, size) + np.bincount(keys + 1, share, size)
     return np.asarray(histogram.reshape(-1, _BINS))
 
 
 @lru_cache(maxsize=1)
-def _tables() -> tuple[FloatArray, FloatArray]:
+def _log_cdf_tables() -> tuple[FloatArray, FloatArray]:
     """Return (bins, grid) tables of log Φ(z) and of φ(z)/Φ(z)."""
     z = np.arange(_BINS)[:, None] * _BIN_WIDTH + _GRID
     below = log_ndtr(z)

@@ -52,14 +52,14 @@ class Contract:
         missing = self.missing(part)
         if not missing:
             return
-        required = " or ".join(_listed(members) for members in self.alternatives)
+        required = " or ".join(_member_list(members) for members in self.alternatives)
         if missing in self.alternatives:
             raise InvalidParameter(
                 f"{name} is {part!r}: expected {self.noun}, such as {self.example}, or an object with {required}",
                 field=name,
             )
         raise InvalidParameter(
-            f"{name} is {part!r}, which is not {self.noun}: it lacks {_listed(missing)}; {self.noun} must have "
+            f"{name} is {part!r}, which is not {self.noun}: it lacks {_member_list(missing)}; {self.noun} must have "
             f"{required}, as {self.example} does",
             field=name,
         )
@@ -98,9 +98,9 @@ def check_parts(**parts: object) -> None:
 
 def check_score(strategy: BaseUtility) -> None:
     """Reject a strategy whose score does not accept the arguments that a search passes."""
-    given = {"rng": None} if strategy.takes_generator else {}
+    arguments = {"rng": None} if strategy.takes_generator else {}
     try:
-        signature(strategy.score).bind(None, None, **given)
+        signature(strategy.score).bind(None, None, **arguments)
     except TypeError:
         kind = type(strategy.original).__name__
         raise InvalidParameter(
@@ -115,23 +115,23 @@ def check_response(response: object, name: str = "response") -> None:
     if not isinstance(response, Response):
         raise InvalidParameter(
             f"{name} is {response!r}: expected a Response, such as Logistic(k=1.5) or Probit(), or a subclass that "
-            f"defines {_listed(LINK_MEMBERS)}",
+            f"defines {_member_list(LINK_MEMBERS)}",
             field=name,
         )
-    if not _has_hash(response):
+    if not _is_hashable(response):
         raise InvalidParameter(
             f"{name} is {response!r}, which cannot be hashed: give its settings as numbers or tuples", field=name
         )
     missing = tuple(m for m in LINK_MEMBERS if getattr(type(response), m) is getattr(Response, m))
     if missing:
         raise InvalidParameter(
-            f"{name} is {response!r}, whose class lacks {_listed(missing)}: a Response must define "
-            f"{_listed(LINK_MEMBERS)}",
+            f"{name} is {response!r}, whose class lacks {_member_list(missing)}: a Response must define "
+            f"{_member_list(LINK_MEMBERS)}",
             field=name,
         )
 
 
-def _has_hash(part: object) -> bool:
+def _is_hashable(part: object) -> bool:
     try:
         hash(part)
     except TypeError:
@@ -139,49 +139,52 @@ def _has_hash(part: object) -> bool:
     return True
 
 
-def _listed(members: Sequence[str]) -> str:
-    words = [member if member == "name" else f"{member}()" for member in members]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+def _member_list(members: Sequence[str]) -> str:
+    names = [member if member == "name" else f"{member}()" for member in members]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def check_together(
     items: Items | Space,
     utility: BaseUtility | None,
     procedure: BaseProcedure | None,
-    given: Mapping[str, object],
+    pair_options: Mapping[str, object],
     rules: Sequence[StopRule],
 ) -> None:
-    """Reject parts that cannot work with these items, or that the items or the strategy would silently ignore."""
+    """Reject parts that do not work with these items, or that the items or the strategy would silently ignore.
+
+    ``pair_options`` are the source of pairs and the rest, if given.
+    """
     if utility is None or utility.planes is None:
         space_strategies = (
             name for name, kind in UTILITIES.items() if issubclass(kind, BaseUtility) and kind.planes is not None
         )
         items._require_catalogue(
             Unsupported(
-                f"the strategy {_name(utility, procedure)!r} defines no planes(), so it cannot ask about a continuous "
-                f"Space: use one of {', '.join(space_strategies)}"
+                f"the strategy {_strategy_name(utility, procedure)!r} defines no planes(), so it cannot ask about a "
+                f"continuous Space: use one of {', '.join(space_strategies)}"
             )
         )
     for rule in rules:
         if isinstance(rule, BestItemFound | GainBelow):
             kind = type(rule).__name__
-            words = f"a continuous Space has no best item, so {kind} is never met: use another stop rule"
-            items._require_catalogue(Unsupported(words))
-    for name, part in given.items():
+            message = f"a continuous Space has no best item, so {kind} is never met: use another stop rule"
+            items._require_catalogue(Unsupported(message))
+    for name, part in pair_options.items():
         # An explicit Rest() equals the default, so it is accepted.
         if part is not None and part != Rest():
-            words = f"{name}={part!r} would do nothing, because"
-            items._require_catalogue(Unsupported(f"{words} a continuous Space has no list of pairs: leave it out"))
+            message = f"{name}={part!r} would do nothing, because"
+            items._require_catalogue(Unsupported(f"{message} a continuous Space has no list of pairs: leave it out"))
             if procedure is not None:
-                raise Unsupported(f"{words} the strategy {procedure.name!r} chooses pairs itself: leave it out")
+                raise Unsupported(f"{message} the strategy {procedure.name!r} chooses pairs itself: leave it out")
 
 
-def _name(*strategies: BaseUtility | BaseProcedure | None) -> str:
+def _strategy_name(*strategies: BaseUtility | BaseProcedure | None) -> str:
     return next(strategy.name for strategy in strategies if strategy is not None)
 
 
 def check_askable(procedure: BaseProcedure | None, candidates: object) -> None:
-    """Reject `askable` if the parts would not respect it."""
+    """Reject `askable` if the procedure or the source of pairs would ignore it."""
     if procedure is not None:
         raise Unsupported(f"the strategy {procedure.name!r} chooses among all items itself: leave askable out")
     if isinstance(candidates, ListedPairs):
@@ -198,9 +201,9 @@ def check_appeal(items: Items | Space, response: Response) -> None:
 
 
 def check_residual(items: Items | Space, response: Response, posterior: Posterior) -> None:
-    """Reject residual utilities that the items or the posterior cannot support, and items with nothing to learn.
+    """Reject residual utilities that the items or the posterior cannot support.
 
-    Nothing can be learned about items that have neither coordinates nor residual utilities.
+    Also reject items that have neither coordinates nor residual utilities, about which nothing can be learned.
     """
     if response.residual_deviation == 0.0:
         if not items.d:
@@ -252,8 +255,8 @@ def check_inference(response: Response, posterior: Posterior, prior: Prior, d: i
     if capabilities.uses_kernels and is_density(prior):
         raise Unsupported(
             f"{kind} needs a Gaussian factor inside a box, but {type(prior).__name__} is known only by its "
-            f"log_density(): use Particles(), Grid() in up to {posteriors.Grid.most_dimensions} dimensions, or one of "
-            "your own"
+            f"log_density(): use Particles(), Grid() in up to {posteriors.Grid.most_dimensions} dimensions, or a "
+            "posterior of your own"
         )
     if capabilities.infers_reliability:
         return

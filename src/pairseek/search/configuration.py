@@ -62,12 +62,12 @@ class SearchParts(TypedDict, total=False):
 
 
 PARTS = tuple(SearchParts.__annotations__)
-"""Their names."""
+"""Names of the parts."""
 
 
 @dataclass(frozen=True, eq=False)
 class SearchConfiguration:
-    """Items and parts of a search: all that beliefs and questions depend on besides the events and the seed.
+    """Items and parts of a search; together with the events and the seed, they determine beliefs and questions.
 
     Attributes
     ----------
@@ -78,11 +78,11 @@ class SearchConfiguration:
     askable_rows
         Ascending rows of the items to ask about; None for all.
     askable_choice
-        The choice of these items: their number, their ids, or None.
-    own
+        How these items were chosen: their number, their ids, or None.
+    caller_parts
         The parts that the caller gave.
-    given
-        The same, with the response and the prior of the population.
+    given_parts
+        The same parts, and the response and prior of the population.
     removed
         Items that events are about and that are no longer in the catalogue.
     """
@@ -98,8 +98,8 @@ class SearchConfiguration:
     goal: SearchGoal
     askable_rows: IntArray | None = None
     askable_choice: int | list[ItemId] | None = None
-    own: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    given: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    caller_parts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    given_parts: Mapping[str, Any] = field(default_factory=dict, repr=False)
     removed: Mapping[ItemId, RemovedItem] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -113,7 +113,7 @@ class SearchConfiguration:
         stop: StopRule | Sequence[StopRule] | int | None = None,
         **parts: Unpack[SearchParts],
     ) -> Self:
-        """Return the configuration of these parts: fill in the defaults, and reject what does not go together.
+        """Fill in the defaults of a search, and reject parts that do not go together.
 
         ``parts`` are the response, prior, posterior, strategy, candidates and rest; None stands for a default.
         """
@@ -122,19 +122,19 @@ class SearchConfiguration:
                 raise TypeError(f"a search has no argument {name!r}: it takes {', '.join(PARTS)}")
         if not isinstance(items, Items | Space):
             items = Items(items)
-        own = {name: part for name, part in {**parts, "stop": stop}.items() if part is not None}
+        caller_parts = {name: part for name, part in {**parts, "stop": stop}.items() if part is not None}
         if population is not None:
-            items, of_population = _from_population(population, items, parts.get("response"), parts.get("prior"))
-            parts.update(of_population)
-        given = own if population is None else {**own, **of_population}
+            items, population_parts = _population_parts(population, items, parts.get("response"), parts.get("prior"))
+            parts.update(population_parts)
+        given_parts = caller_parts if population is None else {**caller_parts, **population_parts}
         rows = askable_rows(items, askable)
         check_parts(**parts)
         own_prior, candidates, rest = parts.get("prior"), parts.get("candidates"), parts.get("rest")
         if own_prior is not None:
             check_prior(own_prior, items.d)
-        purpose = goal_of(goal, items)
+        search_goal = goal_of(goal, items)
         response, prior, posterior, strategy = resolve(
-            items, parts.get("response"), own_prior, parts.get("posterior"), parts.get("strategy"), purpose
+            items, parts.get("response"), own_prior, parts.get("posterior"), parts.get("strategy"), search_goal
         )
         configuration = cls(
             items,
@@ -144,12 +144,12 @@ class SearchConfiguration:
             strategy,
             candidates=candidates,
             rest=Rest() if rest is None else rest,
-            stop=rules_of(purpose.stop() if stop is None else stop),
-            goal=purpose,
+            stop=rules_of(search_goal.stop() if stop is None else stop),
+            goal=search_goal,
             askable_rows=rows,
             askable_choice=_askable_choice(items, askable, rows),
-            own=own,
-            given=given,
+            caller_parts=caller_parts,
+            given_parts=given_parts,
         )
         configuration._check({"candidates": candidates, "rest": rest})
         if configuration.candidates is not None:
@@ -158,18 +158,18 @@ class SearchConfiguration:
             configuration, candidates=default_candidates(configuration.askable, configuration.utility, response, prior)
         )
 
-    def _check(self, given: Mapping[str, object]) -> None:
-        """Reject combinations of parts that have no meaning, with the source and the rest that were given."""
+    def _check(self, pair_options: Mapping[str, object]) -> None:
+        """Reject parts that do not go together; ``pair_options`` are the source of pairs and the rest, if given."""
         items = self.items
-        check_together(items, self.utility, self.procedure, given, self.stop)
+        check_together(items, self.utility, self.procedure, pair_options, self.stop)
         if self.askable_rows is not None:
-            check_askable(self.procedure, given["candidates"])
+            check_askable(self.procedure, pair_options["candidates"])
         check_appeal(items, self.response)
         check_residual(items, self.response, self.posterior)
         check_curvature(items, self.response, self.prior)
         check_inference(self.response, self.posterior, self.prior, items.d)
 
-    # Protocols are tested once, because a test takes as long as a small computation.
+    # Protocols are tested only once, because a test takes as long as a small computation.
     @cached_property
     def utility(self) -> BaseUtility | None:
         """The strategy with all its members, if it scores pairs."""
@@ -205,7 +205,7 @@ class SearchConfiguration:
         return replace(self, removed=dict(removed))
 
     def record(self) -> JSON:
-        """Return all parts with their settings, and the version of the model, as plain data."""
+        """Return all parts with their settings, and the model version, as plain data."""
         parts = ("response", "prior", "posterior", "strategy", "rest")
         return {
             "model": MODEL_VERSION,
@@ -225,7 +225,7 @@ def _askable_choice(items: Items | Space, askable: Selected, rows: IntArray | No
     return [items.ids[row] for row in rows.tolist()]
 
 
-def _from_population(
+def _population_parts(
     population: Population, items: Items | Space, response: Response | None, prior: AnyPrior | None
 ) -> tuple[Items, SearchParts]:
     """Return the items with the appeal of the population, and its response and prior where none is given."""
@@ -236,8 +236,8 @@ def _from_population(
             f"population is {population!r}: give a Population, as from Population.fit(...) or Population.load(path)",
             field="population",
         )
-    matched = population.matched(items)
-    return matched, {
+    matched_items = population.matched(items)
+    return matched_items, {
         "response": population.answering(response),
         "prior": population.prior if prior is None else prior,
     }

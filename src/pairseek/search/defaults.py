@@ -29,32 +29,32 @@ from pairseek.posteriors import EP, Posterior
 from pairseek.posteriors.base import posterior_of
 from pairseek.search.goals import TASTE, SearchGoal
 
-GAP = 0.03
-"""Certified maximum shortfall of the default choice, as a share of the best pair's utility."""
-RESCORE = 0
+MAX_RELATIVE_GAP = 0.03
+"""Certified maximum shortfall of the default choice, as a fraction of the best pair's utility."""
+RESCORED_PAIRS = 0
 """Number of best pairs that the default rescores by samples."""
-RESCORE_OWN = 64
-"""`RESCORE` for a response or prior with formulas of its own, which the tables do not cover."""
-RESCORE_UNKNOWN = 16
-"""`RESCORE` if k is unknown: scores from tables assume that k is independent of the user point."""
-DRAWN = 20_000
-"""Number of pairs drawn for `InfoGain` if k is unknown and there are many pairs."""
-RESCORE_DRAWN = 512
-"""Number of the best of these that are rescored by samples."""
-LISTED = 500_000
-"""Largest number of pairs for which a strategy without bounds on its score scores all of them."""
-FEW = 100_000
-"""Largest number of pairs for which any strategy scores all: as fast as branch and bound, without compiling it."""
-ROUGH = 2_000_000
+RESCORED_PAIRS_CUSTOM_FORMULAS = 64
+"""`RESCORED_PAIRS` for a response or prior with formulas of its own, which the tables do not cover."""
+RESCORED_PAIRS_UNKNOWN_K = 16
+"""`RESCORED_PAIRS` if k is unknown: scores from tables assume that k is independent of the user point."""
+SAMPLED_PAIRS_UNKNOWN_K = 20_000
+"""Number of pairs sampled for `InfoGain` if k is unknown and there are many pairs."""
+RESCORED_SAMPLED_PAIRS = 512
+"""Number of the best of these pairs that are rescored by samples."""
+MAX_SCORED_PAIRS_WITHOUT_BOUNDS = 500_000
+"""Largest number of pairs all of which a strategy without bounds on its score scores."""
+MAX_SCORED_PAIRS = 100_000
+"""Largest number of pairs all of which any strategy scores: as fast as branch and bound, and nothing to compile."""
+BUDGET_UNKNOWN_K = 2_000_000
 """Budget of branch and bound, in pairs, if k is unknown."""
-BRIEF = 100_000
-"""The budget if the curvature is unknown: few items are far out, and bounds on their pairs are loose."""
-MANY_DIMENSIONS = 20
-"""Number of dimensions from which pairs are proposed: branch and bound takes longer and finds no better pairs."""
-PROMISING = 256
-"""Number of promising items of which all pairs are scored, if the curvature is unknown."""
-IMPROVED = 4
-"""Number of these whose best partner among all items is sought."""
+BUDGET_UNKNOWN_CURVATURE = 100_000
+"""Budget of branch and bound, in pairs, if the curvature is unknown: bounds on pairs of remote items are loose."""
+MIN_DIMENSIONS_FOR_PROPOSALS = 20
+"""Dimensions from which pairs are proposed, because branch and bound takes longer and finds no better pairs."""
+PROMISING_ITEMS = 256
+"""Number of promising items all pairs of which are scored, if the curvature is unknown."""
+IMPROVED_ITEMS = 4
+"""Number of promising items for which the best partner among all items is sought."""
 TIE_WIDTH = 0.5
 """Half-width of ties in logits if a study offers ties: a pair with even odds is then a tie with probability 0.24."""
 
@@ -62,9 +62,9 @@ TIE_WIDTH = 0.5
 def default_response(items: Items | Space, prior: Prior | None = None, posterior: Posterior | None = None) -> Response:
     """Return the logistic model; for items, with residual utilities and an unknown curvature.
 
-    Coordinates leave a part of taste unexplained, and embeddings differ in whether people like what is near a point or
-    far in a direction. In a space, or with a posterior or a prior that does not allow it, the default is the paper's
-    model.
+    Coordinates do not explain all of a person's taste, and embeddings differ in whether people like items near a point
+    or far in a direction. In a space, or with a posterior or prior that does not support this model, the default is the
+    paper's model.
     """
     if not len(items.coordinates):
         return Logistic()
@@ -81,19 +81,22 @@ def default_response(items: Items | Space, prior: Prior | None = None, posterior
     return Logistic(float(k), "constant", residual=RESIDUAL, curvature=Unknown())
 
 
-def warn_of_response(items: Items | Space, prior: Prior, posterior: Posterior) -> None:
+def warn_about_default_response(items: Items | Space, prior: Prior, posterior: Posterior) -> None:
     """Warn the caller of `Search` if the posterior, or a prior of their own, changes the default response."""
-    density = is_density(prior)
-    response, usual = default_response(items, prior, posterior), default_response(items, None if density else prior)
-    if response == usual:
+    is_custom_density = is_density(prior)
+    response, usual_response = (
+        default_response(items, prior, posterior),
+        default_response(items, None if is_custom_density else prior),
+    )
+    if response == usual_response:
         return
-    if density:
-        cause, other = f"{type(prior).__name__} is a custom density", "a GaussianPrior"
+    if is_custom_density:
+        cause, alternative = f"{type(prior).__name__} is a custom density", "a GaussianPrior"
     else:
-        cause, other = f"{type(posterior).__name__} cannot infer residual utilities", "EP() or Particles()"
+        cause, alternative = f"{type(posterior).__name__} cannot infer residual utilities", "EP() or Particles()"
     warnings.warn(
         f"{cause}, so the default response is Logistic(), the paper's model with {response.noise} noise: give "
-        f"response=ps.Logistic() to confirm it, or use {other}",
+        f"response=ps.Logistic() to confirm it, or use {alternative}",
         DefaultWarning,
         stacklevel=caller_level(),
     )
@@ -107,7 +110,7 @@ def resolve(
     strategy: Utility | RandomUtility | Procedure | None,
     goal: SearchGoal = TASTE,
 ) -> tuple[Response, Prior, Posterior, Utility | Procedure]:
-    """Return the parts with every None replaced by the default for these items."""
+    """Replace every None by the default for these items."""
     prior = default_prior(items) if prior is None else cast("Prior", prior)
     spread = spread_of(prior, items.d)
     check_spread(spread)
@@ -132,23 +135,31 @@ def default_candidates(
         return None
     shape = strategy.usable_shape(response)
     count = len(items.coordinates) * (len(items.coordinates) - 1) // 2
-    sampled = RESCORE_OWN if not response.compiled or is_density(prior) else RESCORE
-    if shape is None and count > LISTED and strategy.promising is None:
+    sampled = RESCORED_PAIRS_CUSTOM_FORMULAS if not response.compiled or is_density(prior) else RESCORED_PAIRS
+    if shape is None and count > MAX_SCORED_PAIRS_WITHOUT_BOUNDS and strategy.promising is None:
         return WeightedPairs(rescore=sampled)
     if sampled:
-        return AllPairs(gap=GAP, rescore=sampled, listed=FEW)
-    if shape is not None and items.d >= MANY_DIMENSIONS:
-        return ProposedPairs(rescore=RESCORE_UNKNOWN if response.unknown else RESCORE, listed=FEW)
+        return AllPairs(gap=MAX_RELATIVE_GAP, rescore=sampled, listed=MAX_SCORED_PAIRS)
+    if shape is not None and items.d >= MIN_DIMENSIONS_FOR_PROPOSALS:
+        return ProposedPairs(
+            rescore=RESCORED_PAIRS_UNKNOWN_K if response.unknown else RESCORED_PAIRS, listed=MAX_SCORED_PAIRS
+        )
     if response.curvature_prior is not None:
         proposes = shape is not None and shape.kind == "table" and strategy.promising is None
         if proposes and not response.unknown:
-            return ProposedPairs(items=PROMISING, improved=IMPROVED, rescore=RESCORE, listed=FEW)
-        return AllPairs(gap=GAP, budget=BRIEF, rescore=RESCORE, listed=FEW)
-    many = count > FEW
+            return ProposedPairs(
+                items=PROMISING_ITEMS, improved=IMPROVED_ITEMS, rescore=RESCORED_PAIRS, listed=MAX_SCORED_PAIRS
+            )
+        return AllPairs(
+            gap=MAX_RELATIVE_GAP, budget=BUDGET_UNKNOWN_CURVATURE, rescore=RESCORED_PAIRS, listed=MAX_SCORED_PAIRS
+        )
+    many = count > MAX_SCORED_PAIRS
     if response.unknown and many and shape is not None and (shape.kind, shape.table) == ("table", "information"):
         # A sample spends fewer questions on the reliability of reliable people: see the benchmarks.
-        return SampledPairs(count=DRAWN, rescore=RESCORE_DRAWN, shared=True)
-    # With an unknown k the utility is flat, so a certificate would take long, and the score is approximate anyway.
+        return SampledPairs(count=SAMPLED_PAIRS_UNKNOWN_K, rescore=RESCORED_SAMPLED_PAIRS, shared=True)
+    # With an unknown k the utility is flat: a certificate would take long, and the score is approximate anyway.
     if response.unknown:
-        return AllPairs(gap=GAP, budget=ROUGH, rescore=RESCORE_UNKNOWN, listed=FEW)
-    return AllPairs(gap=GAP, rescore=RESCORE, listed=FEW)
+        return AllPairs(
+            gap=MAX_RELATIVE_GAP, budget=BUDGET_UNKNOWN_K, rescore=RESCORED_PAIRS_UNKNOWN_K, listed=MAX_SCORED_PAIRS
+        )
+    return AllPairs(gap=MAX_RELATIVE_GAP, rescore=RESCORED_PAIRS, listed=MAX_SCORED_PAIRS)

@@ -26,24 +26,24 @@ from pairseek.pairs.selection import ChosenPair, Draws, PairRules, choose_pair
 from pairseek.posteriors.residuals import infer_with_residuals
 from pairseek.posteriors.span import infer_within_span
 from pairseek.search.configuration import SearchConfiguration
-from pairseek.search.serialization import query_name
+from pairseek.search.serialization import query_id
 
 # Purposes of random draws, which keep their streams apart.
 _CHOICE, _SIDES, _PROCEDURE, _SCORES = range(4)
 
 
 def infer(configuration: SearchConfiguration, events: Sequence[Event]) -> Belief:
-    """Return the posterior after these events: of the point, and of any residual utilities of the response."""
+    """Return the posterior of the user point, and of any residual utilities, after these events."""
     items, response, posterior = configuration.items, configuration.response, configuration.posterior
     evidence, pairs = _evidence(configuration, events)
     prior = extended_prior(configuration.prior, response, items.d)
 
-    def within(evidence: Evidence, prior: Prior) -> Belief:
+    def infer_posterior(evidence: Evidence, prior: Prior) -> Belief:
         if response.residual_deviation == 0.0 or pairs is None:
             return posterior.infer(evidence, prior, response)
         return infer_with_residuals(posterior, evidence, pairs, prior, response)
 
-    belief = infer_within_span(within, evidence, prior)
+    belief = infer_within_span(infer_posterior, evidence, prior)
     if not configuration.removed or belief.residuals is None:
         return belief
     rows = belief.residuals.rows
@@ -62,27 +62,27 @@ def next_pair(
 
     ``belief`` is `infer(configuration, events)` if the caller has computed it already.
     """
-    began = time.perf_counter()
+    started = time.perf_counter()
     belief = infer(configuration, events) if belief is None else belief
     procedure = configuration.procedure
-    constant = None if procedure is None else _generator(seed, _PROCEDURE)
-    place = len(events), len(pending)
-    draws = Draws(_generator(seed, _CHOICE, *place), _seeds(seed, _SCORES, *place), constant)
+    procedure_rng = None if procedure is None else _generator(seed, _PROCEDURE)
+    position = len(events), len(pending)
+    draws = Draws(_generator(seed, _CHOICE, *position), _seeds(seed, _SCORES, *position), procedure_rng)
     askable = configuration.askable
     context = replace(selection_context(configuration, belief, askable), history=events, pending=pending)
     pair = choose_pair(askable, context, PairRules(configuration.candidates, configuration.rest), draws, procedure)
-    return None if pair is None else replace(pair, info=replace(pair.info, seconds=time.perf_counter() - began))
+    return None if pair is None else replace(pair, info=replace(pair.info, seconds=time.perf_counter() - started))
 
 
-def shown_pair(pair: ChosenPair, events: int, index: int, *, seed: int) -> Query:
-    """Return a chosen pair as query `index` after a number of events, with the sides that the seed decides."""
-    return pair.query(query_name(events, index), _generator(seed, _SIDES, events, index))
+def query_of_pair(pair: ChosenPair, events: int, index: int, *, seed: int) -> Query:
+    """Return a chosen pair as query `index` after a number of events; the seed decides the sides."""
+    return pair.query(query_id(events, index), _generator(seed, _SIDES, events, index))
 
 
 def selection_context(
     configuration: SearchConfiguration, belief: Belief, items: Items | Space | None = None
 ) -> SelectionContext:
-    """Return the inputs of a pair selection under a belief, among all items or these."""
+    """Return the inputs of pair selection under a belief, for the given items or all."""
     items = configuration.items if items is None else items
     belief = belief_about(configuration, belief, items)
     response = typical_response(configuration.response, belief)
@@ -90,7 +90,7 @@ def selection_context(
 
 
 def belief_about(configuration: SearchConfiguration, belief: Belief, items: Items | Space) -> Belief:
-    """Return a belief about the point and the items of another catalogue, or of a part of this one."""
+    """Convert a belief about the items of the configuration to other items, such as a part of the catalogue."""
     if belief.residuals is None or items is configuration.items:
         return belief
     ids, other = configuration.catalogue.ids, items._require_catalogue(Unsupported("a continuous Space has no items"))
@@ -109,12 +109,12 @@ def _seeds(seed: int, purpose: int, events: int = 0, index: int = 0) -> np.rando
 
 def _evidence(configuration: SearchConfiguration, events: Sequence[Event]) -> tuple[Evidence, IntArray | None]:
     """Return the logit planes of all answers and ties, oriented towards the winner, and the rows of their items."""
-    answered = [event for event in events if event.outcome != "skip"]
-    sides = [(e.left, e.right) if e.winner is None else (e.winner, e.loser) for e in answered]
+    answers = [event for event in events if event.outcome != "skip"]
+    sides = [(e.left, e.right) if e.winner is None else (e.winner, e.loser) for e in answers]
     pairs = None
     if isinstance(configuration.items, Items):
-        rows = _rows(configuration, [side for pair in sides for side in pair])
-        points, appeals = _places(configuration, rows)
+        rows = _item_rows(configuration, [side for pair in sides for side in pair])
+        points, appeals = _item_coordinates(configuration, rows)
         pairs = rows.reshape(-1, 2)
         winners, losers = points[::2], points[1::2]
         appeal = appeals[::2] - appeals[1::2]
@@ -123,23 +123,23 @@ def _evidence(configuration: SearchConfiguration, events: Sequence[Event]) -> tu
         winners, losers = (np.array([pair[i] for pair in sides], dtype=np.float64).reshape(-1, d) for i in (0, 1))
         appeal = np.zeros(len(sides))
     slopes, offsets = configuration.response.planes(winners, losers, appeal)
-    decided = np.array([float(event.outcome == "answer") for event in answered])
+    decided = np.array([float(event.outcome == "answer") for event in answers])
     return Evidence(np.ascontiguousarray(slopes), offsets, decided), pairs
 
 
-def _rows(configuration: SearchConfiguration, sides: Sequence[Any]) -> IntArray:
+def _item_rows(configuration: SearchConfiguration, sides: Sequence[Any]) -> IntArray:
     """Return the rows of items; removed ones follow those of the catalogue."""
     items = configuration.catalogue
     rows = np.array([items.find(side) for side in sides], dtype=np.int64)
     if configuration.removed:
-        places: dict[ItemId, int] = {name: items.n + i for i, name in enumerate(configuration.removed)}
+        removed_rows: dict[ItemId, int] = {name: items.n + i for i, name in enumerate(configuration.removed)}
         for i in np.flatnonzero(rows < 0).tolist():
-            rows[i] = places[sides[i]]
+            rows[i] = removed_rows[sides[i]]
     return rows
 
 
-def _places(configuration: SearchConfiguration, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the (m, d) coordinates and (m,) appeals of items in the model, those of removed items included."""
+def _item_coordinates(configuration: SearchConfiguration, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return the (m, d) coordinates and (m,) appeals of items in the model, including removed items."""
     items, removed = configuration.catalogue, list(configuration.removed.values())
     if not removed:
         modelled = configuration.modelled(items)

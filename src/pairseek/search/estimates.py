@@ -30,9 +30,9 @@ class Interval:
     high: float
 
 
-Manner: TypeAlias = Literal["consistent", "noisy", "random"]
+ReliabilityWord: TypeAlias = Literal["consistent", "noisy", "random"]
 # Number of samples for a credible radius, if there are residual utilities.
-_RADIUS_POINTS = 1024
+_RADIUS_SAMPLES = 1024
 CONSISTENT_AGREEMENT = 0.8
 """`agreement` from which answers are called consistent."""
 RANDOM_AGREEMENT = 0.6
@@ -48,11 +48,11 @@ class ReliabilityEstimate:
     k
         Noise constant.
     lapse
-        Share of answers given at random.
+        Fraction of answers given at random.
     agreement
-        Share of answers that follow the person's own taste, lapse/2 + (1 - lapse) f(z), for questions whose plane is
-        one standard deviation of the prior away from the person. It is 0.5 for random answers, and 0.88 for the default
-        response of a search.
+        Fraction of answers that follow the person's own taste, lapse/2 + (1 - lapse) f(z), for questions whose plane is
+        one standard deviation of the prior away from the person: 0.5 for random answers, 0.88 for the default response
+        of a search.
     word
         The likeliest of consistent (`agreement` of at least 0.8), noisy, and random (below 0.6).
     """
@@ -60,26 +60,26 @@ class ReliabilityEstimate:
     k: Interval
     lapse: Interval
     agreement: Interval
-    word: Manner
+    word: ReliabilityWord
 
 
 @dataclass(frozen=True, eq=False)
 class IdealPoint:
     """The point at which a person's utility is highest.
 
-    For the user point w, the curvature c and the prior's mean m it is m + (w - m)/c if c is above 0. Otherwise there is
-    no ideal point, because the utility grows without bound.
+    For a user point w, curvature c above 0, and prior mean m, it is m + (w - m)/c. For other curvatures there is no
+    ideal point, because the utility grows without bound.
 
     Attributes
     ----------
     probability
-        Posterior probability that the person has an ideal point, that is, that c is above 0.
+        Posterior probability that the person has an ideal point, that is, c > 0.
     point
-        (d,) point of highest expected utility, computed from the posterior means of w and c. None if the mean of c is
-        not above 0, because the expected utility then has no maximum.
+        (d,) point of highest expected utility, computed from the posterior means of w and c. None if the mean of c is 0
+        or below, because the expected utility then has no maximum.
     low, high
         (d,) ends of the 95 % credible interval of each coordinate, given that the person has an ideal point. None if
-        `point` is None.
+        ``point`` is None.
 
     Examples
     --------
@@ -142,8 +142,8 @@ class Estimate:
     def curvature(self) -> Interval | None:
         """Curvature of the person's utility: 1 for the distance from an ideal point, 0 for a linear utility.
 
-        The posterior `median`, and the ends `low` and `high` of the 95 % credible interval. All three equal the given
-        curvature, if one was given. None for items without coordinates.
+        The posterior ``median``, and the ends ``low`` and ``high`` of the 95 % credible interval; all three equal the
+        curvature if it is known. None for items without coordinates.
         """
         if self.utility is None:
             return None
@@ -171,14 +171,14 @@ class Estimate:
         return IdealPoint(probability, self.utility.ideals(mean)[0], low, high)
 
     def credible_radius(self, level: float = 0.95) -> float:
-        """Return the radius of the ball around the point that contains this share of the posterior, to about 2 %."""
+        """Return the radius of the ball around the point with this posterior probability, accurate to about 2 %."""
         if not (is_number(level) and 0 < level < 1):
             raise InvalidParameter(
-                f"the level of a credible radius is {level!r}: give a share between 0 and 1", field="level"
+                f"the level of a credible radius is {level!r}: give a probability between 0 and 1", field="level"
             )
         belief = self.belief
-        # With residual utilities, samples are drawn from Gaussians; thousands of them would be wasted on one number.
-        points, weights = (belief.samples, belief.weights) if belief.residuals is None else belief.draw(_RADIUS_POINTS)
+        # With residual utilities, samples are drawn from Gaussians, and one number does not need thousands of them.
+        points, weights = (belief.samples, belief.weights) if belief.residuals is None else belief.draw(_RADIUS_SAMPLES)
         points = read_only(np.ascontiguousarray(points))
         return float(quantile_radius(points, read_only(weights), read_only(self.point), float(level)))
 
@@ -202,24 +202,24 @@ def estimate_panel(estimate: Estimate) -> str:
             point=mean,
             outline=outline,
         )
-        shown = f"The map shows the two widest axes of {len(point)}: {plane.share:.0%} of the variance."
-        note = " ".join(filter(None, (note, shown if len(point) > 2 else "")))
+        caption = f"The map shows the two widest axes of {len(point)}: {plane.share:.0%} of the variance."
+        note = " ".join(filter(None, (note, caption if len(point) > 2 else "")))
     reliability = estimate.reliability
-    further: list[tuple[str, object]] = []
+    extra_facts: list[tuple[str, object]] = []
     curvature = estimate.curvature
     if curvature is not None and curvature.low < curvature.high:
-        further = [("curvature", f"{curvature.median:.2g} ({curvature.low:.2g} to {curvature.high:.2g})")]
+        extra_facts = [("curvature", f"{curvature.median:.2g} ({curvature.low:.2g} to {curvature.high:.2g})")]
     if reliability is not None:
-        further += [
+        extra_facts += [
             ("answers are", reliability.word),
             ("k", reliability.k.median),
             ("lapse", reliability.lapse.median),
         ]
     if len(point):
-        further.insert(0, ("95 % radius", estimate.credible_radius()))
+        extra_facts.insert(0, ("95 % radius", estimate.credible_radius()))
     title = f"Estimate in {plural(len(point), 'dimension')}"
     values = notebook.table(["coordinate", "mean ± deviation"], rows, limit=8) if rows else ""
-    return notebook.panel(title, drawing, values, notebook.facts(further) if further else "", note=note)
+    return notebook.panel(title, drawing, values, notebook.facts(extra_facts) if extra_facts else "", note=note)
 
 
 def reliability_estimate(belief: Belief, response: Response, spread: float) -> ReliabilityEstimate | None:
@@ -228,13 +228,13 @@ def reliability_estimate(belief: Belief, response: Response, spread: float) -> R
     if inferred is None:
         return None
     try:
-        usual = dataclasses.replace(response, k=None, lapse=0.0).for_spread(spread).constant
+        default_k = dataclasses.replace(response, k=None, lapse=0.0).for_spread(spread).constant
     except InvalidParameter:  # decaying noise at a scale without a default k
-        usual = response.typical_k
+        default_k = response.typical_k
     ks, lapses, weights = inferred.distribution()
-    f = response.link_function(response.typical * ks / usual)
+    f = response.link_function(response.typical * ks / default_k)
     agreement = np.asarray(0.5 * lapses + (1.0 - lapses) * f)
-    likely = [
+    word_probabilities = [
         float(np.sum(weights[within]))
         for within in (
             agreement >= CONSISTENT_AGREEMENT,
@@ -242,12 +242,14 @@ def reliability_estimate(belief: Belief, response: Response, spread: float) -> R
             agreement < RANDOM_AGREEMENT,
         )
     ]
-    k, lapse, agrees = (_interval(values, weights) for values in (ks, lapses, agreement))
-    return ReliabilityEstimate(k, lapse, agrees, get_args(Manner)[int(np.argmax(likely))])
+    k, lapse, agreement_interval = (_interval(values, weights) for values in (ks, lapses, agreement))
+    return ReliabilityEstimate(
+        k, lapse, agreement_interval, get_args(ReliabilityWord)[int(np.argmax(word_probabilities))]
+    )
 
 
 def _interval(values: FloatArray, weights: FloatArray) -> Interval:
     order = np.argsort(values, kind="stable")
     mass = np.cumsum(weights[order])
-    places = np.searchsorted(mass, np.array([0.5, 0.025, 0.975]) * mass[-1])
-    return Interval(*values[order[np.minimum(places, len(order) - 1)]].tolist())
+    indices = np.searchsorted(mass, np.array([0.5, 0.025, 0.975]) * mass[-1])
+    return Interval(*values[order[np.minimum(indices, len(order) - 1)]].tolist())

@@ -16,9 +16,9 @@ from pairseek.search.stopping import GainBelow, StopRule
 
 Goal: TypeAlias = Literal["taste", "best", "list"]
 LIST_SIZE = 3
-"""Number of items that a search with the goal ``"list"`` is to find."""
-CHECKS = 4
-"""If the lapse is unknown, every fourth question of a search for taste is a reliability probe."""
+"""Number of items that a search with the goal ``"list"`` looks for."""
+CHECK_INTERVAL = 4
+"""If the lapse is unknown, one of this many questions of a search for taste is a reliability probe."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SearchGoal:
         if self.name == "list":
             return strategies.Shortlist(self.size)
         checks: int | Literal["auto"] | None = "auto" if response.unknown else None
-        return strategies.InfoGain(checks=CHECKS if response.lapse_prior is not None else checks)
+        return strategies.InfoGain(checks=CHECK_INTERVAL if response.lapse_prior is not None else checks)
 
     def stop(self) -> StopRule | None:
         """Return the stop rule that serves the goal; None for ``"taste"``, because every answer teaches more."""

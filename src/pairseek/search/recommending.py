@@ -17,16 +17,16 @@ from pairseek.model.responses import Response
 from pairseek.pairs import item_utilities
 from pairseek.pairs.features import typical_response
 from pairseek.search import engine
-from pairseek.search.best_items import RecommendationPool, best_probabilities, typical_unit
+from pairseek.search.best_items import RecommendationPool, best_probabilities, cached_residual_unit
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.estimates import Estimate
 
 if TYPE_CHECKING:
     from pairseek.indexes import CatalogueIndex
 
-# Smallest `diversity` before it becomes 0.
+# Halving stops at about this `diversity`; the next value is 0.
 _MIN_DIVERSITY = 0.01
-# Diverse lists are chosen from the best items: this many for each item of the list.
+# Number of best items, per item of the list, from which a diverse list is chosen.
 _CANDIDATES_PER_ITEM = 20
 # Smallest number of items from which a diverse list is chosen.
 _MIN_CANDIDATES = 1024
@@ -52,29 +52,29 @@ def recommend(
     diversity: float = 0.0,
 ) -> list[Recommendation]:
     """Return the recommended items: see `Search.recommend`."""
-    refused = Unsupported("a continuous Space has no items to recommend: read estimate().point")
-    own = configuration.items._require_catalogue(refused)
+    no_items = Unsupported("a continuous Space has no items to recommend: read estimate().point")
+    search_items = configuration.items._require_catalogue(no_items)
     if among is not None and not isinstance(among, Items):
         _check_index(among, diversity)
         return _from_index(configuration, estimate.belief, among, count, only, exclude)
-    items = _items_to_recommend(own, among)
-    typical = typical_response(configuration.response, estimate.belief)
-    unit = typical_unit(own, typical.noise_kind.name)
+    items = _items_to_recommend(search_items, among)
+    response = typical_response(configuration.response, estimate.belief)
+    unit = cached_residual_unit(search_items, response.noise_kind.name)
     rows = permitted_rows(items, only, exclude)
     belief = engine.belief_about(configuration, estimate.belief, items)
-    pool = RecommendationPool(items, configuration.modelled(items), belief, typical, unit, rows)
+    pool = RecommendationPool(items, configuration.modelled(items), belief, response, unit, rows)
     by_utility = configuration.goal.name == "list"
     return recommendations(pool, estimate, count, by_utility=by_utility, diversity=diversity)
 
 
-def _items_to_recommend(own: Items, among: Items | None) -> Items:
-    """Return the items to recommend from; raise `InvalidParameter` if they have another number of coordinates."""
+def _items_to_recommend(search_items: Items, among: Items | None) -> Items:
+    """Return the items to recommend from; raise `InvalidParameter` if their number of coordinates differs."""
     if among is None:
-        return own
-    if among.d != own.d:
+        return search_items
+    if among.d != search_items.d:
         raise InvalidParameter(
-            f"among has {among.d} coordinates and the search has {own.d}: place its vectors with the same map, "
-            f"Items.from_vectors(vectors, vector_map=items.vector_map)",
+            f"among has {among.d} coordinates and the search has {search_items.d}: place its vectors with the same "
+            f"map, Items.from_vectors(vectors, vector_map=items.vector_map)",
             field="among",
         )
     return among
@@ -101,15 +101,17 @@ def _from_index(
     exclude: Iterable[object] | None,
 ) -> list[Recommendation]:
     """Return the items of highest expected utility from a vector database."""
-    items, typical = configuration.catalogue, typical_response(configuration.response, belief)
-    shown: dict[ItemId, float] = {}
+    items, response = configuration.catalogue, typical_response(configuration.response, belief)
+    residual_means: dict[ItemId, float] = {}
     if belief.residuals is not None:
-        unit = typical_unit(items, typical.noise_kind.name)
+        unit = cached_residual_unit(items, response.noise_kind.name)
         means = (unit * belief.residuals.mean).tolist()
         rows = belief.residuals.rows.tolist()
-        shown = {items.ids[row]: mean for row, mean in zip(rows, means, strict=True) if row >= 0}
-    names: list[Any] = [None if ids is None else list(ids) for ids in (only, exclude)]
-    return among.recommend(belief, typical.typical_k, count, shown=shown, only=names[0], exclude=names[1])
+        residual_means = {items.ids[row]: mean for row, mean in zip(rows, means, strict=True) if row >= 0}
+    id_lists: list[Any] = [None if ids is None else list(ids) for ids in (only, exclude)]
+    return among.recommend(
+        belief, response.typical_k, count, shown=residual_means, only=id_lists[0], exclude=id_lists[1]
+    )
 
 
 def expected_utilities(items: Items, belief: Belief, response: Response) -> FloatArray:
@@ -132,14 +134,14 @@ def recommendations(
         raise InvalidParameter(
             f"diversity is {diversity!r}: give a fraction of the typical distance, from 0 to 1", field="diversity"
         )
-    items, utility, allowed = pool.own, pool.utilities, pool.allowed
+    items, utility, allowed = pool.given_items, pool.utilities, pool.allowed
     count = min(count, len(allowed))
     if pool.belief.residuals is None and not by_utility:
         distance = np.linalg.norm(items.coordinates[allowed] - estimate.point, axis=1)
         order = allowed[np.lexsort((distance, -utility[allowed], -best_probabilities(pool, allowed)))]
     else:
         order = pool.highest(max(_CANDIDATES_PER_ITEM * count, _MIN_CANDIDATES) if diversity else count)
-    order = _diverse(items, order, count, diversity)
+    order = _select_diverse(items, order, count, diversity)
     probabilities = best_probabilities(pool, order)
     distances = np.linalg.norm(items.coordinates[order] - estimate.point, axis=1)
     rows = zip(order.tolist(), probabilities.tolist(), distances.tolist(), strict=True)
@@ -152,20 +154,20 @@ def recommendations(
     )
 
 
-def _diverse(items: Items, order: IntArray, count: int, diversity: float) -> IntArray:
+def _select_diverse(items: Items, order: IntArray, count: int, diversity: float) -> IntArray:
     """Return the first rows of an order whose items are far enough from each other."""
     if not diversity or not items.d:
         return order[:count]
-    typical = items.spread * np.sqrt(2.0)
+    typical_distance = items.spread * np.sqrt(2.0)
     points = items.coordinates[order]
     while True:
         chosen: list[int] = []
         nearest = np.full(len(order), np.inf)
         while len(chosen) < count:
-            free = np.flatnonzero(nearest >= diversity * typical)
-            if not len(free):
+            eligible = np.flatnonzero(nearest >= diversity * typical_distance)
+            if not len(eligible):
                 break
-            chosen.append(int(free[0]))
+            chosen.append(int(eligible[0]))
             distance = np.linalg.norm(points - points[chosen[-1]], axis=1)
             nearest = np.minimum(nearest, distance)
             nearest[chosen] = -1.0

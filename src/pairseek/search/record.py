@@ -15,12 +15,12 @@ from pairseek.search import serialization
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.state import SearchState
 
-Saved: TypeAlias = tuple[SearchState, tuple[Query, ...]]
-"""A restored search: its state and its pending queries."""
+StateAndPending: TypeAlias = tuple[SearchState, tuple[Query, ...]]
+"""A search as its state and its pending queries."""
 
 
-class Form(NamedTuple):
-    """Functions by which a format writes and reads events and queries."""
+class RecordFormat(NamedTuple):
+    """Functions that write and read events and queries in one format."""
 
     event: Callable[[Event], Any]
     event_from: Callable[[Any], Event]
@@ -28,17 +28,22 @@ class Form(NamedTuple):
     query_from: Callable[[Any], Query]
 
 
-FULL = Form(serialization.event_record, serialization.event_from, serialization.query_record, serialization.query_from)
-"""Events and queries with all the information from the time when they were asked."""
-LIGHT = Form(
-    serialization.light_event, serialization.event_of_light, serialization.light_query, serialization.query_of_light
+FULL_FORMAT = RecordFormat(
+    serialization.event_record, serialization.event_from, serialization.query_record, serialization.query_from
+)
+"""Events and queries with all information from the time when they were asked."""
+LIGHT_FORMAT = RecordFormat(
+    serialization.light_event, serialization.event_from_light, serialization.light_query, serialization.query_from_light
 )
 """Events and queries by ids only."""
 
 
 @dataclass(frozen=True)
 class SearchRecord:
-    """Seed, events and pending queries of a search, the removed items among theirs, and an earlier model version."""
+    """Seed, events and pending queries of a search, and the removed items that they are about.
+
+    ``migrated_from`` is the model version that the search was saved with, if it is an earlier one.
+    """
 
     seed: int
     events: Sequence[Event]
@@ -53,8 +58,8 @@ class SearchRecord:
         return cls(state.seed, state.events, pending, removed, state.migrated_from)
 
     @classmethod
-    def read(cls, record: Mapping[str, Any], form: Form) -> Self:
-        """Read the record that `written` returned; call it within `reading`."""
+    def read(cls, record: Mapping[str, Any], form: RecordFormat) -> Self:
+        """Read the record that `as_json` returned; call it within `convert_read_errors`."""
         return cls(
             whole(record["seed"], "the seed", 0),
             [form.event_from(event) for event in record["events"]],
@@ -63,7 +68,7 @@ class SearchRecord:
             record.get("migrated_from"),
         )
 
-    def written(self, form: Form) -> JSON:
+    def as_json(self, form: RecordFormat) -> JSON:
         """Return the record as plain data."""
         return {
             "seed": self.seed,
@@ -73,32 +78,32 @@ class SearchRecord:
             **({} if self.migrated_from is None else {"migrated_from": self.migrated_from}),
         }
 
-    def restored(self, configuration: SearchConfiguration) -> Saved:
+    def restore(self, configuration: SearchConfiguration) -> StateAndPending:
         """Restore the search, after validating that its events and queries fit its items and each other."""
         configuration = configuration.with_removed({item.id: item for item in self.removed})
         asked = [(event.left, event.right) for event in self.events]
         asked += [(query.left, query.right) for query in self.pending]
         for side in (side for pair in asked for side in pair):
             configuration.side(side)
-        serialization.check_order(self.events, self.pending)
+        serialization.check_query_order(self.events, self.pending)
         state = SearchState(configuration, self.seed, tuple(self.events), migrated_from=self.migrated_from)
         return state, tuple(self.pending)
 
 
 @contextmanager
-def reading(what: Callable[[str], str], *, wrapped: bool = False) -> Iterator[None]:
-    """Raise `InvalidFile` for a record with a missing field or a value of the wrong type.
+def convert_read_errors(message: Callable[[str], str], *, wrap_own_errors: bool = False) -> Iterator[None]:
+    """Convert errors that a missing field or a value of the wrong type causes to `InvalidFile`.
 
     Parameters
     ----------
-    what
-        Function that turns the reason into the message.
-    wrapped
-        Whether errors of pairseek are turned into the reason too.
+    message
+        Function that makes the message from the reason.
+    wrap_own_errors
+        Whether to convert errors of pairseek too.
     """
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-        if isinstance(error, PairseekError) and not wrapped:
+        if isinstance(error, PairseekError) and not wrap_own_errors:
             raise
-        raise InvalidFile(what(f"it lacks {error}" if isinstance(error, KeyError) else str(error))) from error
+        raise InvalidFile(message(f"it lacks {error}" if isinstance(error, KeyError) else str(error))) from error

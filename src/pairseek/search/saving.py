@@ -1,7 +1,7 @@
 """Formats of a saved search: files with the items, light records that name the items by a hash, and signed tokens.
 
-All three hold a `SearchRecord` and the configuration. They differ in what they identify only by a hash, which the
-reader must supply again.
+All three hold a `SearchRecord` and the configuration. They differ in which parts they only identify by a hash, so that
+the caller must give them again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pairseek.model.item_records import items_from
 from pairseek.model.items import Items
 from pairseek.search import serialization
 from pairseek.search.configuration import PARTS, SearchConfiguration
-from pairseek.search.record import FULL, LIGHT, Saved, SearchRecord, reading
+from pairseek.search.record import FULL_FORMAT, LIGHT_FORMAT, SearchRecord, StateAndPending, convert_read_errors
 from pairseek.search.serialization import ModelChoice
 from pairseek.search.state import SearchState
-from pairseek.search.tokens import Key, PackedEvent, TokenContent, short_configuration, sign, verify
+from pairseek.search.tokens import Key, PackedEvent, TokenContent, short_configuration_hash, sign, verify
 
 if TYPE_CHECKING:
     from pairseek.people.population import Population
@@ -34,48 +34,48 @@ if TYPE_CHECKING:
 _PARTS = (*PARTS, "stop")
 
 
-def carried(record: SearchRecord, configuration: SearchConfiguration, before: Items) -> Saved:
+def carry_over(record: SearchRecord, configuration: SearchConfiguration, earlier_items: Items) -> StateAndPending:
     """Carry a search over to the items of another configuration.
 
-    Removed items keep their coordinates from the catalogue ``before``; pending queries about them are dropped.
+    Removed items keep their coordinates from the earlier catalogue; pending queries about them are dropped.
     """
     items = configuration.catalogue
-    check_dimension(before, items)
+    check_same_dimension(earlier_items, items)
     removed = [item for item in record.removed if items.find(item.id) < 0]
     removed_ids = {item.id for item in removed}
     sides = [side for event in record.events for side in (event.left, event.right)]
     names = [side for side in sides if not isinstance(side, tuple) and side not in removed_ids]
-    removed += removed_items(names, before, items)
+    removed += removed_items(names, earlier_items, items)
     pending = [query for query in record.pending if min(items.find(query.left), items.find(query.right)) >= 0]
-    return replace(record, pending=pending, removed=removed).restored(configuration)
+    return replace(record, pending=pending, removed=removed).restore(configuration)
 
 
-def moved(
+def move_to_items(
     state: SearchState,
     pending: Sequence[Query],
     items: Items,
     population: Population | None,
     askable: Selected,
-) -> Saved:
+) -> StateAndPending:
     """Carry the answers and parts of a search over to other items: see `Search.moved_to`."""
-    earlier = state.configuration
-    check_dimension(earlier.catalogue, items)
-    choice = earlier.askable_choice
+    earlier_configuration = state.configuration
+    check_same_dimension(earlier_configuration.catalogue, items)
+    choice = earlier_configuration.askable_choice
     if askable is None and choice is not None:
         askable = choice if isinstance(choice, int) else [name for name in choice if items.find(name) >= 0]
-    parts = earlier.given if population is None else earlier.own
+    parts = earlier_configuration.given_parts if population is None else earlier_configuration.caller_parts
     configuration = SearchConfiguration.resolved(
-        items, population=population, askable=askable, goal=earlier.goal.name, **parts
+        items, population=population, askable=askable, goal=earlier_configuration.goal.name, **parts
     )
-    return carried(SearchRecord.of(state, pending), configuration, earlier.catalogue)
+    return carry_over(SearchRecord.of(state, pending), configuration, earlier_configuration.catalogue)
 
 
-def check_dimension(before: Items, items: Items) -> None:
+def check_same_dimension(earlier_items: Items, items: Items) -> None:
     """Raise `CatalogueMismatch` if the answers of a search cannot carry over to other items."""
-    if items.d != before.d:
+    if items.d != earlier_items.d:
         raise CatalogueMismatch(
-            f"the new items have {items.d} coordinates and the items of the search have {before.d}: place both with "
-            f"the same map"
+            f"the new items have {items.d} coordinates and the items of the search have {earlier_items.d}: place both "
+            f"with the same map"
         )
 
 
@@ -85,36 +85,41 @@ def check_dimension(before: Items, items: Items) -> None:
 def to_file(state: SearchState, pending: Sequence[Query]) -> JSON:
     """Return a search as plain data with its items.
 
-    The names of the given parts let a later model version replace the others by its own defaults.
+    The names of the given parts tell a later model version which parts it may replace by its own defaults.
     """
     configuration = state.configuration
     return {
         "pairseek_version": __version__,
         "configuration": configuration.record(),
-        "given": sorted(configuration.given),
+        "given": sorted(configuration.given_parts),
         "items": configuration.items.record(),
         "askable": configuration.askable_choice,
-        **SearchRecord.of(state, pending).written(FULL),
+        **SearchRecord.of(state, pending).as_json(FULL_FORMAT),
     }
 
 
-def from_file(record: JSON, path: object, parts: Mapping[str, Any], model: ModelChoice) -> Saved:
-    """Restore the search that `to_file` described; ``parts`` replace those of the record."""
+def from_file(record: JSON, path: object, parts: Mapping[str, Any], model: ModelChoice) -> StateAndPending:
+    """Restore the search that `to_file` described; ``parts`` replace parts of the record."""
     for name in parts:
         if name not in _PARTS:
             raise TypeError(f"a saved search with its items takes no {name!r}: use only {', '.join(_PARTS)}")
-    with reading(lambda why: f"{path} is not a valid saved search: {why}; the file was not changed", wrapped=True):
+    with convert_read_errors(
+        lambda why: f"{path} is not a valid saved search: {why}; the file was not changed", wrap_own_errors=True
+    ):
         return _from_file(record, parts, model)
 
 
-def _from_file(record: JSON, own: Mapping[str, Any], model: ModelChoice) -> Saved:
+def _from_file(record: JSON, given_again: Mapping[str, Any], model: ModelChoice) -> StateAndPending:
     saved = record["configuration"]
     earlier = _earlier_model(saved["model"], model, "it", InvalidFile)
-    own = {kind: part for kind, part in own.items() if part is not None}
-    # Files of the first model versions do not name the given parts: there, all parts count as given.
-    given = {*record.get("given", _PARTS), *own}
+    given_again = {kind: part for kind, part in given_again.items() if part is not None}
+    # Files of the first model versions do not name the given parts, so all parts count as given.
+    given = {*record.get("given", _PARTS), *given_again}
     kinds = _PARTS if earlier is None else [kind for kind in _PARTS if kind in given]
-    parts = {kind: own[kind] if kind in own else serialization.decode_saved(kind, saved[kind]) for kind in kinds}
+    parts = {
+        kind: given_again[kind] if kind in given_again else serialization.decode_saved(kind, saved[kind])
+        for kind in kinds
+    }
     configuration = SearchConfiguration.resolved(
         items_from(record["items"]),
         goal=saved.get("goal", "taste"),
@@ -122,34 +127,34 @@ def _from_file(record: JSON, own: Mapping[str, Any], model: ModelChoice) -> Save
         **parts,
     )
     given_parts = {kind: part for kind, part in parts.items() if kind in given}
-    configuration = replace(configuration, own=given_parts, given=given_parts)
-    return _of_model(SearchRecord.read(record, FULL), earlier).restored(configuration)
+    configuration = replace(configuration, caller_parts=given_parts, given_parts=given_parts)
+    return _mark_as_migrated(SearchRecord.read(record, FULL_FORMAT), earlier).restore(configuration)
 
 
 def _earlier_model(
-    version: object, model: ModelChoice, what: str, error: type[InvalidFile | InvalidToken]
+    version: object, model: ModelChoice, noun: str, error: type[InvalidFile | InvalidToken]
 ) -> int | None:
-    """Return the model version of a saved search if it is an earlier one that may be migrated, else None.
+    """Return the model version of a saved search that must be migrated; None if it is the present version.
 
     Raises
     ------
     InvalidFile, InvalidToken
-        If a later pairseek saved the search, or the choice of the model excludes migration.
+        If the search has a later model version, or an earlier one although ``model`` is ``"as saved"``.
     """
     if model not in get_args(ModelChoice):
         raise InvalidParameter(f"model is {model!r}: use 'present' or 'as saved'", field="model")
     if version == MODEL_VERSION:
         return None
-    both = f"{what} has model version {version!r}, and this pairseek has {MODEL_VERSION}"
+    versions = f"{noun} has model version {version!r}, and this pairseek has {MODEL_VERSION}"
     if not isinstance(version, int) or version > MODEL_VERSION:
-        raise error(f"{both}: upgrade pairseek")
+        raise error(f"{versions}: upgrade pairseek")
     if model == "as saved":
-        raise error(f"{both}: without model='as saved', its belief is inferred again with the present model")
+        raise error(f"{versions}: without model='as saved', its belief is inferred again with the present model")
     return version
 
 
-def _of_model(record: SearchRecord, earlier: int | None) -> SearchRecord:
-    """Return the record with the model version that it is migrated from now; None leaves it unchanged."""
+def _mark_as_migrated(record: SearchRecord, earlier: int | None) -> SearchRecord:
+    """Return the record with the model version that it is migrated from; None leaves it unchanged."""
     return record if earlier is None else replace(record, migrated_from=earlier)
 
 
@@ -158,7 +163,7 @@ def _of_model(record: SearchRecord, earlier: int | None) -> SearchRecord:
 
 def light_configuration(configuration: SearchConfiguration) -> JSON:
     """Return the given settings of a search, except the items, as plain data; defaults follow from the items."""
-    given, askable = configuration.given, configuration.askable_choice
+    given, askable = configuration.given_parts, configuration.askable_choice
     parts: JSON = {name: serialization.light_part(part) for name, part in given.items() if name != "stop"}
     if "stop" in given:
         parts["stop"] = [serialization.light_part(rule) for rule in configuration.stop]
@@ -173,7 +178,7 @@ def to_light(state: SearchState, pending: Sequence[Query]) -> JSON:
         "pairseek_version": __version__,
         "items": configuration.catalogue.hash,
         "configuration": light_configuration(configuration),
-        **SearchRecord.of(state, pending).written(LIGHT),
+        **SearchRecord.of(state, pending).as_json(LIGHT_FORMAT),
     }
 
 
@@ -186,14 +191,14 @@ def from_light(
     population: Population | None = None,
     askable: Selected = None,
     **parts: Any,
-) -> Saved:
+) -> StateAndPending:
     """Restore the search that `to_light` described: see `Search.from_dict`."""
-    with reading(lambda why: f"this is not a record from to_dict(): {why}"):
+    with convert_read_errors(lambda why: f"this is not a record from to_dict(): {why}"):
         saved = dict(record["configuration"])
         # Checked first, because parts of a later version may be unreadable.
         earlier = _earlier_model(saved["model"], model, "the saved search", InvalidFile)
         stored_parts = {kind: _light_part(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
-        search = _of_model(SearchRecord.read(record, LIGHT), earlier)
+        search = _mark_as_migrated(SearchRecord.read(record, LIGHT_FORMAT), earlier)
         saved_askable, goal, name = saved["askable"], saved["goal"], record["items"]
     if population is not None:
         stored_parts = {kind: part for kind, part in stored_parts.items() if kind not in ("response", "prior")}
@@ -205,8 +210,8 @@ def from_light(
     configuration = SearchConfiguration.resolved(
         items, population=population, askable=askable, goal=goal, **{**stored_parts, **parts}
     )
-    before = named_catalogue(name, [configuration.catalogue, items, *catalogues])
-    return carried(search, configuration, before)
+    earlier_items = find_catalogue(name, [configuration.catalogue, items, *catalogues])
+    return carry_over(search, configuration, earlier_items)
 
 
 def _light_part(kind: str, record: Any, given: object) -> Any:
@@ -224,7 +229,7 @@ def _light_part(kind: str, record: Any, given: object) -> Any:
     return serialization.decode_saved("stop" if kind == "stop rule" else kind, record) if given is None else given
 
 
-def named_catalogue(name: str, catalogues: Iterable[Items]) -> Items:
+def find_catalogue(name: str, catalogues: Iterable[Items]) -> Items:
     """Return the catalogue whose hash starts with this text."""
     choices = list(catalogues)
     for items in choices:
@@ -241,14 +246,14 @@ def named_catalogue(name: str, catalogues: Iterable[Items]) -> Items:
 
 
 def to_token(state: SearchState, pending: Sequence[Query], key: Key, lifetime: float | None) -> str:
-    """Return a signed token with seed and events, which identifies items and configuration by hashes."""
+    """Return a signed token that holds seed and events, and identifies items and configuration by hashes."""
     configuration = state.configuration
     catalogue, removed = configuration.catalogue, configuration.removed
-    places = {catalogue.hash: 0}
+    row_offsets = {catalogue.hash: 0}
     catalogues, total = [(catalogue.hash, catalogue.n)], catalogue.n
     for item in removed.values():
-        if item.catalogue not in places:
-            places[item.catalogue] = total
+        if item.catalogue not in row_offsets:
+            row_offsets[item.catalogue] = total
             catalogues.append((item.catalogue, item.n))
             total += item.n
 
@@ -257,29 +262,30 @@ def to_token(state: SearchState, pending: Sequence[Query], key: Key, lifetime: f
         if own_row >= 0:
             return own_row
         item = removed[side]  # type: ignore[index]
-        return places[item.catalogue] + item.row
+        return row_offsets[item.catalogue] + item.row
 
-    packed = []
+    packed_events = []
     for event in state.events:
         _, _, letter, _ = serialization.light_event(event)
-        asked = None if event.query is None else serialization.order(event.query)
-        packed.append(PackedEvent(row(event.left), row(event.right), letter, asked))
-    queries = [(row(query.left), row(query.right), *serialization.order(query)) for query in pending]
-    given = light_configuration(configuration)
-    model, digest = given["model"], serialization.digest(given)
-    content = TokenContent(tuple(catalogues), model, digest, state.seed, tuple(packed), tuple(queries))
+        query_position = None if event.query is None else serialization.query_position(event.query)
+        packed_events.append(PackedEvent(row(event.left), row(event.right), letter, query_position))
+    queries = [(row(query.left), row(query.right), *serialization.query_position(query)) for query in pending]
+    settings = light_configuration(configuration)
+    model, digest = settings["model"], serialization.digest(settings)
+    content = TokenContent(tuple(catalogues), model, digest, state.seed, tuple(packed_events), tuple(queries))
     return sign(content, key, lifetime)
 
 
 def _model_of(content: TokenContent, configuration: JSON) -> int | None:
     """Return the model version of a token.
 
-    A token without one has the version under which this configuration has the token's hash; None if there is none.
+    A token of the previous format lacks it; then it is the version under which the configuration has the token's hash,
+    or None if there is no such version.
     """
     if content.model is not None:
         return content.model
     for model in range(MODEL_VERSION, 0, -1):
-        if short_configuration(serialization.digest({**configuration, "model": model})) == content.configuration:
+        if short_configuration_hash(serialization.digest({**configuration, "model": model})) == content.configuration:
             return model
     return None
 
@@ -291,20 +297,20 @@ def from_token(
     catalogues: Iterable[Items],
     model: ModelChoice,
     parts: Mapping[str, Any],
-) -> Saved:
-    """Restore the search in a token, given the parts that it started with: see `Search.from_token`."""
+) -> StateAndPending:
+    """Restore the search in a token from the parts that it started with: see `Search.from_token`."""
     content = verify(token, key)
     configuration = SearchConfiguration.resolved(items, **parts)
     catalogue = configuration.catalogue
-    given = light_configuration(configuration)
-    version = _model_of(content, given)
+    settings = light_configuration(configuration)
+    version = _model_of(content, settings)
     earlier = None if version is None else _earlier_model(version, model, "the token", InvalidToken)
-    if short_configuration(serialization.digest({**given, "model": version})) != content.configuration:
+    if short_configuration_hash(serialization.digest({**settings, "model": version})) != content.configuration:
         raise CatalogueMismatch(
             "the token belongs to a search with other settings: give the arguments that the search started with"
         )
-    known = [catalogue, items, *catalogues]
-    token_catalogues = [named_catalogue(name, known) for name, _ in content.catalogues]
+    catalogues_to_search = [catalogue, items, *catalogues]
+    token_catalogues = [find_catalogue(name, catalogues_to_search) for name, _ in content.catalogues]
 
     def side(row: int) -> ItemId:
         for items in token_catalogues:
@@ -315,13 +321,13 @@ def from_token(
 
     events = []
     for packed in content.events:
-        name = None if packed.query is None else serialization.query_name(*packed.query)
+        name = None if packed.query is None else serialization.query_id(*packed.query)
         event = [side(packed.left), side(packed.right), packed.outcome, name]
-        events.append(serialization.event_of_light(event))
-    pending = [Query(serialization.query_name(count, i), side(a), side(b)) for a, b, count, i in content.pending]
+        events.append(serialization.event_from_light(event))
+    pending = [Query(serialization.query_id(count, i), side(a), side(b)) for a, b, count, i in content.pending]
     sides = [name for event in events for name in (event.left, event.right)]
     removed: list[RemovedItem] = []
-    for before in token_catalogues[1:]:
-        removed += removed_items([name for name in sides if before.find(name) >= 0], before, catalogue)  # type: ignore[misc]
+    for earlier_items in token_catalogues[1:]:
+        removed += removed_items([name for name in sides if earlier_items.find(name) >= 0], earlier_items, catalogue)  # type: ignore[misc]
     record = SearchRecord(content.seed, events, pending, removed, earlier)
-    return carried(record, configuration, token_catalogues[0])
+    return carry_over(record, configuration, token_catalogues[0])

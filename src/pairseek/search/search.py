@@ -1,4 +1,4 @@
-"""`Search`: the interactive search for one person's point, and the only mutable class.
+"""`Search`: the interactive search for one person's point, and the only mutable class of a search.
 
 A search holds the pending queries and an immutable state, which computes the belief, the next pair and the results from
 the events. A lock makes every call atomic, so threads can share a search without computing anything twice.
@@ -34,7 +34,7 @@ from pairseek.pairs.strategies.base import Procedure, RandomUtility, Utility
 from pairseek.posteriors import Posterior
 from pairseek.search import serialization
 from pairseek.search.configuration import SearchConfiguration
-from pairseek.search.defaults import warn_of_response
+from pairseek.search.defaults import warn_about_default_response
 from pairseek.search.goals import Goal
 from pairseek.search.state import SearchState
 from pairseek.search.stopping import AfterAnswers, StopRule
@@ -61,8 +61,8 @@ class Search(StoredSearch):
         Prior of the user point. None: Gaussian around the items, or uniform on a `Space`. A density of your own has
         ``sample(n, d, rng)`` and ``log_density(points)``.
     posterior
-        Method of inference. None: ``EP()``. One that cannot infer residual utilities, such as `Grid`, also changes the
-        default response to the paper's model, ``Logistic()``; a `DefaultWarning` says so.
+        Method of inference. None: ``EP()``. A method that cannot infer residual utilities, such as `Grid`, also changes
+        the default response to the paper's model, ``Logistic()``, with a `DefaultWarning`.
     strategy
         Rule that chooses pairs. None: the strategy that serves the goal.
     candidates
@@ -125,14 +125,14 @@ class Search(StoredSearch):
             candidates=candidates,
             rest=rest,
         )
-        if "response" not in configuration.given:
-            warn_of_response(configuration.items, configuration.prior, configuration.posterior)
+        if "response" not in configuration.given_parts:
+            warn_about_default_response(configuration.items, configuration.prior, configuration.posterior)
         self._begin(SearchState(configuration, seed_of(rng)))
 
     def __repr__(self) -> str:
         items = self.items
-        done = f"{plural(self.answers, 'answer')}, seed {self.seed}"
-        return f"<Search of {items._summary} in {plural(items.d, 'dimension')} by {self.strategy.name}: {done}>"
+        progress = f"{plural(self.answers, 'answer')}, seed {self.seed}"
+        return f"<Search of {items._summary} in {plural(items.d, 'dimension')} by {self.strategy.name}: {progress}>"
 
     @atomic
     def _repr_html_(self) -> str:
@@ -158,14 +158,14 @@ class Search(StoredSearch):
     def ask_many(self, count: int) -> list[Query]:
         """Return several queries without common items, to be answered in any order.
 
-        Pending queries come first. The list is shorter than `count` if the items or the rules of rest leave no more
-        pairs, or if `AfterAnswers` allows fewer answers.
+        Pending queries come first. The list is shorter than `count` if no more pairs are left, because of the items or
+        `rest`, or if `AfterAnswers` allows fewer answers.
         """
         count = whole(count, "the count of ask_many", field="count")
-        refused = Unsupported("ask_many needs items and a strategy that scores pairs: use ask()")
-        self.items._require_catalogue(refused)
+        unsupported = Unsupported("ask_many needs items and a strategy that scores pairs: use ask()")
+        self.items._require_catalogue(unsupported)
         if self._state.configuration.utility is None:
-            raise refused
+            raise unsupported
         self.ask()
         allowed = [rule.count - self.answers for rule in self.stop if isinstance(rule, AfterAnswers)]
         count = min([count, *allowed])
@@ -208,7 +208,7 @@ class Search(StoredSearch):
     @atomic
     def tell(self, query: Query | str, winner: object = None, *, tie: bool = False) -> None:
         """Record the answer to a query. Repeating it is idempotent; a different answer raises `AnswerConflict`."""
-        if _is_tie(tie) == (winner is not None):
+        if _tie_flag(tie) == (winner is not None):
             raise InvalidAnswer("an answer must have a winner or be a tie: give either winner=... or tie=True")
         self._record(query, "tie" if tie else "answer", winner)
 
@@ -220,13 +220,13 @@ class Search(StoredSearch):
     @atomic
     def observe(self, left: object, right: object, winner: object = None, *, tie: bool = False) -> None:
         """Record an answer to a pair that the search did not ask, such as earlier data."""
-        if _is_tie(tie) == (winner is not None):
+        if _tie_flag(tie) == (winner is not None):
             raise InvalidAnswer("an observation must have a winner or be a tie: give either winner=... or tie=True")
         a, b = self._state.configuration.side(left), self._state.configuration.side(right)
         if a == b:
             raise InvalidAnswer(f"the observation compares {a!r} with itself: give two different items")
         event = Event(a, b, "tie" if tie else "answer", None if tie else self._winner(a, b, winner))
-        self._state = self._state.after((*self._state.events, event))
+        self._state = self._state.with_events((*self._state.events, event))
 
     @atomic
     def undo(self) -> Event:
@@ -234,15 +234,15 @@ class Search(StoredSearch):
         if not self._state.events:
             raise UnknownQuery("there is no event to undo: no answer was given yet")
         *events, event = self._state.events
-        self._state = self._state.after(events)
-        self._pending = [query for query in self._pending if serialization.order(query)[0] <= len(events)]
+        self._state = self._state.with_events(events)
+        self._pending = [query for query in self._pending if serialization.query_position(query)[0] <= len(events)]
         if event.query is not None and not {event.left, event.right} & self._state.configuration.removed.keys():
-            self._pending = sorted([*self._pending, event.query], key=serialization.order)
+            self._pending = sorted([*self._pending, event.query], key=serialization.query_position)
         return event
 
     @atomic
     def continued(self, events: Sequence[Event], *, rng: int | np.random.Generator | None = None) -> Self:
-        """Return a copy of this search with these events instead of its own.
+        """Return a copy of this search with other events.
 
         Parameters
         ----------
@@ -285,11 +285,11 @@ class Search(StoredSearch):
         among: Items | CatalogueIndex | None = None,
         diversity: float = 0.0,
     ) -> list[Recommendation]:
-        """Return the items most likely to be the user's best or, for a list, those of highest expected utility.
+        """Return the items most likely to be the user's best or, if the goal is a list, of highest expected utility.
 
         With residual utilities, the expected utility decides for every goal: each of many items has only a small
-        probability of being the best, which samples cannot resolve. Probabilities refer to the best of the items that
-        may be recommended.
+        probability of being the best, which samples cannot resolve. Probabilities are of being the best of the items
+        that may be recommended.
 
         Parameters
         ----------
@@ -314,23 +314,25 @@ class Search(StoredSearch):
         """Record the outcome of a pending query; verify that a repeated outcome agrees with the recorded one."""
         name = query.id if isinstance(query, Query) else query if isinstance(query, str) else None
         pending = next((q for q in self._pending if q.id == name), None)
-        answered = next((e for e in self._state.events if e.query is not None and e.query.id == name), None)
-        stored = pending or (answered.query if answered else None)
-        if stored is None or (isinstance(query, Query) and query != stored):
+        answered_event = next((e for e in self._state.events if e.query is not None and e.query.id == name), None)
+        original = pending or (answered_event.query if answered_event else None)
+        if original is None or (isinstance(query, Query) and query != original):
             raise UnknownQuery(f"this search has no query {query!r}: answer the one that ask() returns")
-        decided = self._winner(stored.left, stored.right, winner) if outcome == "answer" else None
+        winning_side = self._winner(original.left, original.right, winner) if outcome == "answer" else None
         if pending is None:
-            assert answered is not None
-            if (answered.outcome, answered.winner) != (outcome, decided):
-                recorded = answered.outcome if answered.winner is None else f"winner {answered.winner!r}"
-                received = outcome if decided is None else f"winner {decided!r}"
+            assert answered_event is not None
+            if (answered_event.outcome, answered_event.winner) != (outcome, winning_side):
+                recorded = (
+                    answered_event.outcome if answered_event.winner is None else f"winner {answered_event.winner!r}"
+                )
+                received = outcome if winning_side is None else f"winner {winning_side!r}"
                 raise AnswerConflict(
                     f"query {name!r} has the answer {recorded}, received {received}: undo first to change it"
                 )
             return
         self._pending.remove(pending)
-        event = Event(pending.left, pending.right, outcome, decided, pending)
-        self._state = self._state.after((*self._state.events, event))
+        event = Event(pending.left, pending.right, outcome, winning_side, pending)
+        self._state = self._state.with_events((*self._state.events, event))
 
     def _winner(self, left: Side, right: Side, winner: object) -> Side:
         try:
@@ -342,7 +344,7 @@ class Search(StoredSearch):
         return side
 
 
-def _is_tie(tie: object) -> bool:
+def _tie_flag(tie: object) -> bool:
     if not isinstance(tie, bool | np.bool_):
         raise InvalidAnswer(f"tie is {tie!r}: give True or False")
     return bool(tie)

@@ -30,7 +30,7 @@ from pairseek.search.stopping import STOP_RULES
 ModelChoice: TypeAlias = Literal["present", "as saved"]
 """Model of a restored search: the present one, or only the one that it was saved with."""
 
-_TABLES: dict[str, Mapping[str, Any]] = {
+_CLASSES_BY_KIND: dict[str, Mapping[str, Any]] = {
     "response": RESPONSES,
     "prior": PRIORS,
     "posterior": POSTERIORS,
@@ -40,18 +40,18 @@ _TABLES: dict[str, Mapping[str, Any]] = {
     "rest": {"rest": Rest},
     "unknown": UNKNOWNS,
 }
-KINDS = tuple(_TABLES)
+KINDS = tuple(_CLASSES_BY_KIND)
 """Kinds of parts of a search."""
 
 # Default prior of an unknown residual in earlier versions.
 _RESIDUAL_PRIOR = LogNormal(1.0, 0.7)
 
-_QUERY = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
+_QUERY_ID = re.compile(r"q[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 def parts_by_name(kind: str) -> Mapping[str, Any]:
     """Return the classes of a kind of part by name."""
-    return all_strategies() if kind == "strategy" else _TABLES[kind]
+    return all_strategies() if kind == "strategy" else _CLASSES_BY_KIND[kind]
 
 
 def encode(part: object) -> JSON:
@@ -62,7 +62,7 @@ def encode(part: object) -> JSON:
             f"{kind} is not a dataclass, so its settings cannot be serialized: decorate it with @dataclass(frozen=True)"
         )
     name = name_of(part)
-    tables = map(parts_by_name, _TABLES)
+    tables = map(parts_by_name, _CLASSES_BY_KIND)
     original = next((table[name] for table in tables if name in table and isinstance(part, table[name])), None)
     if original is not None and type(part) is not original:
         raise InvalidParameter(
@@ -70,7 +70,7 @@ def encode(part: object) -> JSON:
             f"plain {original.__name__}: give the class its own name"
         )
     fields = {
-        f.name: _plain(getattr(part, f.name), f"{kind}.{f.name}")
+        f.name: _to_json(getattr(part, f.name), f"{kind}.{f.name}")
         for f in dataclasses.fields(part)
         if f.init and f.compare
     }
@@ -78,31 +78,31 @@ def encode(part: object) -> JSON:
 
 
 def decode(kind: str, record: object) -> Any:
-    """Restore the part that `encode` wrote; errors have the path of the setting, such as ``prior.low``."""
+    """Restore the part that `encode` wrote; the field of an error is a path such as ``prior.low``."""
     try:
-        return _decoded(kind, record)
+        return _decode(kind, record)
     except InvalidParameter as error:
         error.within(kind)
         raise
 
 
-def _decoded(kind: str, record: object) -> Any:
+def _decode(kind: str, record: object) -> Any:
     choices = parts_by_name(kind)
     if not isinstance(record, Mapping):
         raise InvalidParameter(f"{kind} is {record!r}: give a name and settings, such as {{'name': ...}}")
     name = str(record.get("name"))
     if name not in choices:
-        what = "prior of an unknown number" if kind == "unknown" else kind
+        noun = "prior of an unknown number" if kind == "unknown" else kind
         raise InvalidParameter(
-            f"unknown {what} {name!r}: use one of {', '.join(sorted(choices))}{_nearest(name, choices)}",
+            f"unknown {noun} {name!r}: use one of {', '.join(sorted(choices))}{_suggestion(name, choices)}",
             field="name",
         )
-    fields = {key: _frozen(key, value) for key, value in record.items() if key != "name"}
-    known = {f.name for f in dataclasses.fields(choices[name]) if f.init}
-    unknown = sorted(set(fields) - known)
+    fields = {key: _from_json(key, value) for key, value in record.items() if key != "name"}
+    settings = {f.name for f in dataclasses.fields(choices[name]) if f.init}
+    unknown = sorted(set(fields) - settings)
     if unknown:
         raise InvalidParameter(
-            f"{kind} {name!r} has no setting {unknown[0]!r}: it takes {', '.join(sorted(known)) or 'none'}",
+            f"{kind} {name!r} has no setting {unknown[0]!r}: it takes {', '.join(sorted(settings)) or 'none'}",
             field=unknown[0],
         )
     return choices[name](**fields)
@@ -134,7 +134,7 @@ def present_form(kind: str, record: Any) -> Any:
     residual = record.get("residual") if kind == "response" and isinstance(record, Mapping) else None
     if residual != "unknown" and not isinstance(residual, Mapping):
         return record
-    unknown = _frozen("residual", residual)
+    unknown = _from_json("residual", residual)
     prior = (unknown.prior or _RESIDUAL_PRIOR) if isinstance(unknown, Unknown) else None
     if not isinstance(prior, LogNormal):
         return record
@@ -148,17 +148,17 @@ def present_form(kind: str, record: Any) -> Any:
     return {**record, "residual": deviation}
 
 
-def _nearest(name: object, choices: Mapping[str, Any]) -> str:
+def _suggestion(name: object, choices: Mapping[str, Any]) -> str:
     close = difflib.get_close_matches(str(name), choices, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def _plain(value: object, where: str) -> Any:
+def _to_json(value: object, where: str) -> Any:
     """Return a setting as JSON data; `where` names it in errors."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, tuple | list):
-        return [_plain(x, where) for x in value]
+        return [_to_json(x, where) for x in value]
     if isinstance(value, tuple(UNKNOWNS.values())):
         return encode(value)
     if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
@@ -168,21 +168,21 @@ def _plain(value: object, where: str) -> Any:
     )
 
 
-def _frozen(setting: str, value: object) -> Any:
+def _from_json(setting: str, value: object) -> Any:
     """Return a setting from JSON data, with lists as tuples and unknown numbers decoded."""
     if value == "unknown":
         value = {"name": value}
     if isinstance(value, Mapping):
         try:
-            return _decoded("unknown", value)
+            return _decode("unknown", value)
         except InvalidParameter as error:
             error.within(setting)
             raise
-    return tuple(_frozen(setting, x) for x in value) if isinstance(value, list) else value
+    return tuple(_from_json(setting, x) for x in value) if isinstance(value, list) else value
 
 
 def query_record(query: Query) -> JSON:
-    """Return a query with its info except the time. A utility that is not finite becomes null, as JSON requires."""
+    """Return a query with its info except the time. JSON has no infinity or NaN, so such a utility becomes null."""
     info = None if query.info is None else {k: v for k, v in dataclasses.asdict(query.info).items() if k != "seconds"}
     if info is not None and info["utility"] is not None and not math.isfinite(info["utility"]):
         info["utility"] = None
@@ -193,28 +193,28 @@ def query_from(record: Mapping[str, Any]) -> Query:
     """Restore the query that `query_record` wrote."""
     info = None if record["info"] is None else QueryInfo(**record["info"])
     name = record["id"]
-    if not isinstance(name, str) or not _QUERY.fullmatch(name):
+    if not isinstance(name, str) or not _QUERY_ID.fullmatch(name):
         raise InvalidFile(f"a query has the id {name!r}: expected an id such as q0, q1 or q1.2")
-    return Query(name, _side(record["left"]), _side(record["right"]), info)
+    return Query(name, _side_from(record["left"]), _side_from(record["right"]), info)
 
 
-def query_name(events: int, index: int) -> str:
+def query_id(events: int, index: int) -> str:
     """Return the id of the query with this index after a number of events."""
     return f"q{events}" if index == 0 else f"q{events}.{index}"
 
 
-def order(query: Query) -> tuple[int, int]:
-    """Return the number of events before a query, and its index among those asked at once, both from its id."""
+def query_position(query: Query) -> tuple[int, int]:
+    """Read the number of events before a query, and its index among queries asked at once, from its id."""
     events, _, index = query.id[1:].partition(".")
     return int(events), int(index or 0)
 
 
-def check_order(events: Sequence[Event], pending: Sequence[Query]) -> None:
+def check_query_order(events: Sequence[Event], pending: Sequence[Query]) -> None:
     """Validate that every query follows the number of events in its id, and that ids are unique."""
     asked = [(event.query, count) for count, event in enumerate(events) if event.query is not None]
     asked += [(query, len(events)) for query in pending]
     for query, count in asked:
-        if order(query)[0] > count:
+        if query_position(query)[0] > count:
             raise InvalidFile(f"the query {query.id!r} precedes events that it must follow")
     if len({query.id for query, _ in asked}) < len(asked):
         raise InvalidFile("two queries have the same id")
@@ -233,8 +233,8 @@ def event_record(event: Event) -> JSON:
 
 def event_from(record: Mapping[str, Any]) -> Event:
     """Restore the event that `event_record` wrote."""
-    left, right = _side(record["left"]), _side(record["right"])
-    winner = None if record["winner"] is None else _side(record["winner"])
+    left, right = _side_from(record["left"]), _side_from(record["right"])
+    winner = None if record["winner"] is None else _side_from(record["winner"])
     outcome = record["outcome"]
     if outcome not in ("answer", "tie", "skip") or (outcome == "answer") != (winner is not None):
         raise InvalidFile(f"an event has the outcome {outcome!r} and the winner {winner!r}, which are inconsistent")
@@ -243,8 +243,8 @@ def event_from(record: Mapping[str, Any]) -> Event:
     return Event(left, right, outcome, winner, None if record["query"] is None else query_from(record["query"]))
 
 
-_LETTERS = {"answer": "", "tie": "t", "skip": "s"}
-# Light records identify parts whose own record is longer than this, in characters, by a hash.
+_OUTCOME_LETTERS = {"answer": "", "tie": "t", "skip": "s"}
+# Light records identify a part by a hash if its own record has more characters than this.
 _MAX_PART_LENGTH = 600
 
 
@@ -263,11 +263,11 @@ def light_part(part: object) -> JSON:
 
 def light_event(event: Event) -> list[Any]:
     """Return an event as [left, right, "l" | "r" | "t" | "s", id of its query or null]."""
-    letter = _LETTERS[event.outcome] or ("l" if event.winner == event.left else "r")
+    letter = _OUTCOME_LETTERS[event.outcome] or ("l" if event.winner == event.left else "r")
     return [event.left, event.right, letter, None if event.query is None else event.query.id]
 
 
-def event_of_light(record: Sequence[Any]) -> Event:
+def event_from_light(record: Sequence[Any]) -> Event:
     """Restore the event that `light_event` wrote, without the info of its query."""
     left, right, letter, name = record
     outcome = {"l": "answer", "r": "answer", "t": "tie", "s": "skip"}[letter]
@@ -281,13 +281,13 @@ def light_query(query: Query) -> list[Any]:
     return [query.id, query.left, query.right]
 
 
-def query_of_light(record: Sequence[Any]) -> Query:
+def query_from_light(record: Sequence[Any]) -> Query:
     """Restore the query that `light_query` wrote, without its info."""
     name, left, right = record
     return query_from({"id": name, "left": left, "right": right, "info": None})
 
 
-def _side(value: object) -> Side:
+def _side_from(value: object) -> Side:
     if isinstance(value, list | tuple):
         return tuple(map(float, value))
     if isinstance(value, bool) or not isinstance(value, int | str):

@@ -29,8 +29,8 @@ class SimulatedUser:
         (d,) user point.
     response
         Response model; its k must be set. With a residual, the seed and the id of an item determine the user's residual
-        utility of it. None: the user always chooses the nearer item, and ignores appeal, because without k there is
-        nothing to weigh it against distance.
+        utility of it. None: the user always chooses the nearer item, and ignores appeal, which cannot be weighed
+        against distance without k.
     rng
         A seed, or a generator from which to draw one.
 
@@ -51,15 +51,15 @@ class SimulatedUser:
         self, point: npt.ArrayLike, response: Response | None, rng: int | np.random.Generator | None = None
     ) -> None:
         try:
-            place = np.array(point, dtype=np.float64) if np.isrealobj(point) else np.empty(())
+            coordinates = np.array(point, dtype=np.float64) if np.isrealobj(point) else np.empty(())
         except (TypeError, ValueError):
-            place = np.empty(())
-        if place.ndim != 1 or not np.all(np.isfinite(place)):
+            coordinates = np.empty(())
+        if coordinates.ndim != 1 or not np.all(np.isfinite(coordinates)):
             raise InvalidParameter(
                 f"a user's point is {point!r}: give d finite numbers, and [] for items without coordinates",
                 field="point",
             )
-        place.flags.writeable = False
+        coordinates.flags.writeable = False
         if response is not None and not isinstance(response, Response):
             raise InvalidParameter(
                 f"a user's response is {response!r}: give an instance, such as Logistic(k=1.5), or None",
@@ -69,7 +69,7 @@ class SimulatedUser:
             _ = response.constant, response.lapse_rate  # raises InvalidParameter if they are not set
         generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
         seed = int(generator.integers(2**63))
-        for name, value in (("point", place), ("response", response), ("seed", seed)):
+        for name, value in (("point", coordinates), ("response", response), ("seed", seed)):
             object.__setattr__(self, name, value)
 
     def __setstate__(self, state: dict[str, object]) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pairseek.search.estimates import Estimate
     from pairseek.search.recommending import RecommendOptions
 else:
-    # A search that only asks and infers does without them.
+    # A search that only asks and infers does not need them.
     estimates, forecasts, gains, recommending = (
         LazyModule(f"pairseek.search.{name}") for name in ("estimates", "forecasts", "gains", "recommending")
     )
@@ -35,12 +35,12 @@ else:
 
 @dataclass(frozen=True, eq=False)
 class SearchState:
-    """A search after some events. Its belief and its next pair are computed once, on first use.
+    """A search after some events. Its belief and its next pair are computed on first use, and then kept.
 
     Attributes
     ----------
     configuration, seed
-        The configuration, and the seed of the sides and of random draws.
+        The configuration, and the seed for sides and random draws.
     events
         The events so far.
     memo
@@ -59,13 +59,13 @@ class SearchState:
         # The belief and the next pair are computed again, and each process has its own memo.
         return type(self), (self.configuration, self.seed, self.events, None, self.migrated_from)
 
-    def after(self, events: Iterable[Event]) -> Self:
-        """Return the same search after these events instead."""
+    def with_events(self, events: Iterable[Event]) -> Self:
+        """Return a search with the same configuration and seed after other events."""
         return replace(self, events=tuple(events))
 
-    def answered(self, query: Query, winner: Side) -> Self:
+    def after_answer(self, query: Query, winner: Side) -> Self:
         """Return the search after an answer to a query."""
-        return self.after((*self.events, Event(query.left, query.right, "answer", winner, query)))
+        return self.with_events((*self.events, Event(query.left, query.right, "answer", winner, query)))
 
     @property
     def answers(self) -> int:
@@ -82,8 +82,8 @@ class SearchState:
 
     def query(self, pending: Sequence[Query] = ()) -> Query | None:
         """Return the next query while others are pending; None once a procedure has finished."""
-        pair = self._chosen(pending) if pending else self._next
-        return None if pair is None else engine.shown_pair(pair, len(self.events), len(pending), seed=self.seed)
+        pair = self._choose(pending) if pending else self._next_pair
+        return None if pair is None else engine.query_of_pair(pair, len(self.events), len(pending), seed=self.seed)
 
     def next_query(self) -> Query | None:
         """Return the next query; None if a stop rule is met or no pair is left, which ends a session of a study."""
@@ -93,15 +93,15 @@ class SearchState:
             return None
 
     @cached_property
-    def _next(self) -> ChosenPair | None:
+    def _next_pair(self) -> ChosenPair | None:
         pair = None if self.memo is None else self.memo.recall(self.events)
         if pair is None:
-            pair = self._chosen(())
+            pair = self._choose(())
             if self.memo is not None and pair is not None and not pair.drawn:
                 self.memo.keep(self.events, pair)
         return pair
 
-    def _chosen(self, pending: Sequence[Query]) -> ChosenPair | None:
+    def _choose(self, pending: Sequence[Query]) -> ChosenPair | None:
         with compilation_notice():
             return engine.next_pair(self.configuration, self.events, pending, seed=self.seed, belief=self.belief)
 
@@ -182,7 +182,7 @@ class SearchState:
         return self.recommend(1)[0].probability
 
     def gain(self, size: int) -> float:
-        """Return the expected gain of a list of this size by one more comparison, in logits."""
+        """Return the expected gain of a list of this size from one more comparison, in logits."""
         return gains.expected_gain(self._resting_context(), min(size, self._modelled.n - 1))
 
     def gains(self, size: int) -> Iterator[float]:
@@ -210,10 +210,10 @@ class SearchState:
 
     @property
     def _modelled(self) -> Items:
-        refused = Unsupported("a continuous Space has no best item: use another stop rule")
-        return self.configuration.modelled(self.configuration.items._require_catalogue(refused))
+        unsupported = Unsupported("a continuous Space has no best item: use another stop rule")
+        return self.configuration.modelled(self.configuration.items._require_catalogue(unsupported))
 
-    def _items(self, asked: str) -> Items:
+    def _items(self, method: str) -> Items:
         return self.configuration.items._require_catalogue(
-            Unsupported(f"{asked} needs items: a continuous Space has none")
+            Unsupported(f"{method} needs items: a continuous Space has none")
         )

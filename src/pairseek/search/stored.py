@@ -32,32 +32,32 @@ if TYPE_CHECKING:
     from pairseek.core import files
     from pairseek.people.population import Population
     from pairseek.search import saving
-    from pairseek.search.record import Saved
+    from pairseek.search.record import StateAndPending
     from pairseek.search.tokens import Key
 else:
     # Most searches are never saved.
     files, saving = LazyModule("pairseek.core.files"), LazyModule("pairseek.search.saving")
 
 _Stored = TypeVar("_Stored", bound="StoredSearch")
-_Given = ParamSpec("_Given")
+_Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
 def atomic(
-    method: Callable[Concatenate[_Stored, _Given], _Result],
-) -> Callable[Concatenate[_Stored, _Given], _Result]:
+    method: Callable[Concatenate[_Stored, _Parameters], _Result],
+) -> Callable[Concatenate[_Stored, _Parameters], _Result]:
     """Wrap a method so that it holds the lock of the search, which makes it atomic."""
 
     @wraps(method)
-    def locked(search: _Stored, /, *given: _Given.args, **named: _Given.kwargs) -> _Result:
+    def locked(search: _Stored, /, *arguments: _Parameters.args, **keywords: _Parameters.kwargs) -> _Result:
         with search._lock:
-            return method(search, *given, **named)
+            return method(search, *arguments, **keywords)
 
     return locked
 
 
 class StoredSearch:
-    """A search without its conversation: its parts, its events and its saved forms."""
+    """Base class of `Search`, without asking, telling and results."""
 
     def _begin(self, state: SearchState, pending: Iterable[Query] = ()) -> None:
         self._lock = threading.RLock()
@@ -65,7 +65,7 @@ class StoredSearch:
         self._pending = list(pending)
 
     @classmethod
-    def _restored(cls, saved: Saved) -> Self:
+    def _from_saved(cls, saved: StateAndPending) -> Self:
         """Return a search in this state; the ``__init__`` of a subclass is not called."""
         search = cls.__new__(cls)
         search._begin(*saved)
@@ -74,8 +74,8 @@ class StoredSearch:
     @atomic
     def __getstate__(self) -> dict[str, Any]:
         # A copy has its own list of queries and its own lock.
-        kept = {name: value for name, value in vars(self).items() if name != "_lock"}
-        return {**kept, "_pending": list(self._pending)}
+        attributes = {name: value for name, value in vars(self).items() if name != "_lock"}
+        return {**attributes, "_pending": list(self._pending)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "_state" not in state:
@@ -183,23 +183,23 @@ class StoredSearch:
         population
             A population of the other items, if this search has one.
         askable
-            The items to ask about. None: as many as before or, if they were listed, those that still exist.
+            The items to ask about. None: the same number as before or, if ids were given, those that still exist.
         """
-        refused = Unsupported("moved_to needs items: a continuous Space has none")
-        self.items._require_catalogue(refused)
+        unsupported = Unsupported("moved_to needs items: a continuous Space has none")
+        self.items._require_catalogue(unsupported)
         if not isinstance(items, Items):
-            raise refused
-        return self._restored(saving.moved(*self._saved(), items, population, askable))
+            raise unsupported
+        return self._from_saved(saving.move_to_items(*self._state_and_pending(), items, population, askable))
 
     def save(self, path: str | Path, *, light: bool = False) -> None:
         """Write configuration, seed, items and events to a JSON file, atomically.
 
-        A light file names the items by their hash instead: it is about 2 kB, and `load` needs the items.
+        A light file has about 2 kB, because it identifies the items only by their hash; `load` then needs the items.
         """
         if light:
             files.write(path, self.to_dict(), files.LIGHT_SEARCH)
         else:
-            files.write(path, saving.to_file(*self._saved()))
+            files.write(path, saving.to_file(*self._state_and_pending()))
 
     @classmethod
     def load(
@@ -215,24 +215,25 @@ class StoredSearch:
         path
             File written by `save`.
         items
-            The items of a light file, which only names them.
+            The items of a light file.
         model
             ``"as saved"`` refuses a search of another model version.
         parts
-            Parts in place of those in the file: response, prior, posterior, strategy, candidates, rest, stop. A part of
-            your own must be given: the file stores only its name. For a light file, all arguments of `from_dict`.
+            Parts that replace the ones in the file: response, prior, posterior, strategy, candidates, rest, stop. Parts
+            of your own must be given, because the file stores only their names. For a light file, all arguments of
+            `from_dict`.
         """
         if items is not None:
             given = {name: part for name, part in parts.items() if part is not None}
             return cls.from_dict(files.read(path, files.LIGHT_SEARCH), items=items, model=model, **given)
-        return cls._restored(saving.from_file(files.read(path), path, parts, model))
+        return cls._from_saved(saving.from_file(files.read(path), path, parts, model))
 
     def to_dict(self) -> JSON:
-        """Return the search as plain data of about 2 kB, which names the items by their hash: see `from_dict`.
+        """Return the search as plain data of about 2 kB, which identifies the items by their hash: see `from_dict`.
 
-        A long part, such as the prior of many dimensions, is named by its hash, and must be given again.
+        Long parts, such as the prior of many dimensions, are also identified by a hash, and must be given again.
         """
-        return saving.to_light(*self._saved())
+        return saving.to_light(*self._state_and_pending())
 
     @classmethod
     def from_dict(
@@ -263,16 +264,17 @@ class StoredSearch:
         model
             ``"as saved"`` refuses a record of another model version.
         parts
-            Parts that the record only names: response, prior, posterior, strategy, candidates, rest, stop.
+            Parts that the record identifies only by a name or a hash: response, prior, posterior, strategy, candidates,
+            rest, stop.
         """
         given = {"population": population, "askable": askable, **parts}
-        return cls._restored(saving.from_light(record, items, catalogues, model, **given))
+        return cls._from_saved(saving.from_light(record, items, catalogues, model, **given))
 
     def to_token(self, *, key: Key, lifetime: float | None = None) -> str:
         """Return a signed token with seed and events, under 256 bytes for 20 answers among 50,000 items.
 
-        It holds neither items nor configuration: give them again to `from_token`. Whoever has a token can read which
-        items were asked about and what was answered; nobody without the key can change it.
+        It holds neither items nor configuration: give them again to `from_token`. Anyone with the token can read which
+        items were asked about and how the person answered, but only the key allows changing it.
 
         Parameters
         ----------
@@ -281,7 +283,7 @@ class StoredSearch:
         lifetime
             Seconds until it expires. None: never.
         """
-        return saving.to_token(*self._saved(), key, lifetime)
+        return saving.to_token(*self._state_and_pending(), key, lifetime)
 
     @classmethod
     def from_token(
@@ -311,8 +313,8 @@ class StoredSearch:
         configuration
             The arguments with which the search started: population, askable, response, goal and so on.
         """
-        return cls._restored(saving.from_token(token, items, key, catalogues, model, configuration))
+        return cls._from_saved(saving.from_token(token, items, key, catalogues, model, configuration))
 
     @atomic
-    def _saved(self) -> Saved:
+    def _state_and_pending(self) -> StateAndPending:
         return self._state, tuple(self._pending)

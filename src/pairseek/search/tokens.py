@@ -1,4 +1,4 @@
-"""Signed tokens with the events of a search, a few bytes per answer, for back ends without a store.
+"""Signed tokens that hold the events of a search in a few bytes per answer, for back ends without a store.
 
 A token is the base64url text of a payload and its HMAC-SHA256, truncated to 16 bytes. The payload identifies the
 catalogues and the configuration by the first bytes of their hashes, and holds the model version, the seed, the time of
@@ -23,21 +23,21 @@ from pairseek.errors import ExpiredToken, InvalidParameter, InvalidToken
 
 Key: TypeAlias = str | bytes | Sequence[str | bytes]
 """A secret of at least 16 bytes, or several: the first one signs, and all are accepted."""
-FORMAT = 2
+TOKEN_FORMAT = 2
 # The previous format, whose payload lacks the model version.
 _FORMAT_WITHOUT_MODEL = 1
-_PURPOSE = b"pairseek search token"
-# Bytes that a token holds of its signature, of a catalogue's hash and of the configuration's hash.
+_MAC_CONTEXT = b"pairseek search token"
+# Number of bytes kept of the signature, of a catalogue's hash and of the configuration's hash.
 _MAC_BYTES = 16
 _HASH_BYTES = 8
 _CONFIGURATION_BYTES = 4
 _MIN_KEY_BYTES = 16
 _MAX_TOKEN_LENGTH = 1 << 16
 # Format and model version.
-_VERSIONS = struct.Struct("<BB")
+_VERSION_BYTES = struct.Struct("<BB")
 # Number of catalogues, hash of the configuration, seed, expiry in seconds since 1970 (0: never), number of events, and
 # number of pending queries.
-_HEAD = struct.Struct("<B4sQIHH")
+_HEADER = struct.Struct("<B4sQIHH")
 _CATALOGUE = struct.Struct(f"<{_HASH_BYTES}sI")
 _OUTCOMES = ("l", "r", "t", "s")
 # Kinds of event: an observation, an answer to the query asked directly before it, and an answer to any other query.
@@ -101,15 +101,15 @@ def short_catalogue_hash(text: str) -> str:
     return text[: 2 * _HASH_BYTES]
 
 
-def short_configuration(text: str) -> str:
+def short_configuration_hash(text: str) -> str:
     """Return the part of a configuration's hash that a token holds."""
     return text[: 2 * _CONFIGURATION_BYTES]
 
 
-def keys_of(key: Key) -> list[bytes]:
+def secrets_of(key: Key) -> list[bytes]:
     """Return the secrets as bytes; the first one signs."""
-    given = [key] if isinstance(key, str | bytes) else list(key) if isinstance(key, Sequence) else []
-    texts = [value.encode() if isinstance(value, str) else value for value in given]
+    values = [key] if isinstance(key, str | bytes) else list(key) if isinstance(key, Sequence) else []
+    texts = [value.encode() if isinstance(value, str) else value for value in values]
     secrets = [value for value in texts if isinstance(value, bytes) and len(value) >= _MIN_KEY_BYTES]
     if not secrets or len(secrets) < len(texts):
         raise InvalidParameter(
@@ -122,7 +122,7 @@ def keys_of(key: Key) -> list[bytes]:
 
 def sign(content: TokenContent, key: Key, lifetime: float | None = None) -> str:
     """Return a token that expires after `lifetime` seconds, or never if it is None."""
-    secret = keys_of(key)[0]
+    secret = secrets_of(key)[0]
     if lifetime is not None and not (is_number(lifetime) and 0 < lifetime < 2**31):
         raise InvalidParameter(
             f"lifetime is {lifetime!r}: give a number of seconds, above 0 and below 2^31", field="lifetime"
@@ -134,25 +134,25 @@ def sign(content: TokenContent, key: Key, lifetime: float | None = None) -> str:
         )
     if content.model is None or not 0 <= content.model < 1 << 8:
         raise InvalidParameter(f"the model version is {content.model}: give a whole number from 0 to 255")
-    configuration = bytes.fromhex(short_configuration(content.configuration))
+    configuration = bytes.fromhex(short_configuration_hash(content.configuration))
     events, pending = len(content.events), len(content.pending)
     if max(events, pending) >= 1 << 16:
         raise InvalidParameter(
             f"the search has {events} events and {pending} pending queries, but a token holds at most 65,535 of each: "
             f"use to_dict()"
         )
-    head = _VERSIONS.pack(FORMAT, content.model)
-    head += _HEAD.pack(len(content.catalogues), configuration, content.seed, expiry, events, pending)
+    head = _VERSION_BYTES.pack(TOKEN_FORMAT, content.model)
+    head += _HEADER.pack(len(content.catalogues), configuration, content.seed, expiry, events, pending)
     for name, n in content.catalogues:
         head += _CATALOGUE.pack(bytes.fromhex(short_catalogue_hash(name)), n)
-    payload = head + _packed(content)
+    payload = head + _pack_events(content)
     signed = payload + _mac(secret, payload)
     return base64.urlsafe_b64encode(signed).rstrip(b"=").decode()
 
 
 def verify(token: str, key: Key) -> TokenContent:
     """Return the content of a token if one of the secrets signed it and it has not expired."""
-    secrets = keys_of(key)
+    secrets = secrets_of(key)
     if not isinstance(token, str) or not token or len(token) > _MAX_TOKEN_LENGTH:
         raise InvalidToken("the token is not text, or is empty or too long: send the token that to_token() returned")
     try:
@@ -166,26 +166,28 @@ def verify(token: str, key: Key) -> TokenContent:
         raise InvalidToken(
             "the token's signature does not match, so it was changed, or signed with another key: begin a new session"
         )
-    if payload[0] not in (FORMAT, _FORMAT_WITHOUT_MODEL):
-        raise InvalidToken(f"the token has format {payload[0]}, but this pairseek reads {FORMAT}: begin a new session")
-    model = payload[1] if payload[0] == FORMAT else None
-    start = 1 if model is None else _VERSIONS.size
-    catalogues, configuration, seed, expiry, events, pending = _HEAD.unpack_from(payload, start)
-    start += _HEAD.size
+    if payload[0] not in (TOKEN_FORMAT, _FORMAT_WITHOUT_MODEL):
+        raise InvalidToken(
+            f"the token has format {payload[0]}, but this pairseek reads {TOKEN_FORMAT}: begin a new session"
+        )
+    model = payload[1] if payload[0] == TOKEN_FORMAT else None
+    start = 1 if model is None else _VERSION_BYTES.size
+    catalogues, configuration, seed, expiry, events, pending = _HEADER.unpack_from(payload, start)
+    start += _HEADER.size
     if expiry and time.time() > expiry:
         raise ExpiredToken(f"the token expired {time.time() - expiry:.0f} seconds ago: begin a new session")
     end = start + catalogues * _CATALOGUE.size
     catalogue_list = tuple((name.hex(), int(n)) for name, n in _CATALOGUE.iter_unpack(payload[start:end]))
     packed = int.from_bytes(payload[end:], "little")
     content = TokenContent(catalogue_list, model, configuration.hex(), seed, (), ())
-    return _unpacked(content, packed, events, pending)
+    return _unpack_events(content, packed, events, pending)
 
 
 def _mac(secret: bytes, payload: bytes) -> bytes:
-    return hmac.new(secret, _PURPOSE + payload, hashlib.sha256).digest()[:_MAC_BYTES]
+    return hmac.new(secret, _MAC_CONTEXT + payload, hashlib.sha256).digest()[:_MAC_BYTES]
 
 
-def _packed(content: TokenContent) -> bytes:
+def _pack_events(content: TokenContent) -> bytes:
     n = sum(size for _, size in content.catalogues)
     digits: list[tuple[int, int]] = []
     for number, event in enumerate(content.events):
@@ -203,7 +205,7 @@ def _packed(content: TokenContent) -> bytes:
     return value.to_bytes((value.bit_length() + 7) // 8, "little")
 
 
-def _unpacked(content: TokenContent, value: int, events: int, pending: int) -> TokenContent:
+def _unpack_events(content: TokenContent, value: int, events: int, pending: int) -> TokenContent:
     n = sum(size for _, size in content.catalogues)
 
     def digit(base: int) -> int:

@@ -78,7 +78,7 @@ def _run_search(configuration: SearchConfiguration, until: float = math.inf) -> 
         query = None if monotonic() > until else state.next_query()
         if query is None:
             break
-        state = state.answered(query, query.left)
+        state = state.after_answer(query, query.left)
         state.expect(query.left, query.right)
         # The radius draws quasi-random points, whose generator is imported on first use.
         state.estimate().credible_radius()

@@ -154,7 +154,7 @@ def _learned(state: SessionState, done: Sequence[EffectiveAnswer], nearest: list
     d = len(axes)
     before, after = (
         np.linalg.det(axes.T @ belief.covariance[:d, :d] @ axes + 1e-300 * np.eye(2))
-        for belief in (state.search.after(()).belief, state.search.belief)
+        for belief in (state.search.with_events(()).belief, state.search.belief)
     )
     out: list[LearnedContext] = [_certainty(nearest[0])] if nearest else []
     if state.answered and before > 0:
