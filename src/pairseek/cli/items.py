@@ -39,7 +39,7 @@ def read_items(path: Path, *, coordinates: str | None = None, scaled: bool = Fal
     items = Items._of_file(path, ColumnRules(coordinates=columns, media=True))
     if columns is None and items.columns_note is not None:
         typer.echo(f"Columns of {path.name}: {items.columns_note}; choose with --coordinates.", err=True)
-    items = items if quiet else items._warned()
+    items = items if quiet else items._with_warnings()
     return items.scaled() if scaled else items
 
 

@@ -57,7 +57,7 @@ def _load_named_data(data: str, dimension: int | None) -> Items:
         raise InvalidParameter(
             f"data is {data!r}: the items came from a Python program; run that program again", field="data"
         )
-    return Items._of_file(data, ColumnRules(media=True))._warned()
+    return Items._of_file(data, ColumnRules(media=True))._with_warnings()
 
 
 @lru_cache(maxsize=16)

@@ -1,4 +1,4 @@
-"""Protocol of what a search can ask about."""
+"""Protocol of the catalogue or continuous space that a search asks about."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pairseek.core.types import FloatArray
 
 
 class Askable(Hashable, Protocol):
-    """Something to ask about, `Items` or a `Space`, with methods that return the same type."""
+    """`Items` or a `Space`; methods that derive a copy return the same type."""
 
     @property
     def d(self) -> int:
@@ -30,9 +30,9 @@ class Askable(Hashable, Protocol):
         """Return a copy scaled by the paper's rule."""
         ...
 
-    def _placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:
+    def _with_coordinates(self, coordinates: FloatArray, appeal: FloatArray) -> Self:
         """Return a copy with other coordinates and appeals."""
         ...
 
 
-Asked = TypeVar("Asked", bound=Askable)
+AskableT = TypeVar("AskableT", bound=Askable)

@@ -34,21 +34,21 @@ from pairseek.model.priors import Prior, UniformBox
 TWO_PI_E = 2.0 * math.pi * math.e
 LN_2 = math.log(2.0)
 LARGEST_C = 2.0 / 3.0
-"""Upper limit of the best c: 1 - h_b(f(z)) grows at most like z², and (1 - c) c² is largest here."""
+"""Upper limit of the best c: 1 - h_b(f(z)) grows at most like z², and (1 - c) c² has its maximum here."""
 MEAN_CUT_DEFINED_ABOVE = math.e * LN_2
 """The kσ at which 1/e = ln 2/(kσ), about 1.884: the mean-cut proposition requires a larger kσ."""
 MEAN_CUT_INFORMATIVE_ABOVE = 5.855946480538432
 """The kσ at which the mean-cut proposition's bound on information is 0; below it, the bound is negative and vacuous."""
 
 
-def _positive(name: str, value: float, *, infinite: bool = False) -> float:
+def _checked_positive(name: str, value: float, *, allow_infinite: bool = False) -> float:
     number = float(value)
-    if not number > 0 or (math.isinf(number) and not infinite):
-        raise InvalidParameter(f"{name} is {value!r}: give a {'' if infinite else 'finite '}number above 0")
+    if not number > 0 or (math.isinf(number) and not allow_infinite):
+        raise InvalidParameter(f"{name} is {value!r}: give a {'' if allow_infinite else 'finite '}number above 0")
     return number
 
 
-def _dimensions(d: int, least: int) -> int:
+def _checked_dimensions(d: int, least: int) -> int:
     if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < least:
         raise InvalidParameter(f"d is {d!r}: this bound needs a whole number of dimensions, at least {least}")
     return int(d)
@@ -68,9 +68,9 @@ def _certainty(logit: float) -> float:
     if logit < 1.0:
         # z tanh(z/2)/2 - ln cosh(z/2), because the plain form would subtract two numbers close to 1
         return (0.5 * logit * math.tanh(0.5 * logit) - math.log1p(2.0 * math.sinh(0.25 * logit) ** 2)) / LN_2
-    tail = math.exp(-logit)
-    lost = logit * tail / (1.0 + tail) if tail > 0.0 else 0.0
-    return 1.0 - (math.log1p(tail) + lost) / LN_2
+    odds = math.exp(-logit)
+    expected_logit = logit * odds / (1.0 + odds) if odds > 0.0 else 0.0
+    return 1.0 - (math.log1p(odds) + expected_logit) / LN_2
 
 
 def _entropy_constant(d: int) -> float:
@@ -100,7 +100,7 @@ def mse_lower_bound(answers: int, prior: Prior, d: int) -> float:
     >>> round(mse_lower_bound(20, UniformBox(-1.0, 1.0), 4), 6)
     0.000915
     """
-    d = _dimensions(d, 1)
+    d = _checked_dimensions(d, 1)
     if isinstance(answers, bool) or not isinstance(answers, int | np.integer) or answers < 0:
         raise InvalidParameter(f"answers is {answers!r}: give a whole number, at least 0")
     return d * math.exp2(2.0 * (prior.entropy_bits(d) - int(answers)) / d) / TWO_PI_E
@@ -169,9 +169,9 @@ def best_information_lower_bound(sigma: float, k: float) -> tuple[float, float]:
 
 
 def _best_c(loss: Callable[[float], float], logit: float) -> float:
-    """Return the c that minimizes a loss in terms of (1 - c) and of c times the logit.
+    """Return the c that minimizes a loss that depends on c through 1 - c and c times the logit.
 
-    The search is over log c, since the best c is of the order of log(logit)/logit.
+    The search is over log c, because the best c is of the order of log(logit)/logit.
     """
     optimum = scipy.optimize.minimize_scalar(
         lambda log_c: loss(math.exp(log_c)),
@@ -244,9 +244,9 @@ def stopping_time_bounds(volume: float, k_min: float, prior: Prior, d: int) -> S
     >>> [round(stopping_time_bounds(0.01, k, box, 4).upper) for k in (1.56, 1000.0)]
     [34682265, 101]
     """
-    d = _dimensions(d, 2)
-    volume = _positive("volume", volume)
-    k_min = _positive("k_min", k_min, infinite=True)
+    d = _checked_dimensions(d, 2)
+    volume = _checked_positive("volume", volume)
+    k_min = _checked_positive("k_min", k_min, allow_infinite=True)
     entropy = _box_entropy(prior, d, "the bound on the stopping time")
     tau_1 = entropy - 0.5 * d * math.log2(TWO_PI_E * volume)
     tau_2 = entropy + 0.5 * d * math.log2(math.e**2 * _entropy_constant(d) / (2.0 * volume))
@@ -265,13 +265,13 @@ def _epmv_upper(tau: float, logit: float, d: int) -> tuple[float, float]:
         return tau + 1.0, 0.0
 
     def upper(c: float) -> float:
-        last = _certainty(c * logit)
-        if last == 0.0:
+        final_certainty = _certainty(c * logit)
+        if final_certainty == 0.0:
             return math.inf
         area, _ = scipy.integrate.quad(
             lambda x: _certainty(c * logit * math.exp2((tau - x) / d)), 0.0, tau, epsabs=0.0, epsrel=1e-10
         )
-        return tau + ((tau + 1.0) / (1.0 - c) - float(area)) / last
+        return tau + ((tau + 1.0) / (1.0 - c) - float(area)) / final_certainty
 
     if logit < 1e-100:  # 1/l overflows; c is 2/3 to double precision
         return upper(LARGEST_C), LARGEST_C
@@ -281,7 +281,7 @@ def _epmv_upper(tau: float, logit: float, d: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class StoppingOrder:
-    """Two growth rates that add up to the expected stopping time of EPMV, and a bound with explicit constants.
+    """Two terms whose sum is the order of growth of EPMV's expected stopping time, and a bound with explicit constants.
 
     Attributes
     ----------
@@ -290,7 +290,7 @@ class StoppingOrder:
     noise
         d² log2(1/ε) / (ε k_min²): the additional cost of unreliable answers.
     balanced_k
-        The k_min at which both are equal, sqrt(d/ε). Above it, more reliable answers help little.
+        The k_min at which both terms are equal, sqrt(d/ε). Above it, more reliable answers help little.
     upper
         Closed-form bound on E[T], looser than the bound of `stopping_time_bounds`.
     c
@@ -327,9 +327,9 @@ def stopping_order(volume: float, k_min: float, prior: Prior, d: int) -> Stoppin
     d
         As in `stopping_time_bounds`.
     """
-    d = _dimensions(d, 2)
-    volume = _positive("volume", volume)
-    k_min = _positive("k_min", k_min, infinite=True)
+    d = _checked_dimensions(d, 2)
+    volume = _checked_positive("volume", volume)
+    k_min = _checked_positive("k_min", k_min, allow_infinite=True)
     entropy = _box_entropy(prior, d, "the order of the stopping time")
     side = math.exp2(entropy / d)
     relative = volume / side**2
@@ -382,14 +382,14 @@ def mean_cut_bounds(k_sigma: float) -> MeanCutBounds:
         bound on the probability would be vacuous, and the bound on the information undefined. From there up to 5.856,
         the bound on the probability is informative, but the bound on the information is negative.
     """
-    k_sigma = _positive("k_sigma", k_sigma, infinite=True)
+    k_sigma = _checked_positive("k_sigma", k_sigma, allow_infinite=True)
     if k_sigma <= MEAN_CUT_DEFINED_ABOVE:
         raise InvalidParameter(
             f"k_sigma is {k_sigma:g}: the mean-cut bounds hold only above e ln 2 = "
             f"{MEAN_CUT_DEFINED_ABOVE:.4g}; take a more reliable or wider query"
         )
-    least = 1.0 / math.e - LN_2 / k_sigma
+    least_probability = 1.0 / math.e - LN_2 / k_sigma
     # Near the end of the range the difference may round to 0 or below, where h_b is 0 anyway.
-    heads = max(least, 0.0)
-    entropy = float(entr(heads) + entr(1.0 - heads)) / LN_2
-    return MeanCutBounds(0.5 - least, entropy - math.pi**2 / (3.0 * LN_2 * k_sigma))
+    probability = max(least_probability, 0.0)
+    entropy = float(entr(probability) + entr(1.0 - probability)) / LN_2
+    return MeanCutBounds(0.5 - least_probability, entropy - math.pi**2 / (3.0 * LN_2 * k_sigma))

@@ -19,10 +19,10 @@ Selected: TypeAlias = Iterable[object] | int | None
 """Selected items: their ids, a mask with one bool per item, or how many; None for all."""
 
 
-def rows_of(items: Items, selected: object, what: str) -> IntArray:
+def rows_of(items: Items, selected: object, argument: str) -> IntArray:
     """Return the rows, in ascending order, of items selected by ids or by a mask of n bools."""
     if isinstance(selected, str | bytes) or not isinstance(selected, Iterable):
-        raise InvalidParameter(f"{what} is {selected!r}: give ids, or a mask of {items.n} bools", field=what)
+        raise InvalidParameter(f"{argument} is {selected!r}: give ids, or a mask of {items.n} bools", field=argument)
     if isinstance(selected, Items):
         selected = selected.ids
     values = selected if isinstance(selected, np.ndarray) else list(selected)
@@ -30,7 +30,7 @@ def rows_of(items: Items, selected: object, what: str) -> IntArray:
     if array is not None and array.dtype == np.bool_:
         if array.shape != (items.n,):
             raise InvalidParameter(
-                f"{what} is a mask of shape {array.shape}: give {items.n} bools, one per item", field=what
+                f"{argument} is a mask of shape {array.shape}: give {items.n} bools, one per item", field=argument
             )
         return np.flatnonzero(array)
     return np.unique(np.array([items.index(value) for value in values], dtype=np.int64))
@@ -49,8 +49,8 @@ def askable_rows(items: Items | Space, askable: object) -> IntArray | None:
         return None if askable >= items.n else _spread_rows(items, int(askable))
     rows = rows_of(items, askable, "askable")
     if len(rows) < 2:
-        what = "is empty" if not len(rows) else f"contains only {items.ids[int(rows[0])]!r}"
-        raise InvalidParameter(f"askable {what}: a pair needs at least 2 items", field="askable")
+        problem = "is empty" if not len(rows) else f"contains only {items.ids[int(rows[0])]!r}"
+        raise InvalidParameter(f"askable {problem}: a pair needs at least 2 items", field="askable")
     return None if len(rows) == items.n else rows
 
 
@@ -60,7 +60,7 @@ _MAX_VARIANCE_SAMPLE = 4096
 
 @lru_cache(maxsize=16)
 def subset_of(items: Items, rows: bytes) -> Items:
-    """Return the items in these rows (int64 bytes); cached, so that all searches share the object and its tree."""
+    """Return the items in these rows, given as int64 bytes; cached, so that all searches share them and their tree."""
     return items.subset(np.frombuffer(rows, dtype=np.int64))
 
 
@@ -103,9 +103,10 @@ def permitted_rows(items: Items, only: object, exclude: object) -> IntArray | No
         allowed[rows_of(items, exclude, "exclude")] = False
     rows = np.flatnonzero(allowed)
     if not len(rows):
-        given = " and ".join(name for name, value in (("only", only), ("exclude", exclude)) if value is not None)
-        verb = "leave" if " and " in given else "leaves"
-        raise InvalidParameter(f"{given} {verb} none of {items.n} items to recommend: allow at least one", field="only")
+        subject = " and ".join(name for name, value in (("only", only), ("exclude", exclude)) if value is not None)
+        verb = "leave" if " and " in subject else "leaves"
+        message = f"{subject} {verb} none of {items.n} items to recommend: allow at least one"
+        raise InvalidParameter(message, field="only")
     return None if len(rows) == items.n else rows
 
 
@@ -144,7 +145,7 @@ class RemovedItem:
 
 
 def removed_items(names: Iterable[ItemId], before: Items, now: Items) -> list[RemovedItem]:
-    """Return the named items that an earlier catalogue has and the current one lacks.
+    """Return those of the named items that have been removed since an earlier catalogue.
 
     Both catalogues must use the same coordinates: most items that they share must not have moved.
     """

@@ -1,9 +1,9 @@
 """Curvature of utility: from the ideal-point model to linear utility.
 
 A person's utility of item x is 2k (w - m)·(x - m) - ck|x - m|², with prior mean m and curvature c. It differs from the
-paper's -k|w - x|² by (1 - c) k|x - m|² and a constant. Let s be the standard deviation of the prior along a coordinate,
-give every item the additional coordinate y = |x - m|²/s, and the person the additional coordinate v = (1 - c)s/2. Then
--k(v - y)² + ky² = 2kvy - kv² equals that difference up to a constant. So an unknown curvature adds one dimension to the
+paper's -k|w - x|² by (1 - c) k|x - m|² and a constant. With s the prior's standard deviation along a coordinate, every
+item gets the additional coordinate y = |x - m|²/s, and the person the additional coordinate v = (1 - c)s/2. Then
+-k(v - y)² + ky² = 2kvy - kv² equals the difference up to a constant. So an unknown curvature adds one dimension to the
 user point, and ky² acts as appeal. A normal prior on c is a normal prior on v; nothing else in the engine changes.
 """
 
@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.model.askable import Asked
+from pairseek.model.askable import AskableT
 from pairseek.model.priors import AnyPrior, GaussianPrior, Prior, moments_of
 from pairseek.model.responses import Response
 from pairseek.model.unknowns import Normal
@@ -31,7 +31,7 @@ def extended_points(
     d = coordinates.shape[1]
     if response.curvature == 1.0 or not d:
         return coordinates, appeal
-    mean, spread = _scale(prior, d)
+    mean, spread = _mean_and_spread(prior, d)
     heights = np.sum((coordinates - mean) ** 2, axis=1) / spread
     if response.curvature_prior is None:
         assert isinstance(response.curvature, float)
@@ -41,35 +41,35 @@ def extended_points(
 
 def extended_prior(prior: Prior, response: Response, d: int) -> Prior:
     """Return the model's prior of the user point: one dimension more if the curvature is unknown."""
-    unknown = response.curvature_prior
-    if unknown is None or not d:
+    curvature_prior = response.curvature_prior
+    if curvature_prior is None or not d:
         return prior
     assert isinstance(prior, GaussianPrior)
-    return _extended_prior(prior, unknown, d)
+    return _extended_prior(prior, curvature_prior, d)
 
 
 # Shared by all searches among the same items.
 @lru_cache(maxsize=8)
-def _extended_prior(prior: GaussianPrior, unknown: Normal, d: int) -> GaussianPrior:
-    mean, spread = _scale(prior, d)
+def _extended_prior(prior: GaussianPrior, curvature_prior: Normal, d: int) -> GaussianPrior:
+    mean, spread = _mean_and_spread(prior, d)
     covariance = np.zeros((d + 1, d + 1))
     covariance[:d, :d] = prior.moments(d)[1]
-    covariance[d, d] = (0.5 * spread * unknown.deviation) ** 2
-    return GaussianPrior(np.append(mean, 0.5 * spread * (1.0 - unknown.mean)), covariance)
+    covariance[d, d] = (0.5 * spread * curvature_prior.deviation) ** 2
+    return GaussianPrior(np.append(mean, 0.5 * spread * (1.0 - curvature_prior.mean)), covariance)
 
 
-def extended_items(items: Asked, prior: Prior, response: Response) -> Asked:
+def extended_items(items: AskableT, prior: Prior, response: Response) -> AskableT:
     """Return the items with the model's coordinates and appeal; a space is returned unchanged."""
     if not isinstance(prior, GaussianPrior) or response.curvature == 1.0 or not items.d:
         return items
-    extended: Asked = _extended(items, prior, response)
+    extended: AskableT = _extended(items, prior, response)
     return extended
 
 
 # Searches among the same items share the result, and everything cached for its coordinate array.
 @lru_cache(maxsize=8)
-def _extended(items: Asked, prior: GaussianPrior, response: Response) -> Asked:
-    return items._placed(*extended_points(items.coordinates, items.appeal, prior, response))
+def _extended(items: AskableT, prior: GaussianPrior, response: Response) -> AskableT:
+    return items._with_coordinates(*extended_points(items.coordinates, items.appeal, prior, response))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class CurvedUtility:
             return None
         given = response.curvature if response.curvature_prior is None else None
         assert given is None or isinstance(given, float)
-        return cls(*_scale(prior, d), given)
+        return cls(*_mean_and_spread(prior, d), given)
 
     def curvatures(self, points: FloatArray) -> FloatArray:
         """Return the (s,) curvatures of the people at (s, columns) points of the model."""
@@ -111,7 +111,7 @@ class CurvedUtility:
         return np.asarray(self.centre + offsets / self.curvatures(points)[:, None])
 
 
-def _scale(prior: AnyPrior, d: int) -> tuple[FloatArray, float]:
+def _mean_and_spread(prior: AnyPrior, d: int) -> tuple[FloatArray, float]:
     """Return the prior mean, and the root mean square standard deviation along a coordinate."""
     mean, covariance = moments_of(prior, d)
     return mean, float(np.sqrt(np.trace(covariance) / d))

@@ -20,12 +20,12 @@ PRIOR_FACTOR = 1.0
 MIN_RELATIVE_DEVIATION = 1e-3
 """Smallest standard deviation of the default prior along any direction, relative to the largest."""
 RESIDUAL = 1.5
-"""Standard deviation of residual utilities, in logits."""
+"""Default standard deviation of residual utilities, in logits."""
 RESIDUAL_WITHOUT_COORDINATES = 2.0
-"""The same for items without coordinates, where it is the standard deviation of utilities."""
-SCALE = 0.5
-"""k of the default response, times the variance of the prior along a coordinate and the root of the dimensions."""
-# Up to this many dimensions the covariance of the items is computed without a compiled kernel.
+"""Default standard deviation of residual utilities, in logits, for items without coordinates."""
+SCALED_K = 0.5
+"""k of the default response, times the variance of the prior along a coordinate and sqrt(d)."""
+# In up to this many dimensions the covariance of the items is computed without a compiled kernel.
 _MAX_EINSUM_DIMENSIONS = 64
 
 
@@ -39,12 +39,12 @@ def default_prior(items: Items | Space) -> Prior:
         return UniformBox(items.low, items.high)
     if not items.d:
         return GaussianPrior()
-    return _gaussian(items, PRIOR_FACTOR)
+    return _gaussian_prior(items, PRIOR_FACTOR)
 
 
 # Cached by catalogue, because every new person's search starts with it.
 @lru_cache(maxsize=8)
-def _gaussian(items: Items, factor: float) -> GaussianPrior:
+def _gaussian_prior(items: Items, factor: float) -> GaussianPrior:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         centre, covariance = _moments(items)
         check_spread(float(np.sqrt(np.trace(covariance) / items.d)))
@@ -79,5 +79,7 @@ def spread_of(prior: Prior, d: int) -> float:
 def check_spread(spread: float) -> None:
     """Reject a prior whose scale would overflow or underflow in powers."""
     if not _MIN_SPREAD < spread < 1.0 / _MIN_SPREAD:
-        what = "overflows" if spread > 1.0 else "underflows"
-        raise InvalidParameter(f"the prior's standard deviation, {spread:.3g}, {what} when squared: rescale the items")
+        problem = "overflows" if spread > 1.0 else "underflows"
+        raise InvalidParameter(
+            f"the prior's standard deviation, {spread:.3g}, {problem} when squared: rescale the items"
+        )

@@ -28,7 +28,7 @@ def items_frame(items: ShownItems, backend: Backend | None) -> Any:
 
 
 def write_csv(items: ShownItems, path: Path) -> None:
-    """Write items to a CSV file; reject ids and column names that would not survive it."""
+    """Write items to a CSV file; reject ids and column names that reading it would not restore."""
     columns = [f"x{i}" for i in range(items.coordinates.shape[1])]
     _check_ids_as_text(items.ids)
     reserved = {"id", LABEL_COLUMN, APPEAL_COLUMN}

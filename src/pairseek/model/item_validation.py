@@ -1,4 +1,4 @@
-"""Validation of what users pass as items: coordinates, ids and values per item."""
+"""Validation of the arguments of `Items`: coordinates, ids, appeal and values per item."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def validated(
     """Return the validated attributes of `Items`, with read-only arrays."""
     points = _no_coordinates(ids, least) if coordinates is None else _coordinates(coordinates)
     n = len(points)
-    names = _ids(ids, n)
-    texts = tuple(map(str, names if labels is None else as_list(labels, "labels", n)))
-    offsets, columns = _appeal(appeal, names), _data(data, n)
+    valid_ids = _ids(ids, n)
+    valid_labels = tuple(map(str, valid_ids if labels is None else as_list(labels, "labels", n)))
+    appeals, columns = _appeal(appeal, valid_ids), _data(data, n)
     points.flags.writeable = False
-    offsets.flags.writeable = False
-    return {"coordinates": points, "ids": names, "labels": texts, "appeal": offsets, "data": columns}
+    appeals.flags.writeable = False
+    return {"coordinates": points, "ids": valid_ids, "labels": valid_labels, "appeal": appeals, "data": columns}
 
 
 def real_array(values: object) -> FloatArray:
@@ -65,11 +65,11 @@ def _coordinates(values: npt.ArrayLike) -> FloatArray:
         raise InvalidItems(f"there {'is 1 item' if n == 1 else 'are no items'}: a pair needs at least 2")
     if d < 1:
         raise InvalidItems(f"the {n} items have no coordinates: give at least one dimension")
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        row, column = bad[0]
+    not_finite = np.argwhere(~np.isfinite(array))
+    if len(not_finite):
+        row, column = not_finite[0]
         raise InvalidItems(
-            f"coordinate {column} of item {row} is {array[row, column]} ({len(bad)} not finite in total): "
+            f"coordinate {column} of item {row} is {array[row, column]} ({len(not_finite)} not finite in total): "
             f"remove the item or fill it in"
         )
     if np.all(array == array[0]):
@@ -108,14 +108,15 @@ def _appeal(appeal: npt.ArrayLike | None, ids: Sequence[ItemId]) -> FloatArray:
     """Return (n,) finite appeals; by default zeros."""
     n = len(ids)
     try:
-        offsets = np.zeros(n) if appeal is None else real_array(appeal)
+        appeals = np.zeros(n) if appeal is None else real_array(appeal)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidItems(f"appeal is {appeal!r} ({error}): give {n} numbers, one per item") from None
-    if offsets.shape != (n,):
-        raise InvalidItems(f"appeal has shape {offsets.shape}: give {n} numbers, one per item")
-    if not np.all(np.isfinite(offsets)):
-        raise InvalidItems(f"appeal of item {ids[int(np.argmin(np.isfinite(offsets)))]!r} is not finite")
-    return offsets
+    if appeals.shape != (n,):
+        raise InvalidItems(f"appeal has shape {appeals.shape}: give {n} numbers, one per item")
+    if not np.all(np.isfinite(appeals)):
+        item = ids[int(np.argmin(np.isfinite(appeals)))]
+        raise InvalidItems(f"appeal of item {item!r} is not finite: give a finite number")
+    return appeals
 
 
 def _data(data: Mapping[str, Sequence[object]] | None, n: int) -> Mapping[str, tuple[object, ...]]:

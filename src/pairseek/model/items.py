@@ -81,7 +81,7 @@ class Items:
         data: Mapping[str, Sequence[object]] | None = None,
     ) -> None:
         self._set(validated(coordinates, ids, labels, appeal, data))
-        self._warned()
+        self._with_warnings()
 
     @classmethod
     def _unwarned(
@@ -96,7 +96,7 @@ class Items:
         *,
         least: int = 2,
     ) -> Self:
-        """Return validated items without warnings, for derived items and for callers that warn in their own way.
+        """Return validated items without warnings, for derived items and for callers that issue them themselves.
 
         At least two items are required or, without coordinates, `least`.
         """
@@ -109,8 +109,8 @@ class Items:
         for name, value in attributes.items():
             object.__setattr__(self, name, value)
 
-    def _warned(self) -> Self:
-        """Return the items after issuing a `ScaleWarning` or a `DimensionWarning` if there is a reason."""
+    def _with_warnings(self) -> Self:
+        """Issue a `ScaleWarning` or a `DimensionWarning` if there is a reason, and return the items."""
         if self.scale_note is not None:
             warnings.warn(self.scale_note, ScaleWarning, stacklevel=caller_level())
         note = _vectors.dimension_note(self.coordinates)
@@ -180,7 +180,7 @@ class Items:
         """Return the row of the item with this id, or -1 if no item has it."""
         return self._positions.get(item, -1)  # type: ignore[arg-type]
 
-    def _placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:
+    def _with_coordinates(self, coordinates: FloatArray, appeal: FloatArray) -> Self:
         """Return these items with other coordinates and appeals."""
         return self._unwarned(coordinates, self.ids, self.labels, appeal, self.data)
 
@@ -229,7 +229,7 @@ class Items:
         return f"{self.n} items"
 
     def _id_of_other_type(self, value: object) -> ItemId | None:
-        """Return the id that reads like this value but is of the other type, text or number."""
+        """Return the id that equals this value when written, but is of the other type, text or number."""
         if isinstance(value, bool) or not isinstance(value, int | str):
             return None
         if isinstance(value, int):
@@ -238,13 +238,13 @@ class Items:
 
     def subset(self, rows: IntArray) -> Self:
         """Return the items in the given rows, in that order."""
-        chosen = rows.tolist()
+        row_list = rows.tolist()
         return self._unwarned(
             self.coordinates[rows] if self.d else None,
-            [self.ids[row] for row in chosen],
-            [self.labels[row] for row in chosen],
+            [self.ids[row] for row in row_list],
+            [self.labels[row] for row in row_list],
             self.appeal[rows],
-            {name: [values[row] for row in chosen] for name, values in self.data.items()},
+            {name: [values[row] for row in row_list] for name, values in self.data.items()},
             self._columns,
             self.vector_map,
         )
@@ -393,7 +393,7 @@ class Items:
         columns
             Columns by role, such as ``{"id": "sku", "label": "title"}``, where the file uses other names.
         """
-        return cls._of_file(path, _files.ColumnRules(keep, coordinates, columns), as_table=True)._warned()
+        return cls._of_file(path, _files.ColumnRules(keep, coordinates, columns), as_table=True)._with_warnings()
 
     @classmethod
     def from_frame(
@@ -410,7 +410,7 @@ class Items:
         one coordinate per entry, and ids keep their type: item 7, not ``"7"``.
         """
         rules = _files.ColumnRules(keep, coordinates, columns)
-        return cls._unwarned(**_files.items_of_frame(frame, rules))._warned()
+        return cls._unwarned(**_files.items_of_frame(frame, rules))._with_warnings()
 
     def to_frame(self, backend: Backend | None = None) -> Any:
         """Return a data frame that `from_frame` can read, with ``keep`` listing the numeric data columns.
@@ -436,7 +436,7 @@ class Items:
         ``.csv``, ``.tsv``, ``.txt`` and ``.parquet`` are read by `from_csv`, which explains `coordinates`. Others are
         ``.npy``, ``.npz`` (array ``coordinates`` or ``X``, optionally ``ids``) and ``.mat`` (``X``).
         """
-        return cls._of_file(path, _files.ColumnRules(coordinates=coordinates))._warned()
+        return cls._of_file(path, _files.ColumnRules(coordinates=coordinates))._with_warnings()
 
     @classmethod
     def _of_file(

@@ -16,7 +16,7 @@ from pairseek.model.items import Items
 _CHUNK = 1 << 18
 
 
-def _finite(name: str, values: npt.ArrayLike, shape: str, *axes: int) -> FloatArray:
+def _checked_array(name: str, values: npt.ArrayLike, shape: str, *axes: int) -> FloatArray:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -24,17 +24,17 @@ def _finite(name: str, values: npt.ArrayLike, shape: str, *axes: int) -> FloatAr
     if array.ndim not in axes or not array.size:
         raise InvalidParameter(f"{name} has shape {array.shape}: give {shape} numbers")
     if not np.all(np.isfinite(array)):
-        bad = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-        raise InvalidParameter(f"{name} is {array[bad]} at {bad}: give finite numbers")
+        position = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+        raise InvalidParameter(f"{name} is {array[position]} at {position}: give finite numbers")
     return array
 
 
-def _count(name: str, value: int, least: int, most: int | None = None) -> int:
+def _checked_count(name: str, value: int, least: int, most: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise InvalidParameter(f"{name} is {value!r}: give a whole number")
     if value < least or (most is not None and value > most):
-        span = f"at least {least}" if most is None else f"from {least} to {most}, the number of items"
-        raise InvalidParameter(f"{name} is {value}: give a whole number {span}")
+        allowed = f"at least {least}" if most is None else f"from {least} to {most}, the number of items"
+        raise InvalidParameter(f"{name} is {value}: give a whole number {allowed}")
     return int(value)
 
 
@@ -51,7 +51,7 @@ def squared_error(estimate: npt.ArrayLike, point: npt.ArrayLike) -> float:
     >>> squared_error([0.0, 1.0], [3.0, 5.0])
     25.0
     """
-    estimated, true = _finite("estimate", estimate, "(d,)", 1), _finite("point", point, "(d,)", 1)
+    estimated, true = _checked_array("estimate", estimate, "(d,)", 1), _checked_array("point", point, "(d,)", 1)
     if estimated.shape != true.shape:
         raise InvalidParameter(f"estimate has {len(estimated)} dimensions, point has {len(true)}: give the same number")
     return float(np.sum((estimated - true) ** 2))
@@ -69,9 +69,9 @@ def kendall_tau_distance(
     """Return the fraction of item pairs in the wrong order (section 4, "Item ranking evaluation").
 
     Items are ranked by distance from the estimate and by distance from the true point. The normalized Kendall tau
-    distance between the two rankings is 0 for the same order and 1 for the reverse; a pair tied in only one ranking
-    counts half. It is averaged over random batches of items drawn without replacement, which estimate the value over
-    all pairs; ``batches=None`` computes that value exactly, in O(n²) time (a second for ten thousand items).
+    distance between the two rankings is 0 for equal orders and 1 for reversed ones; a pair tied in only one ranking
+    counts half. The average over random batches of items, drawn without replacement, estimates the distance over all
+    pairs; ``batches=None`` computes it exactly, in O(n²) time (a second for ten thousand items).
 
     As in the paper, appeal is ignored: this metric is about the position of the point, not about which item wins.
 
@@ -89,14 +89,14 @@ def kendall_tau_distance(
         Seed or generator, required to draw batches.
     """
     estimated, true = (
-        _squared_distances(items, _finite(name, value, f"({items.d},)", 1), name)
+        _squared_distances(items, _checked_array(name, value, f"({items.d},)", 1), name)
         for name, value in (("estimate", estimate), ("point", point))
     )
     if batches is None:
         return _all_pairs_distance(estimated, true)
     if rng is None:
         raise InvalidParameter("rng is None, but batches are random: give a seed, or batches=None for all pairs")
-    batch, batches = _count("batch", batch, 2, items.n), _count("batches", batches, 1)
+    batch, batches = _checked_count("batch", batch, 2, items.n), _checked_count("batches", batches, 1)
     generator = np.random.default_rng(rng)
     first, second = np.triu_indices(batch, 1)
     step = max(1, _CHUNK // len(first))
@@ -164,7 +164,7 @@ def triplet_error(items: Items | npt.ArrayLike, triplets: npt.ArrayLike) -> floa
     >>> triplet_error([[0.0], [1.0], [5.0]], [[0, 1, 2], [1, 2, 0]])
     0.5
     """
-    points = items.coordinates if isinstance(items, Items) else _finite("coordinates", items, "(n, d)", 2)
+    points = items.coordinates if isinstance(items, Items) else _checked_array("coordinates", items, "(n, d)", 2)
     rows = np.asarray(triplets)
     if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows):
         raise InvalidParameter(f"triplets have shape {rows.shape}: give (m, 3) rows of anchor, near and far, m >= 1")
@@ -224,12 +224,13 @@ def coverage(distances: npt.ArrayLike, radii: npt.ArrayLike) -> Coverage:
     >>> coverage([0.1, 0.2, 0.9, 0.3], [0.5, 0.5, 0.5, 0.2])
     Coverage(share=0.5, standard_error=0.25, count=4)
     """
-    gaps = _finite("distances", distances, "(m,)", 1)
-    balls = _finite("radii", radii, f"one or ({len(gaps)},)", 0, 1)
-    if balls.ndim == 1 and balls.shape != gaps.shape:
-        raise InvalidParameter(f"{len(balls)} radii for {len(gaps)} distances: give one per distance, or a single one")
-    for name, values in (("distances", gaps), ("radii", balls)):
+    lengths = _checked_array("distances", distances, "(m,)", 1)
+    limits = _checked_array("radii", radii, f"one or ({len(lengths)},)", 0, 1)
+    count = len(lengths)
+    if limits.ndim == 1 and limits.shape != lengths.shape:
+        raise InvalidParameter(f"{len(limits)} radii for {count} distances: give one per distance, or a single one")
+    for name, values in (("distances", lengths), ("radii", limits)):
         if values.min() < 0:
             raise InvalidParameter(f"the smallest of {name} is {values.min():g}: give lengths of at least 0")
-    share = float(np.mean(gaps <= balls))
-    return Coverage(share, math.sqrt(share * (1.0 - share) / len(gaps)), len(gaps))
+    share = float(np.mean(lengths <= limits))
+    return Coverage(share, math.sqrt(share * (1.0 - share) / count), count)

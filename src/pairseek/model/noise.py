@@ -21,7 +21,7 @@ from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED
 Noise: TypeAlias = Literal["constant", "normalized", "decaying"]
 NOISES: tuple[Noise, ...] = get_args(Noise)
 PUBLISHED_NOISES: tuple[Noise, ...] = ("constant", "normalized", "decaying")
-"""The kinds of the paper, K1 to K3: an unknown kind averages over them, and saved priors have one weight for each."""
+"""The kinds of the paper, K1 to K3: an unknown kind averages over these, and its prior has one weight for each."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class NoiseKind:
     steepness
         k_pq |a| / k at a length.
     farthest
-        Longest |a| with a default k; beyond it, any k that suits shorter pairs makes answers random.
+        Longest |a| for which a default k exists: beyond it, any k that suits shorter pairs makes answers random.
     """
 
     name: Noise

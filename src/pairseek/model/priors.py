@@ -16,7 +16,7 @@ from pairseek.core.user_parts import Part, PartAdapter
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.moments import sample_moments
 
-# Number of samples from which the moments of a density are estimated.
+# Number of samples from which the moments of a prior are estimated.
 _MOMENT_SAMPLES = 1 << 14
 
 
@@ -167,8 +167,8 @@ def _vector(value: object, d: int, what: str) -> FloatArray:
     return array
 
 
-def stratified(n: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Draw a Latin hypercube sample in (0, 1)^d, which makes sample means and variances of a prior nearly exact."""
+def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> FloatArray:
+    """Draw n points of a Latin hypercube in (0, 1)^d, whose means and variances are nearly exact."""
     cells = rng.permuted(np.tile(np.arange(n, dtype=np.float64), (d, 1)), axis=1)
     return np.ascontiguousarray(((cells + rng.random((d, n))) / n).T)
 
@@ -231,7 +231,7 @@ class UniformBox(BasePrior):
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         """Draw (n, d) points."""
         low, high = self.box(d)
-        return low + (high - low) * stratified(n, d, rng)
+        return low + (high - low) * latin_hypercube(n, d, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +320,7 @@ class GaussianPrior(BasePrior):
     def sample(self, n: int, d: int, rng: np.random.Generator) -> FloatArray:
         """Draw (n, d) points."""
         mean, covariance = self.moments(d)
-        normal = ndtri(np.clip(stratified(n, d, rng), 1e-12, 1 - 1e-12))
+        normal = ndtri(np.clip(latin_hypercube(n, d, rng), 1e-12, 1 - 1e-12))
         return np.asarray(mean + normal @ np.linalg.cholesky(covariance).T)
 
 
@@ -356,8 +356,8 @@ class WithResiduals(BasePrior):
         return self._log_density if is_density(self.point) else None
 
     def _log_density(self, points: FloatArray) -> FloatArray:
-        of_point = log_density_of(self.point, np.ascontiguousarray(points[:, : self.d]))
-        return np.asarray(of_point - 0.5 * np.sum(points[:, self.d :] ** 2, axis=1))
+        log_point_density = log_density_of(self.point, np.ascontiguousarray(points[:, : self.d]))
+        return np.asarray(log_point_density - 0.5 * np.sum(points[:, self.d :] ** 2, axis=1))
 
     def box(self, d: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Return the bounds of the point, extended by infinite ones."""

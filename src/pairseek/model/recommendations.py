@@ -42,9 +42,13 @@ class Recommendation:
     distance: float
 
     def _repr_html_(self) -> str:
-        rows = [("id", self.id), ("best with probability", notebook.bar(self.probability))]
-        more = [("expected utility", self.expected_utility), ("distance", self.distance)]
-        return notebook.panel(self.label, notebook.facts([*rows, *more]))
+        rows: list[tuple[str, object]] = [
+            ("id", self.id),
+            ("best with probability", notebook.bar(self.probability)),
+            ("expected utility", self.expected_utility),
+            ("distance", self.distance),
+        ]
+        return notebook.panel(self.label, notebook.facts(rows))
 
 
 class Recommendations(list[Recommendation]):

@@ -6,7 +6,7 @@ P(p preferred to q | w) = lapse/2 + (1 - lapse) f(z), where f is the logistic fu
 function. Both are symmetric, f(-z) = 1 - f(z), and log-concave, so the posterior is log-concave if r is known and there
 are no lapses. The paper's model has r = 1, no appeal, no residual and no lapses.
 
-Coordinates never explain all of a person's taste. The residual utility ε_x of an item is the rest for this person:
+Coordinates never explain all of a person's taste. The residual utility ε_x of an item is the unexplained part:
 independent for every item, and normal with standard deviation `residual` (the specific variance of factor analysis). It
 adds r (ε_p - ε_q) to the logit under every noise kind.
 
@@ -34,11 +34,12 @@ from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
 from pairseek.core.types import Evidence, FloatArray
 from pairseek.errors import Unsupported
 from pairseek.model.response_parameters import TYPICAL_LOGIT, ResponseParameters
+from pairseek.numerics.jit import LOGISTIC, PROBIT
 
 LINK_MEMBERS = ("link_function", "log_link", "slope")
 """Methods that define a link f; a user-defined response must define all three."""
 # Methods whose formulas are also compiled into kernels.
-_COMPILED = (
+_COMPILED_METHODS = (
     *LINK_MEMBERS,
     "pair_constant",
     "planes",
@@ -148,7 +149,7 @@ class Response(ResponseParameters):
     ) -> tuple[FloatArray, FloatArray]:
         """Return slopes r k_pq a and offsets r k_pq ((appeal_p - appeal_q)/k - b) of the logits of pairs.
 
-        If the noise kind is unknown, these are a and -b, which each kind scales in its own way.
+        If the noise kind is unknown, these are a and -b, which each kind scales differently.
 
         Parameters
         ----------
@@ -205,10 +206,10 @@ class Response(ResponseParameters):
     def log_tie(self, logits: FloatArray) -> FloatArray:
         """Return log P(tie), without overflow or cancellation; log f'(z) if ties are not offered."""
         # Both are even in z; for negative z, the difference of two values of f does not cancel.
-        low = -np.abs(np.asarray(logits, dtype=np.float64))
+        negative = -np.abs(np.asarray(logits, dtype=np.float64))
         if self.tie_width == 0.0:
-            return np.asarray(self.log_link(low) + np.log(self.slope(low)) + np.log1p(-self.lapse_rate))
-        upper, lower = self.log_link(low + self.tie_width), self.log_link(low - self.tie_width)
+            return np.asarray(self.log_link(negative) + np.log(self.slope(negative)) + np.log1p(-self.lapse_rate))
+        upper, lower = self.log_link(negative + self.tie_width), self.log_link(negative - self.tie_width)
         log_p = upper + np.log(-np.expm1(lower - upper))
         if self.lapse_rate == 0.0:
             return np.asarray(log_p)
@@ -239,7 +240,7 @@ class Logistic(Response):
     """
 
     name: ClassVar[str] = "logistic"
-    link_code: ClassVar[int | None] = 0
+    link_code: ClassVar[int | None] = LOGISTIC
 
     def link_function(self, logits: FloatArray) -> FloatArray:
         """Return f(z)."""
@@ -267,8 +268,8 @@ class Probit(Response):
     """
 
     name: ClassVar[str] = "probit"
-    link_code: ClassVar[int | None] = 1
-    # Gives the same probability as TYPICAL_LOGIT in the logistic model.
+    link_code: ClassVar[int | None] = PROBIT
+    # The z at which Φ(z) equals the logistic probability of TYPICAL_LOGIT.
     typical: ClassVar[float] = float(ndtri(expit(TYPICAL_LOGIT)))
 
     def link_function(self, logits: FloatArray) -> FloatArray:
@@ -292,7 +293,7 @@ def _kernel_link(kind: type[Response]) -> tuple[int | None, tuple[str, ...]]:
     The code is None if no class declares a link, or if a method is overridden.
     """
     declaring = next(base for base in kind.__mro__ if issubclass(base, Response) and "link_code" in vars(base))
-    overridden = tuple(member for member in _COMPILED if getattr(kind, member) is not getattr(declaring, member))
+    overridden = tuple(name for name in _COMPILED_METHODS if getattr(kind, name) is not getattr(declaring, name))
     return (None if overridden else declaring.link_code), overridden
 
 

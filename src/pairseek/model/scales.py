@@ -14,7 +14,7 @@ from pairseek.errors import InvalidItems
 MAX_DEVIATION_RATIO = 20.0
 """Coordinates are uneven if their standard deviations differ by more than this factor."""
 # A column whose range is below this fraction of its largest magnitude is constant up to rounding.
-_ROUNDING = 1e-14
+_MAX_CONSTANT_RANGE = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +131,5 @@ def _normalized(coordinates: FloatArray) -> tuple[FloatArray, FloatArray, FloatA
     largest = np.abs(coordinates).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
     normalized = coordinates / unit
-    constant = np.ptp(normalized, axis=0) <= _ROUNDING
-    return normalized, unit, np.where(constant, 0.0, normalized.std(axis=0, ddof=1))
+    is_constant = np.ptp(normalized, axis=0) <= _MAX_CONSTANT_RANGE
+    return normalized, unit, np.where(is_constant, 0.0, normalized.std(axis=0, ddof=1))

@@ -91,7 +91,7 @@ class Space:
         """Return the space itself: its box is its scale."""
         return self
 
-    def _placed(self, coordinates: FloatArray, appeal: FloatArray) -> Self:  # noqa: ARG002
+    def _with_coordinates(self, coordinates: FloatArray, appeal: FloatArray) -> Self:  # noqa: ARG002
         """Return the space itself: it has no items to move."""
         return self
 

@@ -17,13 +17,13 @@ from pairseek.core.types import FloatArray
 from pairseek.core.validation import is_number
 from pairseek.errors import InvalidParameter
 
-# Slice sampling is not tested for wider or more extreme priors.
+# Samplers are not tested for wider or more extreme priors.
 _MAX_SPREAD = 5.0
-_MAX_BETA = 1e4
+_MAX_BETA_PARAMETER = 1e4
 # Ratio of the median to the guess. Underestimating k costs a search more answers than overestimating it. With this
 # ratio the cost is about equal for people whose k is a quarter of the guess and for those whose k is four times the
 # guess.
-_MEDIAN_TO_GUESS = 2.5
+_MEDIAN_PER_GUESS = 2.5
 # Default spread of log k if the lapse rate is unknown too: people who answer nearly at random must then be expected.
 _SPREAD_WITH_LAPSES = 1.5
 _MAX_CURVATURE = 10.0
@@ -76,7 +76,7 @@ class LogNormal:
         """
         if cls(guess, spread).median is None:
             raise InvalidParameter("LogNormal.around(None): give a guess above 0, or LogNormal() for the default")
-        return cls(_MEDIAN_TO_GUESS * guess, spread)
+        return cls(_MEDIAN_PER_GUESS * guess, spread)
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,10 @@ class Beta:
     def __post_init__(self) -> None:
         for name in ("a", "b"):
             value = getattr(self, name)
-            if not (is_number(value) and 1 / _MAX_BETA <= value <= _MAX_BETA):
+            if not (is_number(value) and 1 / _MAX_BETA_PARAMETER <= value <= _MAX_BETA_PARAMETER):
                 raise InvalidParameter(
-                    f"Beta({name}={value!r}): give a number above 0 (from {1 / _MAX_BETA:g} to {_MAX_BETA:g})",
+                    f"Beta({name}={value!r}): give a number above 0 (from {1 / _MAX_BETA_PARAMETER:g} "
+                    f"to {_MAX_BETA_PARAMETER:g})",
                     field=name,
                 )
             object.__setattr__(self, name, float(value))

@@ -21,7 +21,7 @@ class VectorTable:
     Attributes
     ----------
     vectors
-        (n, D) numbers, or rows that are not yet known to form such an array.
+        (n, D) numbers, or rows not yet checked to form such an array.
     ids, labels, appeal
         One value per row.
     data
@@ -51,7 +51,7 @@ def read_vectors(source: Any) -> VectorTable:
         names = list(source.columns)
     if names is None:
         return VectorTable(source)
-    return _from_columns({str(name): _column(source[name]) for name in names})
+    return _from_columns({str(name): _as_array(source[name]) for name in names})
 
 
 def _from_file(path: Path) -> VectorTable:
@@ -78,17 +78,17 @@ def _parquet(path: Path) -> Any:
     return pyarrow.parquet.read_table(path)
 
 
-def _column(column: Any) -> Any:
+def _as_array(column: Any) -> Any:
     """Return a column of a pyarrow, pandas or polars frame as an array; a list column becomes an array of rows."""
-    kind = getattr(column, "type", None)
-    if kind is None or not hasattr(column, "combine_chunks"):
+    arrow_type = getattr(column, "type", None)
+    if arrow_type is None or not hasattr(column, "combine_chunks"):
         return np.asarray(column)
     import pyarrow
 
-    if pyarrow.types.is_fixed_size_list(kind) and not column.null_count:
+    if pyarrow.types.is_fixed_size_list(arrow_type) and not column.null_count:
         flat = pyarrow.concat_arrays([part.flatten() for part in column.chunks]) if column.num_chunks else []
-        return np.asarray(flat).reshape(len(column), kind.list_size)
-    if pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind):
+        return np.asarray(flat).reshape(len(column), arrow_type.list_size)
+    if pyarrow.types.is_list(arrow_type) or pyarrow.types.is_large_list(arrow_type):
         rows = [None if row is None else np.asarray(row) for row in column.to_numpy()]
         out = np.empty(len(rows), dtype=object)
         out[:] = rows
@@ -102,24 +102,24 @@ def _from_columns(columns: dict[str, Any]) -> VectorTable:
     ]
     if len(ids) > 1:
         raise InvalidItems(f"the columns {ids[0]!r} and {ids[1]!r} could both be the id: drop or rename one")
-    named = {name.casefold(): name for name in columns}
-    special = {"ids": ids[0] if ids else None, "labels": named.get(LABEL_COLUMN), "appeal": named.get(APPEAL_COLUMN)}
-    rest = {name: values for name, values in columns.items() if name not in special.values()}
-    lists = [name for name, values in rest.items() if _holds_vectors(values)]
+    lower = {name.casefold(): name for name in columns}
+    roles = {"ids": ids[0] if ids else None, "labels": lower.get(LABEL_COLUMN), "appeal": lower.get(APPEAL_COLUMN)}
+    others = {name: values for name, values in columns.items() if name not in roles.values()}
+    lists = [name for name, values in others.items() if _holds_vectors(values)]
     if len(lists) > 1:
         raise InvalidItems(f"the columns {lists[0]!r} and {lists[1]!r} both hold vectors: drop one")
     numbers = (
-        [] if lists else [name for name, values in rest.items() if values.ndim == 1 and values.dtype.kind in "fiu"]
+        [] if lists else [name for name, values in others.items() if values.ndim == 1 and values.dtype.kind in "fiu"]
     )
     if not lists and not numbers:
         raise InvalidItems(
             f"the table has the columns {', '.join(map(repr, columns)) or 'none'} but no vectors: give a "
             f"column of lists of numbers, or one numeric column per component"
         )
-    vectors = _stacked(rest[lists[0]], lists[0]) if lists else np.column_stack([rest[name] for name in numbers])
-    chosen = {kind: columns[name].tolist() for kind, name in special.items() if name is not None}
-    data = {name: values.tolist() for name, values in rest.items() if name not in (*lists, *numbers)}
-    return VectorTable(vectors, **chosen, data=data)
+    vectors = _stacked(others[lists[0]], lists[0]) if lists else np.column_stack([others[name] for name in numbers])
+    by_role = {role: columns[name].tolist() for role, name in roles.items() if name is not None}
+    data = {name: values.tolist() for name, values in others.items() if name not in (*lists, *numbers)}
+    return VectorTable(vectors, **by_role, data=data)
 
 
 def _holds_vectors(values: npt.NDArray[Any]) -> bool:

@@ -86,7 +86,7 @@ class VectorMap:
         return f"VectorMap({len(self.centre)} to {self.axes.shape[1]} dimensions)"
 
     def place(self, vectors: object, ids: Sequence[object] | None = None) -> FloatArray:
-        """Return the (n, d) coordinates of (n, D) vectors; each row depends only on its own vector."""
+        """Return the (n, d) coordinates of (n, D) vectors; no row depends on any other vector."""
         array = checked_vectors(vectors, ids, length=len(self.centre))
         # einsum, because the last bits of matrix products depend on the number of rows and threads.
         parts = [np.einsum("nD,Dd->nd", rows - self.centre, self.axes) for rows in chunks(array)]
@@ -119,7 +119,7 @@ class VectorMap:
 def checked_vectors(
     vectors: object, ids: Sequence[object] | None = None, *, length: int | None = None
 ) -> npt.NDArray[Any]:
-    """Return vectors as an (n, D) array of finite real numbers, in their own precision; errors name the item."""
+    """Return vectors as an (n, D) array after checking for finite real numbers; errors name the item."""
     try:
         array = np.asarray(vectors)
         if array.dtype.kind == "c":
@@ -127,10 +127,8 @@ def checked_vectors(
         if array.dtype.kind not in "fiub":
             array = np.asarray(vectors, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidItems(
-            f"the vectors do not form a table of numbers ({_uneven(vectors, ids) or error}): give n rows of D numbers "
-            f"each"
-        ) from None
+        reason = _length_mismatch(vectors, ids) or error
+        raise InvalidItems(f"the vectors do not form a table of numbers ({reason}): give n rows of D numbers") from None
     if array.ndim != 2:
         raise InvalidItems(f"the vectors have {array.ndim} axes, shape {array.shape}: give an (n, D) array")
     if length is not None and array.shape[1] != length:
@@ -149,7 +147,7 @@ def checked_vectors(
     return array
 
 
-def _uneven(vectors: object, ids: Sequence[object] | None) -> str | None:
+def _length_mismatch(vectors: object, ids: Sequence[object] | None) -> str | None:
     """Describe the first vector whose length differs from the length of vector 0."""
     try:
         lengths = [len(vector) for vector in vectors]  # type: ignore[attr-defined]
@@ -217,10 +215,10 @@ def principal_map(
     deviations[deviations <= 1e-12 * np.abs(centre)] = 0.0
     if not np.any(deviations > 0):
         raise InvalidItems(f"all {n} vectors are the same: no pair would be informative")
-    scaled = _has_mixed_units(deviations) if standardize == "auto" else standardize
-    if not isinstance(scaled, bool):
+    is_standardized = _has_mixed_units(deviations) if standardize == "auto" else standardize
+    if not isinstance(is_standardized, bool):
         raise InvalidParameter(f"standardize is {standardize!r}: give True, False or 'auto'", field="standardize")
-    unit = np.where(deviations > 0, deviations, np.inf) if scaled else np.where(deviations > 0, 1.0, np.inf)
+    unit = np.where(deviations > 0, deviations, np.inf) if is_standardized else np.where(deviations > 0, 1.0, np.inf)
     values, directions = principal_axes(array, centre, unit)
     rank = int(np.sum(values > 1e-12 * values[0]))
     fractions = values / values.sum()
@@ -237,7 +235,7 @@ def principal_map(
     axes = (axes / np.sqrt(values[:d].mean())).astype(np.float32).astype(np.float64)
     provenance: JSON = {
         "vectors": {"n": n, "length": length},
-        "standardized": scaled,
+        "standardized": is_standardized,
         "directions": rank,
         "dimension": d,
         "chosen": dimension == "auto",
@@ -270,11 +268,11 @@ def dimension_note(coordinates: FloatArray) -> str | None:
     if d <= MAX_COORDINATES:
         return None
     subsample = coordinates if n <= _WARNING_SAMPLE_ROWS else coordinates[:: -(-n // _WARNING_SAMPLE_ROWS)]
-    facts = principal_map(subsample).provenance
+    provenance = principal_map(subsample).provenance
+    dimension, percent = provenance["dimension"], 100 * provenance["variance_kept"]
     return (
         f"the items have {d} coordinates, but {DEFAULT_ANSWERS} answers resolve only about "
-        f"{facts['resolved_by_answers']} directions; {facts['dimension']} principal axes explain "
-        f"{100 * facts['variance_kept']:.0f} % of the variance. The search works, but slowly, and wastes answers on "
-        f"unimportant directions: use "
-        f"ps.Items.from_vectors(vectors), which keeps {facts['dimension']}, or choose another number with dimension=..."
+        f"{provenance['resolved_by_answers']} directions; {dimension} principal axes explain {percent:.0f} % of the "
+        f"variance. The search works, but slowly, and wastes answers on unimportant directions: use "
+        f"ps.Items.from_vectors(vectors), which keeps {dimension}, or choose another number with dimension=..."
     )

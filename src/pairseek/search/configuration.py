@@ -12,7 +12,7 @@ from pairseek._version import MODEL_VERSION
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, IntArray, ItemId, Side
 from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.model.askable import Asked
+from pairseek.model.askable import AskableT
 from pairseek.model.catalogues import RemovedItem, Selected, askable_rows, subset_of
 from pairseek.model.curvature import extended_items
 from pairseek.model.items import Items
@@ -190,7 +190,7 @@ class SearchConfiguration:
         """The items to ask about."""
         return self.items if self.askable_rows is None else subset_of(self.catalogue, self.askable_rows.tobytes())
 
-    def modelled(self, items: Asked) -> Asked:
+    def modelled(self, items: AskableT) -> AskableT:
         """Return items in the coordinates of the model, which has one more if the curvature is unknown."""
         return extended_items(items, self.prior, self.response)
 

@@ -12,7 +12,7 @@ from pairseek.errors import DefaultWarning
 from pairseek.model.defaults import (
     RESIDUAL,
     RESIDUAL_WITHOUT_COORDINATES,
-    SCALE,
+    SCALED_K,
     check_spread,
     default_prior,
     spread_of,
@@ -77,7 +77,7 @@ def default_response(items: Items | Space, prior: Prior | None = None, posterior
         return Logistic()
     if not isinstance(prior, GaussianPrior):
         return Logistic(residual=RESIDUAL)
-    k = SCALE / (spread_of(prior, items.d) ** 2 * np.sqrt(items.d))
+    k = SCALED_K / (spread_of(prior, items.d) ** 2 * np.sqrt(items.d))
     return Logistic(float(k), "constant", residual=RESIDUAL, curvature=Unknown())
 
 
