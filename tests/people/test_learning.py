@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 import pairseek as ps
 from pairseek.errors import InvalidChoices
 from pairseek.people.learning import MIN_SESSIONS, balanced_pair, is_due, learn, learn_appeal, next_due
-from pairseek.people.learning.validation import predictions, trials_of, validated
+from pairseek.people.learning.validation import cross_validate, make_trials, predictions
 from pairseek.people.population import Choices, Population
 from pairseek.people.population.model import FitOptions
 from pairseek.people.population.residual import residual_of
@@ -194,12 +194,12 @@ class TestLesson:
                 i, j = rng.choice(2, 2, replace=False) + (0 if rng.random() < 0.5 else 2)
                 rows.append((f"p{person}", *(("a", "z")[k] if i < 2 else "bc"[k] for k in (i % 2, j % 2))))
             rows += [(f"p{person}", one, other) for one, other in (("a", "b"), ("z", "c"), ("a", "c"))]
-        tested = validated(Choices.from_pairs(rows, ids=list("azbc")), None, [FitOptions(0)])
+        tested = cross_validate(Choices.from_pairs(rows, ids=list("azbc")), None, [FitOptions(0)])
         assert tested.share < 0.6
 
     def test_predictions_are_those_of_a_search(self) -> None:
         population = learn(people(40, d=1, seed=8), ps.Items(ids=IDS)).population
-        trial = trials_of(people(1, d=1, seed=11), 0)[0]
+        trial = make_trials(people(1, d=1, seed=11), 0)[0]
         search = ps.Search(ps.Items(ids=IDS), population=population, rng=1)
         for winner, loser in trial.seen.tolist():
             search.observe(IDS[winner], IDS[loser], winner=IDS[winner])

@@ -12,8 +12,8 @@ Examples
 >>> from pairseek.indexes import CatalogueIndex, ExactIndex
 >>> items = ps.datasets.colours()
 >>> search = ps.Search(items, rng=7)
->>> shelf = CatalogueIndex.of(ExactIndex(), items, search)
->>> len(search.recommend(3, among=shelf))
+>>> catalogue = CatalogueIndex.of(ExactIndex(), items, search)
+>>> len(search.recommend(3, among=catalogue))
 3
 """
 

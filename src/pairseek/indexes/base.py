@@ -37,7 +37,7 @@ _Result = TypeVar("_Result")
 
 
 class VectorIndex(Protocol):
-    """A vector database that finds the highest inner products.
+    """A vector database that finds the vectors with the highest inner products.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class ModelOfTaste(Protocol):
 class CatalogueIndex:
     """A catalogue in a vector database, for ``search.recommend(count, among=catalogue)``.
 
-    `of` builds one. The vectors depend on k and on the prior, so all searches that recommend from a catalogue must
+    Build it with `of`. The vectors depend on k and on the prior, so all searches that recommend from a catalogue must
     agree on these. Searches among the same items do so by default.
 
     Attributes
@@ -132,10 +132,10 @@ class CatalogueIndex:
     >>> items = ps.Items(np.random.default_rng(0).standard_normal((500, 3)))
     >>> search = ps.Search(items, askable=50, rng=7)
     >>> stock = {"in_stock": np.arange(500) % 2 == 0}
-    >>> shelf = CatalogueIndex.of(ExactIndex(), items, search, stock)
+    >>> catalogue = CatalogueIndex.of(ExactIndex(), items, search, stock)
     >>> query = search.ask()
     >>> search.tell(query, winner=query.left)
-    >>> best = search.recommend(3, among=shelf.where({"in_stock": True}))
+    >>> best = search.recommend(3, among=catalogue.where({"in_stock": True}))
     >>> all(item.id % 2 == 0 for item in best)
     True
     """
@@ -195,9 +195,9 @@ class CatalogueIndex:
                 f"map"
             )
         modelled = self.places(items)
-        moved = modelled.coordinates - self.origin
-        squares = np.einsum("nd,nd->n", moved, moved)
-        return np.column_stack([moved, modelled.appeal / self.k - squares])
+        shifted = modelled.coordinates - self.origin
+        squares = np.einsum("nd,nd->n", shifted, shifted)
+        return np.column_stack([shifted, modelled.appeal / self.k - squares])
 
     def where(self, filter: object) -> Self:
         """Return the catalogue with a filter, which is passed to the database unchanged."""
@@ -215,7 +215,7 @@ class CatalogueIndex:
     ) -> list[Recommendation]:
         """Return the items of highest expected utility.
 
-        ``shown`` holds the mean residual utility of each item that the person has seen, which the database cannot know.
+        ``shown`` holds the mean residual utility of each item that the person has seen; the database lacks it.
         """
         count = whole(count, "the count of recommend", field="count")
         if len(belief.mean) != len(self.origin) or not math.isclose(k, self.k, rel_tol=1e-9):
@@ -224,24 +224,24 @@ class CatalogueIndex:
                 f"this one has k = {k:g} in {len(belief.mean)}: build it with CatalogueIndex.of(index, items, search)",
                 field="among",
             )
-        allowed = None if only is None else list(only)
-        barred = [] if exclude is None else list(exclude)
-        moved = belief.mean - self.origin
-        query = np.append(2.0 * moved, 1.0)
-        best = partial(self.index.best, query, where=self.filter, exclude=barred)
-        hits = dict(_call_database(lambda: best(count + len(shown), only=allowed)))
-        # Items that the person liked may rank low by their coordinates.
-        missed = [name for name in shown if name not in hits and (allowed is None or name in set(allowed))]
-        if missed:
-            hits.update(_call_database(lambda: best(len(missed), only=missed)))
+        only_ids = None if only is None else list(only)
+        excluded_ids = [] if exclude is None else list(exclude)
+        shifted = belief.mean - self.origin
+        query = np.append(2.0 * shifted, 1.0)
+        best = partial(self.index.best, query, where=self.filter, exclude=excluded_ids)
+        hits = dict(_call_database(lambda: best(count + len(shown), only=only_ids)))
+        # Shown items with high residual utilities may rank low by their coordinates.
+        missing_ids = [name for name in shown if name not in hits and (only_ids is None or name in set(only_ids))]
+        if missing_ids:
+            hits.update(_call_database(lambda: best(len(missing_ids), only=missing_ids)))
         if not hits:
             raise InvalidParameter(
                 "the filter, only and exclude leave no item to recommend: allow at least one", field="only"
             )
-        common = float(moved @ moved) + float(np.trace(belief.covariance))
-        utility = {name: self.k * (score - common) + shown.get(name, 0.0) for name, score in hits.items()}
-        highest = sorted(utility, key=lambda name: (-utility[name], str(name)))[:count]
-        return [Recommendation(name, str(name), math.nan, utility[name], math.nan) for name in highest]
+        shared_term = float(shifted @ shifted) + float(np.trace(belief.covariance))
+        utility = {name: self.k * (score - shared_term) + shown.get(name, 0.0) for name, score in hits.items()}
+        best_ids = sorted(utility, key=lambda name: (-utility[name], str(name)))[:count]
+        return [Recommendation(name, str(name), math.nan, utility[name], math.nan) for name in best_ids]
 
 
 def _call_database(call: Callable[[], _Result]) -> _Result:

@@ -12,11 +12,11 @@ from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.indexes.base import Hit
 
 
-class Columns:
+class PayloadTable:
     """Ids and payload of items, and filters over them.
 
-    A filter is a mapping from columns to the value that an item must have, or to a list of accepted values; or a mask
-    with one bool for each item.
+    A filter is a mapping from columns to a required value or a list of accepted values, or a mask with one bool for
+    each item.
     """
 
     def __init__(self) -> None:
@@ -37,26 +37,28 @@ class Columns:
         self.rows.update(zip(ids, range(len(self.ids), len(self.ids) + len(ids)), strict=True))
         self.ids.extend(ids)
         for name, values in payload.items():
-            before = self.payload.get(name)
-            self.payload[name] = np.asarray(values) if before is None else np.append(before, np.asarray(values))
+            earlier_values = self.payload.get(name)
+            self.payload[name] = (
+                np.asarray(values) if earlier_values is None else np.append(earlier_values, np.asarray(values))
+            )
 
     def mask(self, where: object, only: Iterable[ItemId] | None, exclude: Iterable[ItemId]) -> BoolArray | None:
         """Return an (n,) mask of the items that pass the filters; None for all."""
         exclude = list(exclude)
         if where is None and only is None and not exclude:
             return None
-        allowed = self._matching(where)
+        allowed = self._filter_mask(where)
         if only is not None:
-            listed = np.zeros(len(self.ids), dtype=np.bool_)
-            listed[self._rows(only)] = True
-            allowed &= listed
+            is_listed = np.zeros(len(self.ids), dtype=np.bool_)
+            is_listed[self._rows(only)] = True
+            allowed &= is_listed
         allowed[self._rows(exclude)] = False
         return allowed
 
     def _rows(self, names: Iterable[ItemId]) -> list[int]:
         return [self.rows[name] for name in names if name in self.rows]
 
-    def _matching(self, where: object) -> BoolArray:
+    def _filter_mask(self, where: object) -> BoolArray:
         n = len(self.ids)
         if where is None:
             return np.ones(n, dtype=np.bool_)
@@ -84,7 +86,9 @@ class Columns:
 
 
 class ExactIndex:
-    """All inner products in single precision: 40 MB and about 10 ms for a million items in nine dimensions.
+    """An index that computes all inner products in single precision.
+
+    A million items in nine dimensions take 40 MB and about 10 ms.
 
     Examples
     --------
@@ -100,12 +104,12 @@ class ExactIndex:
     """
 
     def __init__(self) -> None:
-        self._columns = Columns()
+        self._payload = PayloadTable()
         self._vectors: np.ndarray[Any, np.dtype[np.float32]] | None = None
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
         """Add items."""
-        self._columns.add(ids, payload)
+        self._payload.add(ids, payload)
         single = np.asarray(vectors, dtype=np.float32)
         self._vectors = single if self._vectors is None else np.concatenate([self._vectors, single])
 
@@ -121,16 +125,16 @@ class ExactIndex:
         """Return the items with the highest inner products."""
         if self._vectors is None:
             return []
-        mask = self._columns.mask(where, only, exclude)
+        mask = self._payload.mask(where, only, exclude)
         rows = np.arange(len(self._vectors)) if mask is None else np.flatnonzero(mask)
         if not len(rows):
             return []
         # Copying a few rows is faster than multiplying all of them.
-        few = mask is not None and 8 * len(rows) < len(mask)
-        vectors = self._vectors[rows] if few else self._vectors
+        copies_rows = mask is not None and 8 * len(rows) < len(mask)
+        vectors = self._vectors[rows] if copies_rows else self._vectors
         scores = vectors @ np.asarray(query, dtype=np.float32)
-        scores = scores if few or mask is None else scores[rows]
+        scores = scores if copies_rows or mask is None else scores[rows]
         count = min(count, len(rows))
         top = np.argpartition(scores, len(rows) - count)[len(rows) - count :]
         top = top[np.lexsort((rows[top], -scores[top]))]
-        return [(self._columns.ids[row], float(score)) for row, score in zip(rows[top], scores[top], strict=True)]
+        return [(self._payload.ids[row], float(score)) for row, score in zip(rows[top], scores[top], strict=True)]

@@ -10,7 +10,7 @@ import numpy as np
 from pairseek.core.types import FloatArray, ItemId
 from pairseek.errors import MissingExtra
 from pairseek.indexes.base import Hit
-from pairseek.indexes.exact import Columns
+from pairseek.indexes.exact import PayloadTable
 
 
 class FaissIndex:
@@ -41,11 +41,11 @@ class FaissIndex:
             raise MissingExtra("FaissIndex", "faiss") from None
         # Its type hints describe the C++ signatures, not the Python wrappers.
         self._faiss: Any = faiss
-        self._index, self._columns = index, Columns()
+        self._index, self._payload = index, PayloadTable()
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
         """Add items."""
-        self._columns.add(ids, payload)
+        self._payload.add(ids, payload)
         if self._index is None:
             self._index = self._faiss.IndexFlatIP(vectors.shape[1])
         self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
@@ -59,14 +59,14 @@ class FaissIndex:
         only: Sequence[ItemId] | None = None,
         exclude: Sequence[ItemId] = (),
     ) -> list[Hit]:
-        """Return the items with the highest inner products among those that pass the filter of `Columns`."""
+        """Return the items with the highest inner products among those that pass the filter of `PayloadTable`."""
         if self._index is None:
             return []
-        mask = self._columns.mask(where, only, exclude)
+        mask = self._payload.mask(where, only, exclude)
         parameters = None
         if mask is not None:
             bits = np.packbits(mask, bitorder="little")
             parameters = self._faiss.SearchParameters(sel=self._faiss.IDSelectorBitmap(bits))
         scores, rows = self._index.search(np.asarray(query, dtype=np.float32)[None], count, params=parameters)
         hits = zip(rows[0].tolist(), scores[0].tolist(), strict=True)
-        return [(self._columns.ids[row], score) for row, score in hits if row >= 0]
+        return [(self._payload.ids[row], score) for row, score in hits if row >= 0]

@@ -11,7 +11,7 @@ from pairseek.core.types import FloatArray, IntArray, ItemId
 
 
 class ImpliedPairs(NamedTuple):
-    """Pairs implied by the levels of items, grouped by person: the columns of `Choices` of these names.
+    """Pairs implied by the levels of items, grouped by person; the columns are as in `Choices`.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class ImpliedPairs(NamedTuple):
 
 
 def implied_pairs(
-    levels: Iterable[Mapping[ItemId, float]], places: Mapping[ItemId, int], most: int, rng: np.random.Generator
+    levels: Iterable[Mapping[ItemId, float]], item_rows: Mapping[ItemId, int], most: int, rng: np.random.Generator
 ) -> ImpliedPairs:
     """Compare the items of each person by their levels; the higher level wins.
 
@@ -39,18 +39,18 @@ def implied_pairs(
     ----------
     levels
         The level of each item, one mapping per person.
-    places
-        Rows of the items.
+    item_rows
+        Row of each item.
     most
-        Approximate maximum number of pairs per person. More are subsampled at random.
+        Approximate maximum number of pairs per person. A larger number is subsampled at random.
     rng
         Generator for the subsampling.
     """
     columns: list[tuple[IntArray, IntArray, IntArray, FloatArray]] = []
     ties: list[IntArray] = []
-    for row, own in enumerate(levels):
-        items = np.array([places[item] for item in own], dtype=np.int64)
-        values = np.array(list(own.values()))
+    for row, person_levels in enumerate(levels):
+        items = np.array([item_rows[item] for item in person_levels], dtype=np.int64)
+        values = np.array(list(person_levels.values()))
         n = len(items)
         if n * (n - 1) // 2 <= most:
             first, second = np.triu_indices(n, 1)
@@ -59,17 +59,17 @@ def implied_pairs(
             first, second = np.divmod(keys, n)
             first, second = first[first < second], second[first < second]
         weight = pair_weight(n, len(first))
-        differ = values[first] != values[second]
-        pairs = items[np.stack([first[~differ], second[~differ]], axis=1)]
+        is_decided = values[first] != values[second]
+        pairs = items[np.stack([first[~is_decided], second[~is_decided]], axis=1)]
         ties.append(np.insert(pairs, 0, row, axis=1))
-        first, second = first[differ], second[differ]
-        up = values[first] > values[second]
+        first, second = first[is_decided], second[is_decided]
+        first_wins = values[first] > values[second]
         count = len(first)
         columns.append(
             (
                 np.full(count, row, dtype=np.int64),
-                items[np.where(up, first, second)],
-                items[np.where(up, second, first)],
+                items[np.where(first_wins, first, second)],
+                items[np.where(first_wins, second, first)],
                 np.full(count, weight),
             )
         )

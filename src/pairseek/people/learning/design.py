@@ -1,8 +1,8 @@
 """Balanced pairs for the first people of a study, before anything is learned.
 
 The pairs form an endless sequence, and each person is asked a section of it. The sequence consists of rounds. A round
-is a cycle through all items in random order, with n pairs of neighbours: every item occurs twice, and the pairs connect
-all items. The pairs at even places precede those at odd places, so that every item occurs once in half of a round.
+is a cycle through all items in random order, whose n pairs of neighbours connect all items and contain each item twice.
+Pairs at even positions come first, then pairs at odd positions, so every item occurs once in each half of a round.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROUNDS_STREAM = 0xBA1A
 def balanced_pair(
     n: int,
     seed: int,
-    begin: int,
+    start: int,
     asked: Collection[Pair],
     allowed: Collection[Pair] | None = None,
 ) -> tuple[int, int] | None:
@@ -38,8 +38,8 @@ def balanced_pair(
         Number of items.
     seed
         Seed of the sequence, shared by all people.
-    begin
-        Place in the sequence where the person's section begins: the number of pairs asked of the people before them.
+    start
+        Position in the sequence where the person's section starts: the number of pairs asked of all people before.
     asked
         Pairs that the person has been asked; they are not repeated.
     allowed
@@ -48,13 +48,13 @@ def balanced_pair(
     possible = n * (n - 1) // 2 if allowed is None else len(allowed)
     if possible <= sum(1 for pair in asked if allowed is None or pair in allowed):
         return None
-    first, place = divmod(begin, n)
-    for number in range(first, first + _MAX_ROUNDS):
-        for row in _round(n, seed, number)[place:]:
+    first_round, position = divmod(start, n)
+    for number in range(first_round, first_round + _MAX_ROUNDS):
+        for row in _round(n, seed, number)[position:]:
             pair = (int(row[0]), int(row[1]))
             if frozenset(pair) not in asked and (allowed is None or frozenset(pair) in allowed):
                 return pair
-        place = 0
+        position = 0
     return None
 
 

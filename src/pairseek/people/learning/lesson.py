@@ -13,7 +13,7 @@ from pairseek.errors import InvalidChoices
 from pairseek.model.defaults import RESIDUAL_WITHOUT_COORDINATES
 from pairseek.model.items import Items
 from pairseek.people.learning.schedule import MIN_SESSIONS
-from pairseek.people.learning.validation import Validation, predictions, validated
+from pairseek.people.learning.validation import Validation, cross_validate, predictions
 from pairseek.people.population import Choices, Population
 from pairseek.people.population.fit import LearningStep
 from pairseek.people.population.model import FitOptions
@@ -25,16 +25,16 @@ DIMENSIONS = (0, 1, 2, 3, 4, 6, 8)
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Accuracy on held-out answers, given half of the same person's answers, at most ten.
+    """Accuracy on held-out answers, given half of the same person's answers but at most ten.
 
     Attributes
     ----------
     people
         Number of people.
     accuracy
-        Share of answers that were predicted correctly, as a mean over people.
+        Fraction of answers predicted correctly, averaged over people.
     log_likelihood
-        Mean log probability of an answer, as a mean over people.
+        Mean log probability of an answer, averaged over people.
     """
 
     people: int
@@ -42,9 +42,9 @@ class HeldOut:
     log_likelihood: float
 
     @classmethod
-    def of(cls, right: FloatArray, scores: FloatArray) -> HeldOut:
+    def of(cls, accuracy: FloatArray, scores: FloatArray) -> HeldOut:
         """Average over people."""
-        return cls(len(right), float(right.mean()), float(scores.mean()))
+        return cls(len(accuracy), float(accuracy.mean()), float(scores.mean()))
 
     def record(self) -> JSON:
         """Return the values as JSON data."""
@@ -53,7 +53,7 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """Result of learning: a population over all items, and how well it predicts answers.
+    """The result of learning: a population over all items, and how well it predicts answers.
 
     Attributes
     ----------
@@ -64,9 +64,9 @@ class Lesson:
     dimension
         Number of dimensions of the learned coordinates; None if coordinates were given.
     before, after
-        Accuracy on held-out answers of the people who came since the previous version: of that version, which has not
-        seen them (of a coin if there is none), and of fits to the other people, in cross-validation. None for fewer
-        than ten people, who are too few to measure it, and if nobody came since.
+        Accuracy on held-out answers of the people who came after the previous version: `before` is the accuracy of that
+        version (of a coin if there is none), `after` the cross-validated accuracy of this one. None if nobody came
+        since, or with fewer than ten people, who are too few to measure it.
     unmet
         Items that nobody compared.
     seconds
@@ -116,62 +116,70 @@ def learn(
     previous
         The previous version.
     since
-        People from whom the previous version did not learn, on whom both versions are measured. None: everybody.
+        People who came after the previous version, on whose answers both versions are measured. None: everybody.
     seed
         Seed of the folds.
     progress
         Called after each step.
     """
-    began = time.perf_counter()
+    started = time.perf_counter()
     choices = choices.of_items(items.ids)
-    unmet = choices.uncompared
-    given = items if items.d else None
-    met = _learnable(choices, given)
-    tried = [FitOptions()] if given is not None else _candidates(met, previous)
-    tested = validated(met, given, tried, seed=seed, progress=progress) if len(met.people) >= MIN_SESSIONS else None
-    chosen = tried[0] if tested is None else tested.chosen
-    population = _fitted(met, given, chosen, None if tested is None else residual_of(tested.share), seed, progress)
-    if given is None:
+    uncompared = choices.uncompared
+    given_items = items if items.d else None
+    compared = _learnable(choices, given_items)
+    candidates = [FitOptions()] if given_items is not None else _candidate_options(compared, previous)
+    validation = (
+        cross_validate(compared, given_items, candidates, seed=seed, progress=progress)
+        if len(compared.people) >= MIN_SESSIONS
+        else None
+    )
+    chosen = candidates[0] if validation is None else validation.chosen
+    population = _fit_population(
+        compared, given_items, chosen, None if validation is None else residual_of(validation.share), seed, progress
+    )
+    if given_items is None:
         population = population.extended(items.ids)
-        population = replace(population, provenance={**population.provenance, "unmet": list(unmet)})
-    before, after = (None, None) if tested is None else _held_out(met, tested, previous, since)
+        population = replace(population, provenance={**population.provenance, "unmet": list(uncompared)})
+    before, after = (None, None) if validation is None else _held_out_accuracy(compared, validation, previous, since)
     counts = (len(choices.people), len(choices) + choices.ties)
-    return Lesson(population, *counts, chosen.dimension, before, after, unmet, time.perf_counter() - began)
+    return Lesson(population, *counts, chosen.dimension, before, after, uncompared, time.perf_counter() - started)
 
 
 def learn_appeal(choices: Choices, items: Items) -> Population:
     """Learn only the appeal of items without coordinates, from a few people.
 
-    A study shows its first people their taste with this population, because nothing was learned before they began.
+    A study uses it to show the first people their taste, because nothing had been learned when they began.
     """
     choices = choices.of_items(items.ids)
-    return _fitted(_learnable(choices, None), None, FitOptions(0), None, 0, None).extended(items.ids)
+    return _fit_population(_learnable(choices, None), None, FitOptions(0), None, 0, None).extended(items.ids)
 
 
-def _learnable(choices: Choices, given: Items | None) -> Choices:
-    """Return the choices that can be learned from; raise `InvalidChoices` if there are too few."""
+def _learnable(choices: Choices, given_items: Items | None) -> Choices:
+    """Select the choices to learn from; raise `InvalidChoices` if there are too few."""
     if not len(choices):
         raise InvalidChoices("there is nothing to learn from: nobody decided a pair; collect more answers")
-    used, unmet = choices.usable(), set(choices.uncompared)
+    usable, uncompared = choices.usable(), set(choices.uncompared)
     # Items that nobody compared are added after the fit.
-    met = used if given is not None else used.of_items([name for name in used.ids if name not in unmet])
-    if len(met.people) < 2:
+    compared = (
+        usable if given_items is not None else usable.of_items([name for name in usable.ids if name not in uncompared])
+    )
+    if len(compared.people) < 2:
         raise InvalidChoices("only one person gave usable answers: collect answers of at least two people")
-    return met
+    return compared
 
 
-def _candidates(choices: Choices, previous: Population | None) -> list[FitOptions]:
-    """Return the dimensions to compare: the smallest at first, later the neighbours of the previous version's."""
+def _candidate_options(choices: Choices, previous: Population | None) -> list[FitOptions]:
+    """Return the numbers of dimensions to compare: the smallest at first, later those near the previous version's."""
     most = max(1, len(choices.ids) - 2)
-    place = 0 if previous is None else DIMENSIONS.index(min(DIMENSIONS, key=lambda d: abs(d - previous.items.d)))
-    near = DIMENSIONS[max(0, place - 1) : max(place + 2, 3)]
-    return [FitOptions(d) for d in near if d <= most]
+    index = 0 if previous is None else DIMENSIONS.index(min(DIMENSIONS, key=lambda d: abs(d - previous.items.d)))
+    dimensions = DIMENSIONS[max(0, index - 1) : max(index + 2, 3)]
+    return [FitOptions(d) for d in dimensions if d <= most]
 
 
-def _fitted(
+def _fit_population(
     choices: Choices,
     items: Items | None,
-    chosen: FitOptions,
+    options: FitOptions,
     residual: float | None,
     seed: int,
     progress: Callable[[LearningStep], None] | None,
@@ -179,7 +187,7 @@ def _fitted(
     population = Population.fit(
         choices,
         items,
-        dimension=chosen.dimension,
+        dimension=options.dimension,
         residual="auto" if residual is None else residual,
         rng=seed,
         progress=progress,
@@ -197,18 +205,18 @@ def _fitted(
     )
 
 
-def _held_out(
-    choices: Choices, tested: Validation, previous: Population | None, since: Collection[str] | None
+def _held_out_accuracy(
+    choices: Choices, validation: Validation, previous: Population | None, since: Collection[str] | None
 ) -> tuple[HeldOut | None, HeldOut | None]:
-    """Return the accuracy on new people's held-out answers: of the previous version, and in cross-validation."""
-    fresh = np.array([since is None or choices.people[trial.row] in since for trial in tested.trials])
-    if not fresh.any():
+    """Return the accuracy of the previous version, and in cross-validation, on held-out answers of new people."""
+    is_new = np.array([since is None or choices.people[trial.row] in since for trial in validation.trials])
+    if not is_new.any():
         # The previous version has learned from everybody, so its accuracy on others cannot be measured.
         return None, None
-    after = HeldOut.of(tested.right[fresh], tested.scores[fresh])
+    after = HeldOut.of(validation.accuracy[is_new], validation.scores[is_new])
     if previous is None:
         return replace(after, accuracy=0.5, log_likelihood=-float(np.log(2.0))), after
     if previous.given is None:
         previous = previous.extended(choices.ids)
-    scores, right = predictions(previous, [tested.trials[place] for place in np.flatnonzero(fresh)])
-    return HeldOut.of(right, scores), after
+    scores, accuracy = predictions(previous, [validation.trials[place] for place in np.flatnonzero(is_new)])
+    return HeldOut.of(accuracy, scores), after

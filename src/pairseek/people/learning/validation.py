@@ -1,4 +1,4 @@
-"""Cross-validation over people of what a study could learn: dimensions and residual utilities.
+"""Cross-validation over people of the options for learning: dimensions and residual utilities.
 
 Coordinates describe the part of a person's taste that is shared with other people, and residual utilities the part that
 is not.
@@ -22,14 +22,17 @@ from pairseek.people.population.model import FitOptions, fit_model
 from pairseek.people.population.residual import residual_of
 
 RESIDUAL_SHARES = (0.0, 0.2, 0.4, 0.6)
-"""Candidate shares of residual utilities in the noise of a fit: see `pairseek.people.population.residual`."""
+"""Candidate fractions of the noise of a fit that are residual utilities.
+
+See `pairseek.people.population.residual`.
+"""
 # Candidate nearest to the default residual of a search among items with learned coordinates, or with none.
 _DEFAULT_SHARE_LEARNED = 0.6
 # Candidate nearest to the default residual of a search among items with given coordinates.
 _DEFAULT_SHARE_GIVEN = 0.4
 _FOLDS = 4
-# Maximum number of a person's answers that the model observes; it predicts the others.
-_MAX_SEEN = 10
+# Maximum number of a person's answers that the model observes before it predicts the others.
+_MAX_OBSERVED = 10
 # Looser than for a final fit, because the folds' fits are only compared.
 _TOLERANCE = 1e-3
 # Improvement in nats per answer below which the simpler option wins, even if the difference is significant.
@@ -58,8 +61,8 @@ class Validation:
         Recommended share of residual utilities in the noise.
     trials
         The people whose answers were predicted.
-    scores, right
-        (people,) mean log probabilities of hidden answers, and shares predicted correctly, under the recommended
+    scores, accuracy
+        (people,) mean log probabilities of hidden answers, and fractions predicted correctly, under the recommended
         options.
     """
 
@@ -67,17 +70,21 @@ class Validation:
     share: float
     trials: tuple[Trial, ...]
     scores: FloatArray
-    right: FloatArray
+    accuracy: FloatArray
 
 
 def _first_near_best(scores: FloatArray, tolerance: float = 0.0) -> int:
     """Return the first of the (options, people) scores within a standard error, or `tolerance`, of the best."""
-    lag = scores[int(scores.mean(axis=1).argmax())] - scores
-    error = lag.std(axis=1, ddof=1) / np.sqrt(lag.shape[1]) if lag.shape[1] > 1 else np.zeros(len(lag))
-    return int((lag.mean(axis=1) <= np.fmax(error, tolerance)).argmax())
+    shortfall = scores[int(scores.mean(axis=1).argmax())] - scores
+    error = (
+        shortfall.std(axis=1, ddof=1) / np.sqrt(shortfall.shape[1])
+        if shortfall.shape[1] > 1
+        else np.zeros(len(shortfall))
+    )
+    return int((shortfall.mean(axis=1) <= np.fmax(error, tolerance)).argmax())
 
 
-def trials_of(choices: Choices, seed: int) -> tuple[Trial, ...]:
+def make_trials(choices: Choices, seed: int) -> tuple[Trial, ...]:
     """Divide people into folds, and each person's answers into observed ones (half, at most ten) and hidden ones."""
     rng = np.random.default_rng(seed)
     fold = rng.permutation(len(choices.people)) % _FOLDS
@@ -85,13 +92,13 @@ def trials_of(choices: Choices, seed: int) -> tuple[Trial, ...]:
     out = []
     for row, (first, last) in enumerate(pairwise(choices.starts.tolist())):
         order = first + rng.permutation(last - first)
-        count = min(_MAX_SEEN, (last - first) // 2)
+        count = min(_MAX_OBSERVED, (last - first) // 2)
         if count:
             out.append(Trial(row, int(fold[row]), pairs[order[:count]], pairs[order[count:]]))
     return tuple(out)
 
 
-def validated(
+def cross_validate(
     choices: Choices,
     items: Items | None,
     tried: Sequence[FitOptions],
@@ -102,10 +109,10 @@ def validated(
     """Choose fit options and residual by cross-validation: fit to the people outside a fold, and predict those inside.
 
     Options are compared first, without residual utilities: only shared tastes predict answers about items that a person
-    has not seen. The first option within a standard error, or a negligible difference, of the best wins. The residual
-    comes second: among those within a standard error of the best, the one nearest to the default wins. A lack of
-    evidence must not make it 0, because a search without residual utilities stops learning once it knows the shared
-    part of a taste.
+    has not seen. The first option within a standard error, or a negligible difference, of the best wins. The share of
+    residual utilities is chosen next: among those within a standard error of the best, the one nearest to the default
+    wins. A lack of evidence must not make it 0, because a search without residual utilities stops learning once it
+    knows the shared part of a taste.
 
     Parameters
     ----------
@@ -120,51 +127,53 @@ def validated(
     progress
         Called after each fit.
     """
-    trials = trials_of(choices, seed)
+    trials = make_trials(choices, seed)
     if not trials:
         raise InvalidChoices("nobody made two choices, so nothing can be predicted: collect more answers")
     default = _DEFAULT_SHARE_LEARNED if items is None else _DEFAULT_SHARE_GIVEN
     shares = sorted(RESIDUAL_SHARES, key=lambda share: abs(share - default))
     fits = []
     for option, learned in enumerate(tried):
-        fits.append(_fitted_folds(choices, items, learned, trials))
+        fits.append(_fit_folds(choices, items, learned, trials))
         if progress is not None:
             progress(LearningStep("cross-validation", (option + 1) / len(tried), f"{learned}"))
-    chosen = _first_near_best(np.stack([_predicted_folds(fit, trials, 0.0)[0] for fit in fits]), _MIN_GAIN)
-    by_share = np.stack([_predicted_folds(fits[chosen], trials, share) for share in shares])
+    chosen = _first_near_best(np.stack([_predict_folds(fit, trials, 0.0)[0] for fit in fits]), _MIN_GAIN)
+    by_share = np.stack([_predict_folds(fits[chosen], trials, share) for share in shares])
     best = _first_near_best(by_share[:, 0])
     return Validation(tried[chosen], shares[best], trials, *by_share[best])
 
 
-def _fitted_folds(
+def _fit_folds(
     choices: Choices, items: Items | None, learned: FitOptions, trials: Sequence[Trial]
 ) -> list[Population | None]:
     """Return the population of the people outside each fold; None if their answers are uninformative."""
-    out: list[Population | None] = []
+    fits: list[Population | None] = []
     rows = np.arange(len(choices.people))
     for number in range(_FOLDS):
         others = choices.only(np.setdiff1d(rows, [trial.row for trial in trials if trial.fold == number]))
         try:
             model, state, _ = fit_model(others, items, learned, tolerance=_TOLERANCE)
-            out.append(Population.of(model, state, others, items, {}))
+            fits.append(Population.of(model, state, others, items, {}))
         except InvalidChoices:
-            out.append(None)
-    return out
+            fits.append(None)
+    return fits
 
 
-def _predicted_folds(fits: Sequence[Population | None], trials: Sequence[Trial], share: float) -> FloatArray:
+def _predict_folds(fits: Sequence[Population | None], trials: Sequence[Trial], share: float) -> FloatArray:
     """Return the (2, people) `predictions` for each person by the fit to the other folds."""
-    out = np.empty((2, len(trials)))
+    predicted = np.empty((2, len(trials)))
     for number, fit in enumerate(fits):
-        places = [place for place, trial in enumerate(trials) if trial.fold == number]
+        indices = [index for index, trial in enumerate(trials) if trial.fold == number]
         if fit is None:
-            out[:, places] = [[-np.log(2.0)], [0.5]]
-        elif places:
-            out[:, places] = predictions(fit.with_residual(residual_of(share)), [trials[place] for place in places])
-    return out
+            predicted[:, indices] = [[-np.log(2.0)], [0.5]]
+        elif indices:
+            predicted[:, indices] = predictions(
+                fit.with_residual(residual_of(share)), [trials[index] for index in indices]
+            )
+    return predicted
 
 
 def predictions(population: Population, trials: Sequence[Trial]) -> tuple[FloatArray, FloatArray]:
-    """Return (people,) mean log probabilities of hidden answers, and shares of them that were predicted correctly."""
+    """Return (people,) mean log probabilities of hidden answers, and fractions of them predicted correctly."""
     people = [(trial.seen, trial.hidden) for trial in trials]
     return held_out_predictions(population.items, population.prior, population.response, people)

@@ -18,9 +18,9 @@ def fit_mixture(
     share: FloatArray,
     centre: FloatArray,
     within: FloatArray,
-    usual: FloatArray,
-    pseudo: FloatArray,
-    rounds: int,
+    prior_within: FloatArray,
+    prior_counts: FloatArray,
+    max_iterations: int,
     tolerance: float,
     joint: FloatArray,
 ) -> None:
@@ -32,54 +32,54 @@ def fit_mixture(
         (people, q) vectors η, (people, q, q) matrices Λ, and (people,) weights.
     share, centre, within
         (s,) shares, (s, q) centres and the (q, q) covariance, updated in place.
-    usual, pseudo
-        (q, q) prior covariance of `within`, and how many people the priors of `within` and of each share count as.
-    rounds, tolerance
-        Maximum number of iterations (0 only evaluates), and the improvement of the log-likelihood below which they
-        stop.
+    prior_within, prior_counts
+        (q, q) prior mean of `within`, and (2,) numbers of people that the priors of `within` and of each share count
+        as.
+    max_iterations, tolerance
+        Maximum number of iterations (0 only evaluates), and improvement of the log-likelihood below which they stop.
     joint
         Output: (people, s) log-likelihoods of each person in each segment, plus the log of its share.
     """
     people, q = linear.shape
     segments = len(share)
     total = np.sum(weight)
-    before = -1e300
+    previous = -1e300
     mean = np.empty((people, segments, q))
     covariance = np.empty((people, q, q))
-    chance = np.empty((people, segments))
-    for turn in range(rounds + 1):
-        prior = np.linalg.inv(within)
-        pull = centre @ prior
-        volume = np.linalg.slogdet(within)[1]
+    responsibility = np.empty((people, segments))
+    for iteration in range(max_iterations + 1):
+        within_precision = np.linalg.inv(within)
+        centre_linear = centre @ within_precision
+        within_log_det = np.linalg.slogdet(within)[1]
         objective = 0.0
         for p in range(people):
-            inner = precision[p] + prior
+            inner = precision[p] + within_precision
             covariance[p] = np.linalg.inv(inner)
-            size = volume + np.linalg.slogdet(inner)[1]
-            top = -1e300
+            log_det = within_log_det + np.linalg.slogdet(inner)[1]
+            largest = -1e300
             for s in range(segments):
-                natural = linear[p] + pull[s]
+                natural = linear[p] + centre_linear[s]
                 mean[p, s] = covariance[p] @ natural
-                value = np.sum(natural * mean[p, s]) - np.sum(pull[s] * centre[s]) - size
+                value = np.sum(natural * mean[p, s]) - np.sum(centre_linear[s] * centre[s]) - log_det
                 joint[p, s] = math.log(share[s]) + 0.5 * value
-                top = max(top, joint[p, s])
-            norm = 0.0
+                largest = max(largest, joint[p, s])
+            normaliser = 0.0
             for s in range(segments):
-                chance[p, s] = math.exp(joint[p, s] - top)
-                norm += chance[p, s]
+                responsibility[p, s] = math.exp(joint[p, s] - largest)
+                normaliser += responsibility[p, s]
             for s in range(segments):
-                chance[p, s] *= weight[p] / norm
-            objective += weight[p] * (top + math.log(norm))
-        if turn == rounds or objective - before < tolerance:
+                responsibility[p, s] *= weight[p] / normaliser
+            objective += weight[p] * (largest + math.log(normaliser))
+        if iteration == max_iterations or objective - previous < tolerance:
             break
-        before = objective
-        second = pseudo[0] * usual
+        previous = objective
+        scatter = prior_counts[0] * prior_within
         for s in range(segments):
-            mass = np.sum(chance[:, s])
-            share[s] = (mass + pseudo[1]) / (total + pseudo[1] * segments)
+            mass = np.sum(responsibility[:, s])
+            share[s] = (mass + prior_counts[1]) / (total + prior_counts[1] * segments)
             for i in range(q):
-                centre[s, i] = np.sum(chance[:, s] * mean[:, s, i]) / max(mass, 1e-9)
+                centre[s, i] = np.sum(responsibility[:, s] * mean[:, s, i]) / max(mass, 1e-9)
             for p in range(people):
-                away = mean[p, s] - centre[s]
-                second += chance[p, s] * (np.outer(away, away) + covariance[p])
-        within[:] = second / (total + pseudo[0])
+                deviation = mean[p, s] - centre[s]
+                scatter += responsibility[p, s] * (np.outer(deviation, deviation) + covariance[p])
+        within[:] = scatter / (total + prior_counts[0])

@@ -25,13 +25,13 @@ from pairseek.people.ranking.utilities import UtilityPosterior, mean_utilities
 # Largest number of draws from the posterior.
 _MAX_DRAWS = 2000
 # Largest number of utilities in all draws; it limits the draws for large catalogues.
-_MAX_UTILITIES = 8_000_000
-# Largest number of draws from which the shares are computed.
+_MAX_DRAWN_UTILITIES = 8_000_000
+# Largest number of draws from which choice shares are computed.
 _MAX_SHARE_DRAWS = 200
-# Largest number of items that represent a typical one.
+# Largest number of items that represent a random opponent.
 _MAX_OPPONENTS = 200
 # Largest number of predicted choices behind the shares; it limits the draws for large catalogues.
-_MAX_PREDICTED = 50_000_000
+_MAX_PREDICTED_CHOICES = 50_000_000
 TIER_PROBABILITY = 0.95
 """A tier ends at the first item that is worse than its leader with at least this probability."""
 INTERVAL_PROBABILITY = 0.9
@@ -49,7 +49,7 @@ class RankedItem:
     place
         Place in the ranking, from 1.
     tier
-        Number of the tier, from 1: the answers do not distinguish an item from the first item of its tier.
+        Number of the tier, from 1. The answers do not distinguish an item from the first item of its tier.
     share, share_low, share_high
         Probability that a random person chooses the item over another random item, and the ends of its 90 % interval.
     rank, rank_low, rank_high
@@ -154,19 +154,19 @@ class Ranking:
 
     def to_frame(self, backend: Backend | None = None) -> Any:
         """Return the table as a data frame of pandas, polars or pyarrow: `backend`, or the first that is installed."""
-        return frame_of({name: [getattr(item, name) for item in self.items] for name in COLUMNS}, backend)
+        return frame_of({name: [getattr(item, name) for item in self.items] for name in RANKING_COLUMNS}, backend)
 
     def csv(self) -> str:
         """Return the table as CSV."""
         out = io.StringIO()
-        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(out, RANKING_COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(map(asdict, self.items))
         return out.getvalue()
 
 
-COLUMNS = tuple(field.name for field in fields(RankedItem))
-"""Columns of a ranking's table."""
+RANKING_COLUMNS = tuple(field.name for field in fields(RankedItem))
+"""Columns of the table of a ranking."""
 
 
 def rank(choices: Choices, items: Items | None = None, *, rng: int | np.random.Generator = 0) -> Ranking:
@@ -200,7 +200,7 @@ def ranking_from_posterior(
     """Rank items by a posterior of mean utilities."""
     generator = np.random.default_rng(seed_of(rng))
     n = len(posterior.base)
-    draws = int(np.clip(_MAX_UTILITIES // n, 100, _MAX_DRAWS))
+    draws = int(np.clip(_MAX_DRAWN_UTILITIES // n, 100, _MAX_DRAWS))
     utilities = posterior.draws(draws, generator)
     order = np.argsort(-utilities, axis=1, kind="stable")
     ranks = np.empty((draws, n), dtype=np.int64)
@@ -211,7 +211,7 @@ def ranking_from_posterior(
     tiers = _tiers(utilities, order_by_rank)
     share, share_low, share_high = _shares(posterior, utilities)
     choices = posterior.choices
-    answers = _answers(choices)
+    answers = _answer_counts(choices)
     labels = tuple(map(str, choices.ids)) if items is None else items.labels
     rows = tuple(
         RankedItem(
@@ -230,8 +230,8 @@ def ranking_from_posterior(
         )
         for place, row in enumerate(order_by_rank.tolist(), 1)
     )
-    people, total = len(choices.people), len(choices) + len(choices.outcomes)
-    return Ranking(rows, people, total, float(posterior.trust.sum()), _notes(rows))
+    people, answer_count = len(choices.people), len(choices) + len(choices.outcomes)
+    return Ranking(rows, people, answer_count, float(posterior.trust.sum()), _notes(rows))
 
 
 def _interval(ranks: IntArray) -> tuple[IntArray, IntArray]:
@@ -253,31 +253,33 @@ def _tiers(utilities: FloatArray, order_by_rank: IntArray) -> IntArray:
 
 
 def _shares(posterior: UtilityPosterior, utilities: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return, for each item, the share of choices that it wins against a typical item, and the ends of its interval.
+    """Return (n,) shares of choices that items win against random opponents, and the ends of their intervals.
 
     For a Gaussian logit of mean m and variance v, the mean of f is f(m / sqrt(1 + π v / 8)) with an error of at most
     0.02 (MacKay 1992).
     """
     n = len(posterior.base)
-    typical = np.unique(np.linspace(0, n - 1, min(n, _MAX_OPPONENTS)).round().astype(np.int64))
-    utilities = utilities[: int(np.clip(_MAX_PREDICTED // (n * len(typical)), 20, _MAX_SHARE_DRAWS))]
-    root = posterior.factors @ np.linalg.cholesky(posterior.spread)
-    square = np.sum(root**2, axis=1)
+    opponents = np.unique(np.linspace(0, n - 1, min(n, _MAX_OPPONENTS)).round().astype(np.int64))
+    utilities = utilities[: int(np.clip(_MAX_PREDICTED_CHOICES // (n * len(opponents)), 20, _MAX_SHARE_DRAWS))]
+    taste_root = posterior.factors @ np.linalg.cholesky(posterior.taste_covariance)
+    taste_variance = np.sum(taste_root**2, axis=1)
     shares = np.empty((len(utilities), n))
-    is_typical = np.isin(np.arange(n), typical)
+    is_opponent = np.isin(np.arange(n), opponents)
     for start in range(0, n, _MAX_OPPONENTS):
-        part = slice(start, min(start + _MAX_OPPONENTS, n))
-        variance = square[part, None] + square[typical] - 2.0 * root[part] @ root[typical].T
+        chunk = slice(start, min(start + _MAX_OPPONENTS, n))
+        variance = (
+            taste_variance[chunk, None] + taste_variance[opponents] - 2.0 * taste_root[chunk] @ taste_root[opponents].T
+        )
         scale = 1.0 / np.sqrt(1.0 + np.pi / 8.0 * np.maximum(variance, 0.0))
-        for draw, own in enumerate(utilities):
-            shares[draw, part] = expit((own[part, None] - own[typical]) * scale).sum(axis=1)
-    # An item among the typical ones was also compared with itself, which counted 1/2.
-    shares = (shares - 0.5 * is_typical) / (len(typical) - is_typical)
+        for draw, drawn_utilities in enumerate(utilities):
+            shares[draw, chunk] = expit((drawn_utilities[chunk, None] - drawn_utilities[opponents]) * scale).sum(axis=1)
+    # An item among the opponents was also compared with itself, which counted 1/2.
+    shares = (shares - 0.5 * is_opponent) / (len(opponents) - is_opponent)
     low, high = np.quantile(shares, [0.5 * (1.0 - INTERVAL_PROBABILITY), 0.5 * (1.0 + INTERVAL_PROBABILITY)], axis=0)
     return shares.mean(axis=0), low, high
 
 
-def _answers(choices: Choices) -> IntArray:
+def _answer_counts(choices: Choices) -> IntArray:
     """Return the (n,) numbers of answers in which each item was shown."""
     shown = np.concatenate([choices.winner, choices.loser, choices.outcomes[:, 1:].ravel()])
     return np.bincount(shown, minlength=len(choices.ids))
@@ -287,8 +289,8 @@ def _notes(rows: tuple[RankedItem, ...]) -> tuple[str, ...]:
     out = []
     unseen = [row.id for row in rows if not row.answers]
     if unseen:
-        verb, places = ("was", "its place is a guess") if len(unseen) == 1 else ("were", "their places are guesses")
-        out.append(f"{plural(len(unseen), 'item')} {verb} never shown, so {places}: {quoted(unseen)}")
+        verb, remark = ("was", "its place is a guess") if len(unseen) == 1 else ("were", "their places are guesses")
+        out.append(f"{plural(len(unseen), 'item')} {verb} never shown, so {remark}: {quoted(unseen)}")
     if rows[-1].tier == 1:
         out.append("the answers do not distinguish any item from the first one: collect more answers")
     return tuple(out)

@@ -21,9 +21,9 @@ from pairseek.people.ranking.kernels import fit_mixture
 from pairseek.people.ranking.utilities import UtilityPosterior, mean_utilities
 
 MAX_SEGMENTS = 5
-# Minimum number of people per segment, so that a segment is more than one person.
+# Minimum number of people per segment, on average.
 _MIN_PEOPLE = 8
-# Segments are sought in the dimensions of taste with the largest variance of utilities, at most this many.
+# Maximum number of dimensions in which segments are sought: those of taste with the largest variance of utilities.
 _MAX_DIMENSIONS = 3
 _FOLDS = 8
 # Number of starting points of EM.
@@ -34,14 +34,14 @@ _BURN_IN = 12
 _MAX_ITERATIONS = 100
 # EM stops when an iteration improves the log-likelihood by less than this, in nats per person.
 _TOLERANCE = 1e-4
-# The covariance within segments has an inverse-Wishart prior that counts as _PSEUDO_PEOPLE people with the share
-# _WITHIN_SHARE of the variance of all people.
+# The covariance within segments has an inverse-Wishart prior that counts as _PSEUDO_PEOPLE people, whose variance is
+# the fraction _WITHIN_SHARE of the variance of all people.
 _PSEUDO_PEOPLE = 4.0
 _WITHIN_SHARE = 0.5
 # The Dirichlet prior of the shares counts as this many people per segment.
 _PSEUDO_PEOPLE_PER_SEGMENT = 1.0
-# Improvement of the score, in nats per person, below which fewer segments win even if it is significant: with many
-# people, the Gaussian approximation of their likelihoods already makes a difference of about 0.01.
+# Improvement of the score, in nats per person, below which fewer segments win even if it is significant. With many
+# people, the Gaussian approximation of their likelihoods alone changes scores by about 0.01.
 _MIN_GAIN = 0.02
 # The search for the number of segments ends after this many numbers in a row without improvement.
 _PATIENCE = 2
@@ -60,7 +60,7 @@ class Segment:
     favourites
         Ids of the items with the highest mean utility in the segment, best first.
     distinctive
-        Ids of the items that the segment likes more than other people do, by the difference of mean utilities.
+        Ids of the items that the segment likes more than other people do, in order of the difference in mean utility.
     utility
         (n,) mean utilities of the items in the segment, in logits, centred over the items.
     """
@@ -84,7 +84,7 @@ class Segmentation:
     membership
         (people, segments) probabilities that each person belongs to each segment.
     scores
-        Mean held-out log-likelihood of a person's answers with 1, 2, ... segments, minus that with one segment.
+        Mean held-out log-likelihood of a person's answers with 1, 2, ... segments, relative to one segment.
     errors
         Standard errors of the scores over people.
     """
@@ -123,7 +123,7 @@ class _Likelihoods:
     precision: FloatArray
     weight: FloatArray
 
-    def only(self, rows: IntArray) -> _Likelihoods:
+    def subset(self, rows: IntArray) -> _Likelihoods:
         return _Likelihoods(self.linear[rows], self.precision[rows], self.weight[rows])
 
 
@@ -137,7 +137,7 @@ class _Mixture:
 
     def joint(self, data: _Likelihoods) -> FloatArray:
         """Return the (people, s) log-likelihoods in each segment, plus the log of its share."""
-        return _run(data, self, rounds=0)[1]
+        return _run(data, self, max_iterations=0)[1]
 
     def scores(self, data: _Likelihoods) -> FloatArray:
         """Return the (people,) log-likelihoods under the mixture."""
@@ -187,7 +187,7 @@ def segmented(
     mixture = _Mixture(mixture.share[order], mixture.centre[order], mixture.within)
     membership = mixture.membership(data)
     return Segmentation(
-        _described(posterior, axes, mixture),
+        _describe(posterior, axes, mixture),
         posterior.choices.people,
         membership,
         tuple(mean.tolist()),
@@ -200,14 +200,14 @@ def _likelihoods(posterior: UtilityPosterior) -> tuple[FloatArray, _Likelihoods]
 
     z = axes @ y + rest, where y has the covariance I in the population and is independent of the rest.
     """
-    root = np.linalg.cholesky(posterior.spread)
-    varying = (posterior.factors - posterior.factors.mean(axis=0)) @ root
-    turn = np.linalg.svd(varying, full_matrices=False)[2].T
-    axes = root @ turn
-    back = np.linalg.inv(axes)
-    q = min(_MAX_DIMENSIONS, len(turn))
-    mean = (posterior.mean @ back.T)[:, :q]
-    covariance = (back @ posterior.covariance @ back.T)[:, :q, :q]
+    root = np.linalg.cholesky(posterior.taste_covariance)
+    centred_factors = (posterior.factors - posterior.factors.mean(axis=0)) @ root
+    rotation = np.linalg.svd(centred_factors, full_matrices=False)[2].T
+    axes = root @ rotation
+    to_axes = np.linalg.inv(axes)
+    q = min(_MAX_DIMENSIONS, len(rotation))
+    mean = (posterior.person_means @ to_axes.T)[:, :q]
+    covariance = (to_axes @ posterior.person_covariances @ to_axes.T)[:, :q, :q]
     precision = np.linalg.inv(covariance)
     linear = np.einsum("pij,pj->pi", precision, mean)
     # The people's posteriors contain the prior N(0, I) of y. Rounding must not make a likelihood improper.
@@ -217,96 +217,115 @@ def _likelihoods(posterior: UtilityPosterior) -> tuple[FloatArray, _Likelihoods]
 
 
 def _scores_by_count(data: _Likelihoods, most: int, folds: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Return the (counts, people) held-out scores of 1, 2, ... segments, until two more do not improve them.
+    """Return the (counts, people) held-out scores of 1, 2, ... segments, until two numbers in a row are no better.
 
-    One segment takes the better of two priors of its covariance, the second being the prior of several segments.
-    Otherwise people could be divided just because they vary less than the population model says.
+    For one segment, the covariance has the better of two priors: the population's, or the one used for several
+    segments. Otherwise people could be divided just because they vary less than the population model says.
     """
-    undivided = [_held_out(data, 1, folds, rng, usual) for usual in (1.0, _WITHIN_SHARE)]
-    scores = [max(undivided, key=lambda score: float(score.mean()))]
+    one_segment = [_held_out_scores(data, 1, folds, rng, prior_variance) for prior_variance in (1.0, _WITHIN_SHARE)]
+    scores = [max(one_segment, key=lambda score: float(score.mean()))]
     while len(scores) < most:
-        scores.append(_held_out(data, len(scores) + 1, folds, rng))
+        scores.append(_held_out_scores(data, len(scores) + 1, folds, rng))
         if len(scores) - int(np.argmax([score.mean() for score in scores])) > _PATIENCE:
             break
     return np.stack(scores)
 
 
-def _held_out(
-    data: _Likelihoods, count: int, folds: IntArray, rng: np.random.Generator, usual: float = _WITHIN_SHARE
+def _held_out_scores(
+    data: _Likelihoods, count: int, folds: IntArray, rng: np.random.Generator, prior_variance: float = _WITHIN_SHARE
 ) -> FloatArray:
     """Return the (people,) weighted log-likelihoods under mixtures fitted to the other folds."""
     out = np.empty(len(folds))
     for fold in np.unique(folds):
-        held = np.flatnonzero(folds == fold)
-        mixture = _fit(data.only(np.flatnonzero(folds != fold)), count, rng, usual)
-        out[held] = data.weight[held] * mixture.scores(data.only(held))
+        held_out = np.flatnonzero(folds == fold)
+        mixture = _fit(data.subset(np.flatnonzero(folds != fold)), count, rng, prior_variance)
+        out[held_out] = data.weight[held_out] * mixture.scores(data.subset(held_out))
     return out
 
 
 def _best_count(scores: FloatArray) -> int:
     """Return the smallest number of segments within one standard error, or a negligible difference, of the best."""
-    top = int(scores.mean(axis=1).argmax())
-    lag = scores[top] - scores
-    error = lag.std(axis=1, ddof=1) / np.sqrt(scores.shape[1]) if scores.shape[1] > 1 else np.zeros(len(lag))
-    return int((lag.mean(axis=1) <= np.maximum(error, _MIN_GAIN)).argmax()) + 1
+    best = int(scores.mean(axis=1).argmax())
+    shortfall = scores[best] - scores
+    error = (
+        shortfall.std(axis=1, ddof=1) / np.sqrt(scores.shape[1]) if scores.shape[1] > 1 else np.zeros(len(shortfall))
+    )
+    return int((shortfall.mean(axis=1) <= np.maximum(error, _MIN_GAIN)).argmax()) + 1
 
 
-def _fit(data: _Likelihoods, count: int, rng: np.random.Generator, usual: float | None = None) -> _Mixture:
+def _fit(data: _Likelihoods, count: int, rng: np.random.Generator, prior_variance: float | None = None) -> _Mixture:
     """Return the mixture of highest likelihood from several starting points.
 
-    `usual` is the prior variance within a segment. By default, one segment has the variance of all people.
+    By default, the prior variance within a single segment is that of all people.
     """
-    if usual is None:
-        usual = 1.0 if count == 1 else _WITHIN_SHARE
+    if prior_variance is None:
+        prior_variance = 1.0 if count == 1 else _WITHIN_SHARE
     if count == 1:
-        return _run(data, _initial(data, 1, rng), rounds=_MAX_ITERATIONS, usual=usual)[0]
-    runs = [_run(data, _initial(data, count, rng), rounds=_BURN_IN, usual=usual) for _ in range(_STARTS)]
+        return _run(data, _initial(data, 1, rng), max_iterations=_MAX_ITERATIONS, prior_variance=prior_variance)[0]
+    runs = [
+        _run(data, _initial(data, count, rng), max_iterations=_BURN_IN, prior_variance=prior_variance)
+        for _ in range(_STARTS)
+    ]
     best = max(runs, key=lambda run: float(data.weight @ logsumexp(run[1], axis=1)))
-    return _run(data, best[0], rounds=_MAX_ITERATIONS, usual=usual)[0]
+    return _run(data, best[0], max_iterations=_MAX_ITERATIONS, prior_variance=prior_variance)[0]
 
 
 def _initial(data: _Likelihoods, count: int, rng: np.random.Generator) -> _Mixture:
     """Return starting values, centred on the tastes of people drawn far from each other (k-means++)."""
     q = data.linear.shape[1]
-    place = np.linalg.solve(data.precision + np.eye(q), data.linear[:, :, None])[:, :, 0]
+    tastes = np.linalg.solve(data.precision + np.eye(q), data.linear[:, :, None])[:, :, 0]
     if count == 1:
         return _Mixture(np.ones(1), np.zeros((1, q)), np.eye(q))
-    centres = [place[rng.choice(len(place), p=data.weight / data.weight.sum())]]
+    centres = [tastes[rng.choice(len(tastes), p=data.weight / data.weight.sum())]]
     for _ in range(count - 1):
-        far = data.weight * np.min([np.sum((place - centre) ** 2, axis=1) for centre in centres], axis=0)
-        chance = far / far.sum() if far.sum() > 0 else None
-        centres.append(place[rng.choice(len(place), p=chance)])
+        distance_weight = data.weight * np.min([np.sum((tastes - centre) ** 2, axis=1) for centre in centres], axis=0)
+        chance = distance_weight / distance_weight.sum() if distance_weight.sum() > 0 else None
+        centres.append(tastes[rng.choice(len(tastes), p=chance)])
     return _Mixture(np.full(count, 1.0 / count), np.array(centres), _WITHIN_SHARE * np.eye(q))
 
 
-def _run(data: _Likelihoods, mixture: _Mixture, *, rounds: int, usual: float = 1.0) -> tuple[_Mixture, FloatArray]:
+def _run(
+    data: _Likelihoods, mixture: _Mixture, *, max_iterations: int, prior_variance: float = 1.0
+) -> tuple[_Mixture, FloatArray]:
     """Run at most `rounds` EM iterations, and return the mixture and the (people, s) joint log-likelihoods."""
     q = data.linear.shape[1]
     fitted = _Mixture(mixture.share.copy(), mixture.centre.copy(), mixture.within.copy())
     joint = np.empty((len(data.weight), len(fitted.share)))
-    pseudo = np.array([_PSEUDO_PEOPLE, _PSEUDO_PEOPLE_PER_SEGMENT])
+    prior_counts = np.array([_PSEUDO_PEOPLE, _PSEUDO_PEOPLE_PER_SEGMENT])
     tolerance = _TOLERANCE * float(data.weight.sum())
-    parts = (fitted.share, fitted.centre, fitted.within)
-    fit_mixture(data.linear, data.precision, data.weight, *parts, usual * np.eye(q), pseudo, rounds, tolerance, joint)
+    parameters = (fitted.share, fitted.centre, fitted.within)
+    fit_mixture(
+        data.linear,
+        data.precision,
+        data.weight,
+        *parameters,
+        prior_variance * np.eye(q),
+        prior_counts,
+        max_iterations,
+        tolerance,
+        joint,
+    )
     return fitted, joint
 
 
-def _described(posterior: UtilityPosterior, axes: FloatArray, mixture: _Mixture) -> tuple[Segment, ...]:
+def _describe(posterior: UtilityPosterior, axes: FloatArray, mixture: _Mixture) -> tuple[Segment, ...]:
     """Return the segments with the items that they like."""
     utility = posterior.base + mixture.centre @ (posterior.factors @ axes).T
     utility = utility - utility.mean(axis=1, keepdims=True)
     segments = []
     for row, share in enumerate(mixture.share.tolist()):
-        rest = np.delete(mixture.share, row)
+        other_shares = np.delete(mixture.share, row)
         others = np.delete(utility, row, axis=0)
-        more = utility[row] - (rest @ others / rest.sum() if len(rest) else utility[row])
-        favourites, distinctive = (np.argsort(-values, kind="stable")[:_ITEMS_SHOWN] for values in (utility[row], more))
+        excess = utility[row] - (other_shares @ others / other_shares.sum() if len(other_shares) else utility[row])
+        favourites, distinctive = (
+            np.argsort(-values, kind="stable")[:_ITEMS_SHOWN] for values in (utility[row], excess)
+        )
         ids = posterior.choices.ids
         segments.append(
             Segment(
                 share,
                 tuple(ids[item] for item in favourites),
-                tuple(ids[item] for item in distinctive if more[item] > 0.0),
+                tuple(ids[item] for item in distinctive if excess[item] > 0.0),
                 utility[row],
             )
         )

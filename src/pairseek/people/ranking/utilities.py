@@ -3,8 +3,8 @@
 In the population model of `pairseek.people.population.fit`, a person's utilities are base_i + V_i·z, where z ~ N(0, S)
 differs between people, so base holds the mean utilities. They are linear in coefficients c, base = B c, whose posterior
 is approximated by a Gaussian around the estimate: each choice counts as an observation of its logit with the expected
-curvature of its likelihood, and z is eliminated person by person. Few people leave their covariance S uncertain, so the
-Gaussian is widened to a t distribution with one degree of freedom less than there are people.
+curvature of its likelihood, and z is eliminated person by person. Their covariance S remains uncertain if people are
+few, so the Gaussian is widened to a t distribution with one degree of freedom less than there are people.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pairseek.people.population.predictive import MAX_TREND_ITEMS, expected_slop
 MIN_PEOPLE = 3
 # Maximum number of dimensions of taste learned for items without coordinates.
 _MAX_DIMENSIONS = 2
-# EM iterations: enough for the mean utilities, which converge well before the covariance of people.
+# Maximum number of EM iterations. The mean utilities converge well before the covariance of people.
 _MAX_ITERATIONS = 100
 # Maximum number of compared items without coordinates, whose covariance is one matrix.
 _MAX_COMPARED = 4000
@@ -45,14 +45,14 @@ class UtilityPosterior:
         Choices of the people who count, over all items.
     base
         (n,) estimates of the mean utilities, in logits.
-    design, root
+    design, precision_root
         (n, b) matrix B, and the (b, b) Cholesky factor of the precision of the coefficients.
-    degrees
+    degrees_of_freedom
         Degrees of freedom of the t distribution.
-    factors, spread
+    factors, taste_covariance
         (n, d) factors V and (d, d) covariance S of the people's tastes.
-    mean, covariance
-        (people, d) means and (people, d, d) covariances of the posteriors of each person's z.
+    person_means, person_covariances
+        (people, d) means and (people, d, d) covariances of each person's posterior of z.
     trust
         (people,) posterior probabilities that a person's answers are informative.
     """
@@ -60,18 +60,18 @@ class UtilityPosterior:
     choices: Choices
     base: FloatArray
     design: sparse.csr_array
-    root: FloatArray
-    degrees: float
+    precision_root: FloatArray
+    degrees_of_freedom: float
     factors: FloatArray
-    spread: FloatArray
-    mean: FloatArray
-    covariance: FloatArray
+    taste_covariance: FloatArray
+    person_means: FloatArray
+    person_covariances: FloatArray
     trust: FloatArray
 
     def draws(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw (count, n) mean utilities from the posterior."""
-        noise = np.linalg.solve(self.root.T, rng.standard_normal((self.root.shape[0], count)))
-        noise *= np.sqrt(self.degrees / rng.chisquare(self.degrees, size=count))
+        noise = np.linalg.solve(self.precision_root.T, rng.standard_normal((self.precision_root.shape[0], count)))
+        noise *= np.sqrt(self.degrees_of_freedom / rng.chisquare(self.degrees_of_freedom, size=count))
         return np.asarray(self.base + np.asarray(self.design @ noise).T)
 
 
@@ -116,8 +116,8 @@ def mean_utilities(choices: Choices, items: Items | None = None) -> UtilityPoste
     usable = group_choices(choices, items)
     if items is not None and items.d:
         learned = FitOptions(appeal=items.n <= MAX_TREND_ITEMS)
-        return _fitted(usable, usable, items, learned, np.arange(items.n))
-    # Nothing is known about an item that nobody compared: it keeps the prior of all items.
+        return _fit_posterior(usable, usable, items, learned, np.arange(items.n))
+    # Items that nobody compared are left out of the fit, and then get the distribution of all items.
     compared = np.unique(np.concatenate([usable.winner, usable.loser, usable.outcomes[:, 1:].ravel()]))
     if len(compared) > _MAX_COMPARED:
         raise InvalidChoices(
@@ -128,20 +128,20 @@ def mean_utilities(choices: Choices, items: Items | None = None) -> UtilityPoste
         )
     about_compared = usable.of_items([usable.ids[row] for row in compared])
     learned = FitOptions(dimension=min(_MAX_DIMENSIONS, len(compared) - 1))
-    return _fitted(usable, about_compared, None, learned, compared)
+    return _fit_posterior(usable, about_compared, None, learned, compared)
 
 
-def _fitted(
+def _fit_posterior(
     usable: Choices, compared: Choices, items: Items | None, learned: FitOptions, rows: IntArray
 ) -> UtilityPosterior:
-    """Fit the model to choices about the compared items, which are those of `rows`; add the other items."""
+    """Fit the model to choices about the compared items, whose rows are `rows`; then add the other items."""
     data = Data.of(compared)
     start = start_of(data, learned, items)
     state = fit(data, start, rounds=_MAX_ITERATIONS)
     if items is not None:
-        # A few noisy people often look alike by chance.
-        wider = spread_scale(data, start, state, state.trust)
-        state = replace(state, spread=wider * state.spread)
+        # A small number of noisy people often look alike by chance.
+        scale = spread_scale(data, start, state, state.trust)
+        state = replace(state, spread=scale * state.spread)
     design = sparse.csr_array(np.eye(data.n) if start.basis is None else start.basis)
     deviation = np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation)
     precision = marginal_information(data, start, state, design) + np.diag(deviation**-2.0)
@@ -177,7 +177,7 @@ def _with_unseen(
     order = np.argsort(np.concatenate([rows, unseen]))
     base = np.concatenate([base, np.full(len(unseen), base.mean())])[order]
     factors = np.concatenate([factors, np.tile(factors.mean(axis=0), (len(unseen), 1))])[order]
-    whole = sparse.block_diag([design, sparse.eye_array(len(unseen))], format="csr")
+    full_design = sparse.block_diag([design, sparse.eye_array(len(unseen))], format="csr")
     root = np.asarray(
         np.block(
             [
@@ -186,7 +186,7 @@ def _with_unseen(
             ]
         )
     )
-    return base, factors, sparse.csr_array(whole[order]), root
+    return base, factors, sparse.csr_array(full_design[order]), root
 
 
 def marginal_information(data: Data, start: Start, state: FitState, design: sparse.csr_array) -> FloatArray:
@@ -195,21 +195,23 @@ def marginal_information(data: Data, start: Start, state: FitState, design: spar
     For pairs with design rows x_r, factors δ_r and expected curvatures w_r, a person contributes
     Σ w xx' - (Σ w xδ')(S^-1 + Σ w δδ')^-1(Σ w δx'), weighted by the trust in the person.
     """
-    who = np.repeat(np.arange(data.people), np.diff(data.starts))
+    person = np.repeat(np.arange(data.people), np.diff(data.starts))
     first, second = data.rows.T
     base, d = start.base(state.coefficients), state.factors.shape[1]
     delta = state.factors[first] - state.factors[second]
-    mean = base[first] - base[second] + np.einsum("rd,rd->r", delta, state.found.mean[who])
-    variance = np.einsum("ri,rij,rj->r", delta, state.found.covariance[who], delta)
+    mean = base[first] - base[second] + np.einsum("rd,rd->r", delta, state.found.mean[person])
+    variance = np.einsum("ri,rij,rj->r", delta, state.found.covariance[person], delta)
     weight = data.weight * expected_slope(mean, variance)
     pairs = design[first] - design[second]
     inner = np.tile(np.linalg.inv(state.spread), (data.people, 1, 1))
-    np.add.at(inner, who, weight[:, None, None] * delta[:, :, None] * delta[:, None, :])
+    np.add.at(inner, person, weight[:, None, None] * delta[:, :, None] * delta[:, None, :])
     inverse_root = np.linalg.cholesky(np.linalg.inv(inner))
-    projected = weight[:, None] * np.einsum("ri,rij->rj", delta, inverse_root[who]) * np.sqrt(state.trust[who])[:, None]
-    columns = who[:, None] * d + np.arange(d)
-    rows = np.repeat(np.arange(len(who)), d)
-    shape = (len(who), data.people * d)
+    projected = (
+        weight[:, None] * np.einsum("ri,rij->rj", delta, inverse_root[person]) * np.sqrt(state.trust[person])[:, None]
+    )
+    columns = person[:, None] * d + np.arange(d)
+    rows = np.repeat(np.arange(len(person)), d)
+    shape = (len(person), data.people * d)
     cross = pairs.T @ sparse.csr_array((projected.ravel(), (rows, columns.ravel())), shape=shape)
-    whole = pairs.T @ (pairs * (state.trust[who] * weight)[:, None])
-    return np.asarray((whole - cross @ cross.T).toarray())
+    total = pairs.T @ (pairs * (state.trust[person] * weight)[:, None])
+    return np.asarray((total - cross @ cross.T).toarray())

@@ -16,7 +16,7 @@ from pairseek.core.messages import DEFAULT, words
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidChoices, MissingExtra
 from pairseek.people.ranking import Ranking
-from pairseek.people.ranking.ranking import COLUMNS
+from pairseek.people.ranking.ranking import RANKING_COLUMNS
 from pairseek.store.database import Database
 from pairseek.store.events import AskedPair, EventRow
 from pairseek.store.sessions import SessionRow
@@ -212,7 +212,7 @@ def columns_of(study: Study, table: str) -> list[str]:
     if table == "items":
         return list(next(item_rows(study)))
     if table == "ranking":
-        return [*COLUMNS, *shown_columns(study)]
+        return [*RANKING_COLUMNS, *shown_columns(study)]
     ids = dict.fromkeys(("participant", "prolific_pid", "prolific_study", "prolific_session"))
     ends = dict.fromkeys(("finished_at", "confirmed_at", "reason", "final", "truth", "population", "browser"))
     began = {"id": "", "study_id": study.row.id, "kind": "person", "seed": 0, "created_at": "", "version": 0}
