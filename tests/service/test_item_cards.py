@@ -3,7 +3,9 @@
 import csv
 import io
 import itertools
+import struct
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from helpers.serving import configuration, some_items
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.store.events import AskedPair, EventRow
+from pairseek.web.errors import InvalidPictures
 from pairseek.web.results.quality import quality_indicators
 from pairseek.web.results.tables import as_csv
 from pairseek.web.sessions.state import EffectiveAnswer
@@ -92,6 +95,77 @@ def packed(names, size=10):
 def test_a_zip_with_tricks_is_refused(file, words):
     with pytest.raises(InvalidItems, match=words):
         media.from_zip(file)
+
+
+def with_bytes(archive, changes):
+    """Return a zip with these bytes, by signature of a record and offset in it, in every record of this kind."""
+    content = bytearray(archive.getvalue())
+    for (signature, offset), value in changes.items():
+        at = content.find(signature)
+        while at >= 0:
+            content[at + offset : at + offset + len(value)] = value
+            at = content.find(signature, at + 4)
+    return io.BytesIO(content)
+
+
+LOCAL, CENTRAL = b"PK\x03\x04", b"PK\x01\x02"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({(LOCAL, 6): b"\x01", (CENTRAL, 8): b"\x01"}, "'a.png' in the zip is encrypted: pack it again without"),
+        ({(LOCAL, 8): b"\x61", (CENTRAL, 10): b"\x61"}, "'a.png' in the zip is compressed by method 97"),
+        ({(LOCAL, 8): b"\x0e", (CENTRAL, 10): b"\x0e"}, "'a.png' in the zip is compressed by method 14"),
+        ({(CENTRAL, 6): b"\x63"}, "not a readable zip .*version"),
+        ({(LOCAL, 14): b"abcd", (CENTRAL, 16): b"abcd"}, "'a.png' cannot be unpacked from the zip .*CRC"),
+        ({(LOCAL, 35): b"\xff\xff\xff"}, "'a.png' cannot be unpacked from the zip"),
+        ({(CENTRAL, 42): b"\xff\xff\xff\x7e"}, "'a.png' cannot be unpacked from the zip"),
+        ({(CENTRAL, 24): b"\x05\0\0\0"}, "'a.png' cannot be unpacked from the zip"),
+    ],
+    ids=["encrypted", "method", "lzma", "version", "crc", "stream", "offset", "size"],
+)
+def test_an_encrypted_corrupt_or_odd_zip_is_refused_by_the_name_of_the_picture(changes, words):
+    items = Items(ids=["a", "b"], data={"image": ["a.png", ""]})
+    with pytest.raises(InvalidPictures, match=words) as caught:
+        media.with_pictures(items, media.from_zip(with_bytes(packed(["a.png"], 100), changes)))
+    assert caught.value.field == "images"
+
+
+def test_a_zip_of_very_many_entries_is_refused_before_they_become_objects(monkeypatch):
+    monkeypatch.setattr(media.zipfile, "ZipFile", None)
+    with pytest.raises(InvalidPictures, match="too many files"):
+        media.from_zip(io.BytesIO((CENTRAL + bytes(42)) * 40_000))
+
+
+def png_header(width, height):
+    chunk = b"IHDR" + struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    content = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return content + struct.pack(">I", 0) + b"IDAT" + struct.pack(">I", zlib.crc32(b"IDAT"))
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 50_000_000), (50_000_000, 1), (16_384, 2)])
+def test_a_picture_with_a_long_side_is_refused_by_its_header(width, height):
+    items = Items(ids=["a", "b"], data={"image": ["a.png", ""]})
+    words = f"'a.png' has {width} x {height} pixels: send one with sides of at most 16,383"
+    with pytest.raises(InvalidPictures, match=words):
+        media.with_pictures(items, {"a.png": lambda: png_header(width, height)})
+
+
+def test_pictures_have_a_limit_of_pixels_in_total(monkeypatch):
+    monkeypatch.setattr(media, "MAX_PIXELS", 150)
+    items = Items(ids=["a", "b"], data={"image": ["a.png", "b.png"]})
+    with pytest.raises(InvalidPictures, match="more than 150 pixels in total"):
+        media.with_pictures(items, dict.fromkeys(["a.png", "b.png"], lambda: png_header(10, 10)))
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "CMYK", "I;16"])
+def test_pictures_of_every_mode_are_converted_as_a_whole_would_be(mode):
+    rng = np.random.default_rng(1)
+    plain = Image.fromarray(rng.integers(0, 255, (600, 30, 3), dtype=np.uint8))
+    picture = plain.convert("L").convert("I").convert(mode) if mode == "I;16" else plain.convert(mode)
+    wanted = "RGBA" if mode == "RGBA" else "RGB"
+    assert np.array_equal(media._converted(picture, wanted), picture.convert(wanted))
 
 
 def test_a_zip_that_unpacks_to_too_much_is_refused(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -16,7 +17,16 @@ _CONTAINER_BYTES = 64
 # Bytes of a reference in a list or object.
 _REFERENCE_BYTES = 8
 
-UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError)
+UNREADABLE = (
+    OSError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
 """Exceptions that the standard library raises for damaged, encrypted or unsupported archives."""
 
 

@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 
 import numpy as np
 from fastapi import APIRouter, Depends, Form, Request
-from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -74,7 +73,7 @@ async def make_study(request: Request, service: TheService, who: Researcher) -> 
     try:
         async with request.form(max_files=_MAX_FILES, max_fields=_MAX_FIELDS) as form:
             check_form(request, service.secret, form.get("csrf"))
-            return await run_in_threadpool(_create_or_explain, request, service, who, form)
+            return await service.heavily(lambda: _create_or_explain(request, service, who, form))
     except HTTPException as error:
         if isinstance(error.__cause__, PairseekError):
             raise
@@ -91,7 +90,7 @@ async def show_columns(request: Request, service: TheService, _: Researcher) -> 
     """Show which columns of an item list would become coordinates."""
     async with request.form(max_files=1, max_fields=_MAX_FIELDS) as form:
         check_form(request, service.secret, form.get("csrf"))
-        return await run_in_threadpool(_columns, request, service, form)
+        return await service.heavily(lambda: _columns(request, service, form))
 
 
 def _columns(request: Request, service: Service, form: FormData) -> Response:
@@ -281,7 +280,7 @@ async def add_items(slug: str, request: Request, service: TheService, who: Resea
     """Add items to a study whose items have no coordinates."""
     async with request.form(max_files=_MAX_FILES, max_fields=_MAX_FIELDS) as form:
         check_form(request, service.secret, form.get("csrf"))
-        return await run_in_threadpool(_add_items, slug, service, who, form)
+        return await service.heavily(lambda: _add_items(slug, service, who, form))
 
 
 def _add_items(slug: str, service: Service, who: Account, form: FormData) -> Response:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
+import struct
 import tempfile
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias
 
 import sqlalchemy as sa
 
+from pairseek.core.archives import UNREADABLE
 from pairseek.core.media import PICTURE_FILE
 from pairseek.core.text import quoted
 from pairseek.errors import MissingExtra
@@ -34,11 +37,35 @@ WIDTHS = (320, 640, 1280)
 MAX_PICTURES = 10_000
 MAX_PICTURE_BYTES = 20_000_000
 MAX_PICTURE_PIXELS = 50_000_000
+MAX_PICTURE_SIDE = 16_383
+"""Largest width and height of a picture, which is the largest of a WebP."""
+MAX_PIXELS = 20_000_000_000
+"""Largest number of pixels of all pictures together, which take some ten minutes to convert."""
 MAX_UNPACKED_BYTES = 2_000_000_000
 """Largest number of bytes to which a zip of pictures may unpack."""
 KINDS = ("JPEG", "PNG", "WEBP", "GIF")
 """Accepted picture formats."""
 _WEBP_QUALITY = 82
+# Entries of a zip besides pictures: folders, and files of operating systems.
+_FURTHER_ENTRIES = 2 * MAX_PICTURES
+# Bit in the flags of an entry of a zip.
+_ENCRYPTED = 1
+_CHUNK_BYTES = 1_000_000
+# Rows of a picture that are converted at once.
+_STRIP_ROWS = 256
+# What Pillow raises for damaged pictures.
+_DAMAGED = (
+    OSError,
+    EOFError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    struct.error,
+    zlib.error,
+    MemoryError,
+)
 # Bytes of converted pictures kept in memory before they spill to a file.
 _MAX_BUFFER_BYTES = 16_000_000
 
@@ -87,10 +114,12 @@ def _is_system_file(name: str) -> bool:
 
 def from_zip(file: BinaryIO) -> Files:
     """Return the pictures of a zip by file name and by path."""
+    if _entries(file) > MAX_PICTURES + _FURTHER_ENTRIES:
+        raise InvalidPictures(f"the zip contains too many files: send at most {MAX_PICTURES:,} images")
     try:
         archive = zipfile.ZipFile(file)
         members = [entry for entry in archive.infolist() if not entry.is_dir() and "__MACOSX" not in entry.filename]
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise InvalidPictures(f"the file of images is not a readable zip ({error}): pack it again") from None
     if len(members) > MAX_PICTURES:
         raise InvalidPictures(f"the zip contains {len(members):,} files: send at most {MAX_PICTURES:,} images")
@@ -99,21 +128,46 @@ def from_zip(file: BinaryIO) -> Files:
     files: dict[str, Callable[[], bytes]] = {}
     for member in members:
         path = PurePosixPath(member.filename)
-        if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
-            raise InvalidPictures(f"the zip contains the path {member.filename[:100]!r}: use plain names")
-        if member.file_size > MAX_PICTURE_BYTES:
-            raise InvalidPictures(
-                f"the image {path.name!r} has {member.file_size:,} bytes: send one of at most {MAX_PICTURE_BYTES:,}"
-            )
+        _check_member(member, path)
 
-        def read(member: zipfile.ZipInfo = member) -> bytes:
+        def read(member: zipfile.ZipInfo = member, name: str = path.name) -> bytes:
             # The declared size may be wrong, so the number of bytes read is limited as well.
-            with archive.open(member) as file:
-                return file.read(MAX_PICTURE_BYTES + 1)
+            try:
+                with archive.open(member) as file:
+                    return file.read(MAX_PICTURE_BYTES + 1)
+            except UNREADABLE as error:
+                raise InvalidPictures(
+                    f"the image {name[:100]!r} cannot be unpacked from the zip ({error}): pack it again"
+                ) from None
 
         files[member.filename] = read
         files.setdefault(path.name, read)
     return files
+
+
+def _entries(file: BinaryIO) -> int:
+    """Return about how many entries the directory of a zip has, before `zipfile` makes an object of each."""
+    file.seek(0)
+    count = sum(chunk.count(b"PK\x01\x02") for chunk in iter(lambda: file.read(_CHUNK_BYTES), b""))
+    file.seek(0)
+    return count
+
+
+def _check_member(member: zipfile.ZipInfo, path: PurePosixPath) -> None:
+    name = path.name[:100]
+    if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
+        raise InvalidPictures(f"the zip contains the path {member.filename[:100]!r}: use plain names")
+    if member.flag_bits & _ENCRYPTED:
+        raise InvalidPictures(f"the image {name!r} in the zip is encrypted: pack it again without a password")
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InvalidPictures(
+            f"the image {name!r} in the zip is compressed by method {member.compress_type}: pack it again with the "
+            f"usual method, deflate"
+        )
+    if member.file_size > MAX_PICTURE_BYTES:
+        raise InvalidPictures(
+            f"the image {name!r} has {member.file_size:,} bytes: send one of at most {MAX_PICTURE_BYTES:,}"
+        )
 
 
 def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable[[], bytes]]]:
@@ -127,10 +181,13 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
         raise InvalidPictures(f"the items name the image {quoted(missing, 1)}, but it was not sent: send it with them")
     if not distinct:
         return items, {}
-    hashes, readers = {}, {}
+    hashes, readers, pixels = {}, {}, 0
     for name in sorted(distinct):
         content = files[name]()
-        _open_picture(name, content).close()
+        with _open_picture(name, content) as picture:
+            pixels += picture.width * picture.height
+        if pixels > MAX_PIXELS:
+            raise InvalidPictures(f"the images have more than {MAX_PIXELS:,} pixels in total: send smaller ones")
         hashes[name] = hashlib.sha256(content).hexdigest()[:32]
         readers[hashes[name]] = files[name]
     # The file name is kept for exports.
@@ -185,12 +242,12 @@ class PictureCopies:
 
 def copies(study_id: int, name: str, content: bytes, file: str | None = None) -> Iterator[StoredPicture]:
     """Yield copies of a picture in every width up to its own; ``file`` is its name in errors."""
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from PIL import Image, ImageOps
 
     try:
         with _open_picture(file or name, content) as opened:
-            upright = ImageOps.exif_transpose(opened)
-            image = upright.convert("RGBA" if _has_transparency(upright) else "RGB")
+            ImageOps.exif_transpose(opened, in_place=True)
+            image = _converted(opened, "RGBA" if _has_transparency(opened) else "RGB")
         widths = [width for width in WIDTHS if width < image.width] + [min(image.width, WIDTHS[-1])]
         for width in sorted(set(widths)):
             height = max(1, round(image.height * width / image.width))
@@ -198,13 +255,13 @@ def copies(study_id: int, name: str, content: bytes, file: str | None = None) ->
             smaller = image.resize((width, height), Image.Resampling.LANCZOS) if width < image.width else image
             smaller.save(out, "WEBP", quality=_WEBP_QUALITY, method=4)
             yield StoredPicture(study_id, name, width, height, "image/webp", out.getvalue())
-    except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+    except (*_DAMAGED, Image.DecompressionBombError) as error:
         raise InvalidPictures(f"the image {(file or name)!r} is damaged ({error}): save it again") from None
 
 
 def _open_picture(name: str, content: bytes) -> Any:
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
     except ModuleNotFoundError:
         raise MissingExtra("a study with images", "web") from None
     if len(content) > MAX_PICTURE_BYTES:
@@ -213,15 +270,32 @@ def _open_picture(name: str, content: bytes) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(content), formats=KINDS)
-    except (OSError, UnidentifiedImageError, SyntaxError, ValueError, Image.DecompressionBombError):
+    except (*_DAMAGED, Image.DecompressionBombError):
         raise InvalidPictures(f"{name!r} is not a readable image: send {', '.join(KINDS)}") from None
+    size = f"{image.width} x {image.height}"
+    if max(image.size) > MAX_PICTURE_SIDE:
+        image.close()
+        raise InvalidPictures(
+            f"the image {name!r} has {size} pixels: send one with sides of at most {MAX_PICTURE_SIDE:,}"
+        )
     if image.width * image.height > MAX_PICTURE_PIXELS:
-        size = f"{image.width} x {image.height}"
         image.close()
         raise InvalidPictures(
             f"the image {name!r} has {size} pixels: send one with at most {MAX_PICTURE_PIXELS:,} in total"
         )
     return image
+
+
+def _converted(picture: Image.Image, mode: str) -> Image.Image:
+    """Return a picture in another mode, converted in strips, because Pillow holds the interpreter lock meanwhile."""
+    from PIL import Image
+
+    picture.load()
+    out = Image.new(mode, picture.size)
+    for top in range(0, picture.height, _STRIP_ROWS):
+        strip = picture.crop((0, top, picture.width, min(top + _STRIP_ROWS, picture.height)))
+        out.paste(strip.convert(mode), (0, top))
+    return out
 
 
 def _has_transparency(image: Image.Image) -> bool:
