@@ -1,4 +1,4 @@
-"""The residual of a population: what is learned of it, and that it changes the unit of utilities alone."""
+"""The residual and the scale of a population: what is learned of them, and whom they call random."""
 
 import json
 import pickle
@@ -11,8 +11,10 @@ from scipy.special import expit
 import pairseek as ps
 from helpers.populations import simulated
 from helpers.refusals import refused
-from pairseek.people.population.model import FitOptions, fit_model
-from pairseek.people.population.residual import RESIDUAL_SHARES, best_residual, predicted, residual_of, scale_of, splits
+from pairseek.people.population.held_out import evidence_of, held_out_predictions, sampled
+from pairseek.people.population.leave_one_out import state_of, without
+from pairseek.people.population.model import FitOptions
+from pairseek.people.population.residual import Calibration, calibrate, honest_share, residual_of, scale_of
 
 
 def people(residual, *, count=150, pairs=30, n=14, seed=1, scale=1.0):
@@ -32,7 +34,7 @@ def people(residual, *, count=150, pairs=30, n=14, seed=1, scale=1.0):
 
 
 def test_scale_and_residual_are_two_views_of_the_share():
-    for share in RESIDUAL_SHARES["implied"]:
+    for share in (0.0, 0.2, 0.6, 0.9):
         residual = residual_of(share)
         assert scale_of(residual) == pytest.approx(1 / np.sqrt(1 - share))
         # Two residual utilities and the noise of an answer have the variance of logistic noise, times c².
@@ -52,18 +54,17 @@ def test_a_change_of_the_residual_leaves_first_choices_as_uncertain_as_they_were
     for left, right in ((0, 1), (2, 9), (5, 13)):
         chances = [search.expect(ids[left], ids[right]).probability_left for search in searches]
         assert chances[0] == pytest.approx(chances[1], abs=0.02)
-    reliability = [one.reliability(truth.choices) for one in (population, other)]
-    assert reliability[0] == pytest.approx(reliability[1], abs=1e-9)
 
 
 def test_residual_taste_is_told_from_noise():
     """Of people with a residual of 1.5, 58 % of what a plain fit calls noise is taste: ρ = σ²/(σ² + π²/6).
 
-    A plain fit finds smaller utilities then, and the factor makes up for that. The variance of 150 people is known to
-    12 %; residual tastes that happen to fit the coordinates add to it, so that half as much again is allowed.
+    The share is known to about 0.05 from 150 people. A plain fit finds smaller utilities then, and the factor makes up
+    for that. The variance of 150 people is known to 12 %; residual tastes that happen to fit the coordinates add to it,
+    so that half as much again is allowed.
     """
     spreads = []
-    for residual, low, high in ((0.0, 0.0, 0.6), (1.5, 0.8, 2.6)):
+    for residual, low, high in ((0.0, 0.0, 0.6), (1.5, 1.1, 2.0)):
         choices, items = people(residual)
         population = ps.Population.fit(choices, items)
         assert low <= population.residual <= high
@@ -75,35 +76,123 @@ def test_residual_taste_is_told_from_noise():
     assert spreads == pytest.approx([1.0, 1.2], abs=0.5)
 
 
-def test_the_residual_is_what_predicts_people_who_were_not_fitted():
-    choices, items = people(1.5, seed=2)
-    population = ps.Population.fit(choices, items)
-    plain = population.with_residual(0.0)
-    newcomers = splits(people(1.5, seed=2, count=300)[0].only(np.arange(150, 300)), 5)
-    found = [
-        predicted(newcomers, plain.items, plain.prior, plain.k, residual) for residual in (0.0, population.residual)
+def own_tastes(count, seed, *, n=12, pairs=30):
+    """Choices of people whose utilities have nothing in common, with a standard deviation of 2 logits."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for person in range(count):
+        utility = 2.0 * rng.normal(size=n)
+        for _ in range(pairs):
+            a, b = rng.choice(n, size=2, replace=False)
+            won = rng.random() < expit(utility[a] - utility[b])
+            rows.append((f"p{person}", f"i{a if won else b:02}", f"i{b if won else a:02}"))
+    return ps.Choices.from_pairs(rows, ids=[f"i{row:02}" for row in range(n)])
+
+
+def test_learned_coordinates_do_not_hide_what_people_do_not_share():
+    """Coordinates fit the people who shaped them; newcomers are predicted by the residual alone."""
+    population = ps.Population.fit(own_tastes(80, 1), dimension=3)
+    assert population.residual > 1.2
+    newcomers = own_tastes(60, 2)
+    pairs = np.stack([newcomers.winner, newcomers.loser], axis=1).reshape(60, 30, 2)
+    halves = [(own[:15], own[15:]) for own in pairs]
+    scores = [
+        held_out_predictions(one.items, one.prior, one.response, halves)[0]
+        for one in (population, population.with_residual(0.0))
     ]
-    gained = found[1] - found[0]
+    gained = scores[0] - scores[1]
     assert gained.mean() > 3 * gained.std() / np.sqrt(len(gained))
+    assert scores[0].mean() > -0.69
 
 
-def test_two_people_have_no_residual_and_few_claim_none_without_evidence():
-    # What is left is open about the appeal of items, and no taste.
-    for deviation, count in ((2.0, 2), (2.0, 9), (0.0, 12)):
-        choices, items = people(deviation, count=count)
-        assert ps.Population.fit(choices, items).residual == fit_model(choices, items, FitOptions())[0].item_deviation
-    assert best_residual([], items, ps.GaussianPrior(), 0.6) == 0.0
-    lines = []
-    best_residual(splits(choices, 1), items, ps.GaussianPrior(0.0, 1.0), 0.6, lines.append)
-    assert str(lines[0]).startswith("residual ")
+def test_evidence_agrees_with_quadrature():
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    weights = weights / weights.sum()
+    choices = ps.Choices.from_pairs([("p", 0, 1)], ids=[0, 1, 2], tied=[("q", 1, 2)])
+    base, factors, covariance = np.array([0.5, 0.0, -0.3]), np.array([[1.0], [-0.5], [0.2]]), np.array([[0.7]])
+    residual, width = 0.8, 0.4
+    found = evidence_of(choices, base, factors, covariance, residual, width)
+    deviation = [np.sqrt((factors[a, 0] - factors[b, 0]) ** 2 * 0.7 + 2 * residual**2) for a, b in ((0, 1), (1, 2))]
+    won = weights @ expit(0.5 + deviation[0] * nodes - width)
+    z = 0.3 + deviation[1] * nodes
+    tie = weights @ (expit(z + width) - expit(z - width))
+    assert found == pytest.approx(np.log([won, tie]), abs=2e-3)
+    plain = evidence_of(choices.rows(np.ones(1, dtype=bool)), base, np.zeros((3, 0)), np.zeros((0, 0)))
+    assert plain == pytest.approx([np.log(expit(0.5)), 0.0], abs=1e-3)
 
 
-def test_answers_and_predictions_are_disjoint_and_every_pair_occurs_once():
+def coins(count, seed, *, n=12, pairs=30):
+    """Choices of people who toss a coin."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        (f"coin {person}", *(f"i{row:02}" for row in rng.choice(n, size=2, replace=False)))
+        for person in range(count)
+        for _ in range(pairs)
+    ]
+    return ps.Choices.from_pairs(rows, ids=[f"i{row:02}" for row in range(n)])
+
+
+def test_people_whom_nothing_explains_are_told_from_coins():
+    """After 100 answers at most 3 % of people with tastes of their own are called random, and 5 % of coins are not."""
+    items = ps.Items(np.random.default_rng(3).normal(size=(12, 2)), [f"i{row:02}" for row in range(12)])
+    honest = own_tastes(100, 4, pairs=40)
+    for population in (ps.Population.fit(honest, items), ps.Population.fit(honest, dimension=2)):
+        called = np.array(list(population.reliability(own_tastes(200, 5, pairs=100)).values())) < 0.5
+        assert called.mean() <= 0.03
+        called = np.array(list(population.reliability(coins(200, 6, pairs=100)).values())) >= 0.5
+        assert called.mean() <= 0.05
+
+
+def test_the_share_of_coins_is_found():
+    evidence = np.array([10.0, -10.0, 8.0, 9.0, 12.0] * 20)
+    assert honest_share(evidence, np.zeros(100)) == pytest.approx((80 + 9) / 110, abs=1e-3)
+
+
+def test_few_people_say_little_about_the_residual():
+    """The share stays near the mean of its prior, 0.47, and its error says how little is known."""
+    for deviation, count in ((2.0, 2), (2.0, 3), (0.0, 3)):
+        choices, items = people(deviation, count=count, pairs=6)
+        found = calibrate(choices, items, FitOptions(), "auto")
+        assert 0.2 < found.share < 0.8
+        assert found.share_error > 0.15
+        assert found.people == count
+        population = ps.Population.fit(choices, items)
+        assert population.residual == pytest.approx(residual_of(found.share))
+        assert population.provenance["calibration"] == found.record()
+
+
+def test_pairs_implied_by_ratings_or_rankings_are_not_judged():
+    rankings = {f"p{row}": list(np.random.default_rng(row).permutation(8).tolist()) for row in range(12)}
+    choices = ps.Choices.from_rankings(rankings, ids=range(8))
+    items = ps.Items(np.random.default_rng(1).normal(size=(8, 2)))
+    for setting, share in (("auto", 0.6), ("implied", 0.9)):
+        assert calibrate(choices, items, FitOptions(), setting) == Calibration(share)
+        assert ps.Population.fit(choices, items, residual=setting).residual == pytest.approx(residual_of(share))
+
+
+def test_a_fit_reports_the_folds_of_its_residual():
+    choices, items = people(0.5, count=12)
+    steps = []
+    ps.Population.fit(choices, items, progress=steps.append)
+    assert [step.done for step in steps if step.stage == "residual"] == pytest.approx([1 / 3, 2 / 3, 1.0])
+
+
+def test_a_sample_of_answers_has_at_most_so_many_of_each_person():
     choices, _ = people(1.0, count=10)
-    for answers, others in splits(choices, 3):
-        pairs = {frozenset(pair) for pair in [*answers.tolist(), *others.tolist()]}
-        assert len(pairs) == len(answers) + len(others)
-        assert len(answers) <= 15
+    drawn = sampled(choices, 12, np.random.default_rng(1), ties=True)
+    assert np.diff(drawn.starts).tolist() == [12] * 10
+    assert drawn.people == choices.people
+    all_pairs = [set(zip(one.person, one.winner, one.loser, strict=True)) for one in (choices, drawn)]
+    assert all_pairs[1] <= all_pairs[0]
+    assert len(sampled(choices, 100, np.random.default_rng(1), ties=True)) == len(choices)
+
+
+def test_leaving_one_person_out_keeps_residual_and_scale():
+    choices, items = people(1.0, count=30)
+    population = ps.Population.fit(choices, items)
+    other = without(population, choices, items, 3, state_of(population, choices, items))
+    assert other.residual == population.residual
+    assert other.k == pytest.approx(population.k, rel=0.2)
 
 
 def test_files_copies_and_searches_keep_the_residual(tmp_path):

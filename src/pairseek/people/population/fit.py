@@ -32,10 +32,10 @@ _BURN_IN = 10
 TOLERANCE = 1e-4
 # A fit to ratings returns its best iteration once the objective has fallen by this, in nats per person.
 _MAX_DECREASE = 0.1
-# The Beta prior of the share of informative people counts as _PSEUDO_INFORMATIVE informative people, and _PSEUDO_RANDOM
+# The Beta prior of the share of informative people counts as PSEUDO_INFORMATIVE informative people, and PSEUDO_RANDOM
 # who answer at random.
-_PSEUDO_INFORMATIVE = 9.0
-_PSEUDO_RANDOM = 1.0
+PSEUDO_INFORMATIVE = 9.0
+PSEUDO_RANDOM = 1.0
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def fit(
         evidence = updated.evidence
         trusting = turn < _BURN_IN and not warm
         trust = np.ones(data.people) if trusting else trust_of(evidence, random, state.honest)
-        honest = (counts @ trust + _PSEUDO_INFORMATIVE) / (counts.sum() + _PSEUDO_INFORMATIVE + _PSEUDO_RANDOM)
+        honest = (counts @ trust + PSEUDO_INFORMATIVE) / (counts.sum() + PSEUDO_INFORMATIVE + PSEUDO_RANDOM)
         mixed = np.logaddexp(np.log(state.honest) + evidence, np.log1p(-state.honest) + random)
         objective = float(counts @ (evidence if trusting else mixed))
         state = replace(
@@ -142,7 +142,7 @@ def _initial_state(data: Data | RatingData, start: Start) -> FitState:
         coefficients=start.coefficients,
         factors=start.factors,
         spread=start.spread,
-        honest=_PSEUDO_INFORMATIVE / (_PSEUDO_INFORMATIVE + _PSEUDO_RANDOM),
+        honest=PSEUDO_INFORMATIVE / (PSEUDO_INFORMATIVE + PSEUDO_RANDOM),
         thresholds=data.thresholds(),
         shift=shift,
         found=data.prior(spread),

@@ -1,8 +1,10 @@
-"""Held-out predictions of people's choices from their other choices."""
+"""Evidence of people's choices with residual utilities, and held-out predictions of choices from other choices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -10,16 +12,76 @@ from scipy.special import expit
 
 from pairseek.core.types import Evidence, FloatArray, IntArray
 from pairseek.model.items import Items
-from pairseek.model.priors import Prior
-from pairseek.model.responses import Response
+from pairseek.model.priors import GaussianPrior, Prior
+from pairseek.model.responses import Logistic, Response
+from pairseek.numerics.covariances import square_root
 from pairseek.pairs.context import SelectionContext
+from pairseek.people.choices import Choices
 from pairseek.posteriors import EP
+from pairseek.posteriors.factors import Factors
+from pairseek.posteriors.gaussian import PriorForm, gaussian_fit
 from pairseek.posteriors.residuals import infer_with_residuals
 
 SeenAndHidden: TypeAlias = tuple[IntArray, IntArray]
 """(m, 2) pairs of rows that a person's model observes, and (t, 2) pairs that it predicts, winners first."""
 # Lower bound on predicted probabilities, so that one wrong prediction does not dominate.
 _MIN_PROBABILITY = 1e-4
+# Tolerance and largest number of sweeps of EP.
+_CONVERGENCE = (1e-3, 40.0)
+# Variance of the least residual utilities, without which a person's utilities may be linearly dependent.
+_MIN_VARIANCE = 1e-6
+
+
+def sampled(choices: Choices, most: int, rng: np.random.Generator, *, ties: bool) -> Choices:
+    """Return a random sample of each person's answers with weight 1: at most this many decided ones, and ties."""
+
+    def kept(person: IntArray) -> IntArray:
+        order = np.lexsort((rng.random(len(person)), person))
+        rank = np.arange(len(person)) - np.searchsorted(person, person)
+        return np.sort(order[rank < most])
+
+    outcomes = choices.outcomes if ties else choices.outcomes[:0]
+    decided = choices.rows(np.isin(np.arange(len(choices)), kept(choices.person)))
+    return replace(decided, tied=outcomes[kept(outcomes[:, 0])], weight=np.ones(len(decided)))
+
+
+def evidence_of(
+    choices: Choices,
+    base: FloatArray,
+    factors: FloatArray,
+    covariance: FloatArray,
+    residual: float = 0.0,
+    tie_width: float = 0.0,
+) -> FloatArray:
+    """Return the (people,) log evidence of everybody's answers, by EP.
+
+    Utilities are base + V z + residual utilities, where z ~ N(0, covariance), in units of the noise of an answer.
+    """
+    root = factors @ square_root(covariance) if factors.shape[1] else factors
+    rows = np.concatenate([np.stack([choices.person, choices.winner, choices.loser], axis=1), choices.outcomes])
+    rows, decided = rows[order := np.argsort(rows[:, 0], kind="stable")], (order < len(choices)).astype(np.float64)
+    edges = np.searchsorted(rows[:, 0], np.arange(len(choices.people) + 1)).tolist()
+    response, out = Logistic(tie_width=tie_width), np.zeros(len(choices.people))
+    for person in range(len(out)):
+        own = slice(edges[person], edges[person + 1])
+        if edges[person] == edges[person + 1]:
+            continue
+        shown, place = np.unique(rows[own, 1:], return_inverse=True)
+        first, second = place.reshape(-1, 2).T
+        inner = root[shown]
+        utilities = np.linalg.cholesky(inner @ inner.T + (residual**2 + _MIN_VARIANCE) * np.eye(len(shown)))
+        evidence = Evidence(
+            utilities[first] - utilities[second], (base[shown][first] - base[shown][second]), decided[own]
+        )
+        form = _standard_normal(len(shown))
+        fit = gaussian_fit(Factors.of(evidence, response), form, convergence=_CONVERGENCE)
+        out[person] = fit.log_evidence - form.log_mass
+    return out
+
+
+@lru_cache(maxsize=128)
+def _standard_normal(d: int) -> PriorForm:
+    return PriorForm.of(GaussianPrior(0.0, 1.0), d)
 
 
 def held_out_predictions(

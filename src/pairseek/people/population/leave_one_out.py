@@ -26,7 +26,9 @@ def without(population: Population, choices: Choices, items: Items | None, perso
         model, refitted, _ = fit_model(others, items, learned)
     else:
         model, refitted, _ = fit_model(choices, items, learned, people=counts, state=state, rounds=_WARM_ITERATIONS)
-    return Population.of(model, refitted, choices, items, population.provenance).with_residual(population.residual)
+    scale = np.exp(population.provenance.get("calibration", {}).get("log_scale", 0.0))
+    fitted = Population.of(model.scaled(float(scale)), refitted, choices, items, population.provenance)
+    return fitted.with_residual(population.residual)
 
 
 def state_of(population: Population, choices: Choices, items: Items | None) -> FitState:

@@ -174,8 +174,6 @@ class FittedModel:
         (d,) mean and (d, d) covariance of the user points.
     error
         (n,) standard errors of the items' utilities for a typical person; None if not estimated.
-    item_deviation
-        See `Predictive.item_deviation`.
     """
 
     coordinates: FloatArray
@@ -184,7 +182,18 @@ class FittedModel:
     mean: FloatArray
     covariance: FloatArray
     error: FloatArray | None = None
-    item_deviation: float = 0.0
+
+    def scaled(self, factor: float) -> FittedModel:
+        """Multiply all utilities by a factor."""
+        error = None if self.error is None else factor * self.error
+        return replace(self, appeal=factor * self.appeal, k=factor * self.k, error=error)
+
+    def utilities(self, scale: float = 1.0) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the (n,) utilities for a person at the mean, the (n, d) factors, and the covariance of people."""
+        points = self.coordinates
+        factors = 2.0 * self.k * points
+        base = factors @ self.mean - self.k * np.sum(points**2, axis=1) + self.appeal
+        return scale * base, scale * factors, self.covariance
 
 
 def fitted_model(utilities: Predictive, state: FitState, learned: FitOptions, items: Items | None) -> FittedModel:
@@ -290,7 +299,7 @@ def fit_model(
     state = fit(data, start, people=people, state=state, rounds=rounds, tolerance=tolerance, progress=progress)
     utilities = predictive(data, start, state, counts) if cautious else Predictive.exact(start, state)
     model = fitted_model(utilities, state, learned, items)
-    model = replace(model, error=utilities.error, item_deviation=utilities.item_deviation)
+    model = replace(model, error=utilities.error)
     if log_evidence(data, start, state, counts) > float(counts @ data.random_likelihood()):
         return model, state, None
     what = f"the choices of {len(choices.people)} people are no more informative than random answers"

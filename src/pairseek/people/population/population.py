@@ -24,12 +24,13 @@ from pairseek.model.vectors import VectorMap
 from pairseek.people.choices import Choices
 from pairseek.people.population.catalogues import catalogue_of, matched_items, placed_items, vector_items
 from pairseek.people.population.data import Data
-from pairseek.people.population.e_step import beliefs, trust_of
+from pairseek.people.population.e_step import trust_of
 from pairseek.people.population.fit import LearningStep
 from pairseek.people.population.fit_state import FitState
+from pairseek.people.population.held_out import evidence_of, sampled
 from pairseek.people.population.inputs import compared_choices, usable_choices, vector_table
 from pairseek.people.population.model import FittedModel, fit_model
-from pairseek.people.population.residual import ResidualSetting, best_residual, scale_of, splits
+from pairseek.people.population.residual import ResidualSetting, calibrate, scale_of
 from pairseek.people.population.selection import choose, options
 from pairseek.people.population.vector_fit import (
     VectorFeatures,
@@ -40,6 +41,10 @@ from pairseek.people.population.vector_fit import (
 
 KIND = files.FileFormat("pairseek population", 1, "a population")
 Setting = bool | Literal["auto"]
+# Largest number of a person's answers by which their reliability is judged.
+_MAX_JUDGED = 100
+# Largest prior probability that someone does not toss coins: newcomers may differ from the people of the fit.
+_MAX_HONEST = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +75,8 @@ class Population:
         (n,) standard errors of the items' utilities for a typical person, in logits, if the population was learned from
         ratings with an appeal; otherwise None. `utility_belief` takes them into account, but searches do not.
     residual
-        Standard deviation of residual utilities, in logits. It combines how much a person's utility of an item departs
-        from the model with how uncertain the item's appeal is after the choices.
+        Standard deviation of residual utilities, in logits: how much a newcomer's utility of an item departs from the
+        model.
     vector_map
         Map from the vector of an item to its coordinates and to its utility over k for a person at the mean; None
         without vectors.
@@ -189,10 +194,9 @@ class Population:
         curvature
             Whether to add a coordinate, half of the squared distance from the mean of the items.
         residual
-            Standard deviation of residual utilities in logits; 0 for none. ``"auto"`` combines the deviation under
-            which some of a person's answers best predict their other choices (`pairseek.people.population.residual`)
-            with the uncertainty about the appeal of each item (`pairseek.people.population.predictive`).
-            ``"implied"`` is for newcomers whose answers never contradict each other, because ratings imply them.
+            Standard deviation of residual utilities in logits; 0 for none. ``"auto"`` judges it, together with a factor
+            on all utilities, on people left out of a fit: see `pairseek.people.population.residual`. ``"implied"`` is
+            for newcomers whose answers never contradict each other, because ratings imply them.
         rng
             A seed or a generator for the folds of the cross-validation.
         progress
@@ -231,6 +235,10 @@ class Population:
             "notes": [*choices.notes, *([] if note is None else [note])],
             "choice": None if validation is None else validation.record(),
         }
+        if residual == "auto" or residual == "implied":
+            found = calibrate(usable, items, learned, residual, smoother=smoother, seed=seed, progress=progress)
+            provenance["calibration"], residual, model = found.record(), found.residual, model.scaled(found.scale)
+            state = state if found.honest is None else replace(state, honest=found.honest)
         fitted = cls.of(model, state, usable, items, provenance)
         if table is not None and features is not None and smoother is not None and shrinkage is not None:
             provenance["vectors"] = {
@@ -240,10 +248,6 @@ class Population:
                 "tried": [list(pair) for pair in shrinkage.tried],
             }
             fitted = replace(fitted, vector_map=population_map(features, linear_map(model, smoother)))
-        if residual == "auto" or residual == "implied":
-            people = splits(usable, seed)
-            residual = best_residual(people, fitted.items, fitted.prior, fitted.k, progress, residual)
-            residual = float(np.hypot(residual, model.item_deviation))
         fitted = fitted.with_residual(residual)
         return fitted if table is None else fitted.with_vectors(table.vectors, table.ids, labels=table.labels)
 
@@ -337,16 +341,18 @@ class Population:
     def reliability(self, choices: Choices) -> dict[str, float]:
         """Return, for each person, the posterior probability that their answers are informative rather than random.
 
-        Ratings count as the pairs that they imply.
+        Informative answers follow from what people share or from a taste of the person's own, given by residual
+        utilities. At most 100 answers of a person are judged. Ratings count as the pairs that they imply, which never
+        contradict each other, so that people who rate are hardly ever called random.
         """
         usable = choices.of_items(self.items.ids).usable()
         # A population without ties gives ties no probability.
-        data = Data.of(usable if self.tie_width else usable.rows(np.ones(len(usable), dtype=np.bool_)))
-        base, factors = self.utilities()
-        width = self.tie_width / scale_of(self.residual)
-        _, _, evidence = beliefs(data, base, factors, np.asarray(self.covariance), tie_width=width)
-        honest = min(max(self.honest, 1e-6), 1.0 - 1e-6)
-        return dict(zip(usable.people, trust_of(evidence, data.random_likelihood(), honest).tolist(), strict=True))
+        judged = sampled(usable, _MAX_JUDGED, np.random.default_rng(0), ties=self.tie_width > 0.0)
+        utilities = self._fitted.utilities()
+        evidence = evidence_of(judged, *utilities, self.residual, self.tie_width)
+        honest = min(max(self.honest, 1e-6), _MAX_HONEST)
+        trust = trust_of(evidence, Data.of(judged).random_likelihood(), honest)
+        return dict(zip(usable.people, trust.tolist(), strict=True))
 
     def utilities(self) -> tuple[FloatArray, FloatArray]:
         """Return the (n,) utilities of the items for a person at the mean, and the (n, d) factors V.
@@ -354,11 +360,12 @@ class Population:
         Choices identify the differences of the utilities, and V S V', where S is the people's covariance. The unit
         makes residual utilities and the noise of an answer together logistic noise.
         """
-        points = np.asarray(self.items.coordinates)
-        factors = 2.0 * self.k * points
-        base = factors @ self.mean - self.k * np.sum(points**2, axis=1) + self.items.appeal
-        scale = scale_of(self.residual)
-        return base / scale, factors / scale
+        return self._fitted.utilities(1.0 / scale_of(self.residual))[:2]
+
+    @property
+    def _fitted(self) -> FittedModel:
+        own = self.items
+        return FittedModel(np.asarray(own.coordinates), np.asarray(own.appeal), self.k, self.mean, self.covariance)
 
     def utility_belief(self, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the means and standard deviations of the items' utilities for a person, centred over the items.

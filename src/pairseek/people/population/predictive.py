@@ -13,8 +13,6 @@ utilities:
   most 0, and s are the posterior mean and standard deviation of the logarithm of their scale.
 - The uncertainty about the mean and about S must not make a new person more decisive. Once it has been added, all
   utilities are multiplied by a factor that restores their previous size.
-- Each item's appeal deviates from the trend, and few choices say next to nothing about that deviation. Its uncertainty
-  becomes a residual utility of new people, because the best items often differ by less.
 
 Both scales have log-normal priors around the default model. The prior of the scale of S is centred on the default
 model's covariance, converted to the scale of the estimated utilities.
@@ -27,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import softmax
 
-from pairseek.core.types import BoolArray, FloatArray
+from pairseek.core.types import FloatArray
 from pairseek.people.population.data import Data, RatingData
 from pairseek.people.population.e_step import beliefs
 from pairseek.people.population.fit import item_errors
@@ -49,8 +47,6 @@ _MAX_RESCALED_PEOPLE = 300
 MAX_TREND_ITEMS = 1500
 # An uncertain direction gets a coordinate of its own above this standard deviation of the utilities, in logits.
 _MIN_DIRECTION_DEVIATION = 0.25
-# Columns of the trend with smaller singular values, relative to the largest one, depend on the others.
-_MIN_SINGULAR_VALUE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +61,6 @@ class Predictive:
         Factor by which the fit's utilities were multiplied.
     error
         (n,) standard errors of the items' utilities for a typical person; None if not estimated.
-    item_deviation
-        Root mean square over items of the posterior standard deviation of an item's departure from the trend, in
-        logits.
     """
 
     base: FloatArray
@@ -75,7 +68,6 @@ class Predictive:
     spread: FloatArray
     shrinkage: float
     error: FloatArray | None = None
-    item_deviation: float = 0.0
 
     @classmethod
     def exact(cls, start: Start, state: FitState) -> Predictive:
@@ -116,25 +108,7 @@ def predictive(data: Data | RatingData, start: Start, state: FitState, people: F
             scale = np.append(np.ones(d), unit)
             spread = np.pad(between, (0, 1)) + covariance[:b, :b] * np.outer(scale, scale)
     shrinkage *= min(1.0, _size(base, state.factors, state.spread) / _size(base, factors, spread))
-    item_deviation = shrinkage * _item_deviation(start.basis, is_appeal, covariance)
-    return Predictive(shrinkage * base, factors, shrinkage**2 * spread, shrinkage, item_deviation=item_deviation)
-
-
-def _item_deviation(basis: FloatArray, is_appeal: BoolArray, covariance: FloatArray) -> float:
-    """Return the root mean square uncertainty of the items' utilities, apart from the trend and a constant.
-
-    Along the columns of the trend, choices cannot distinguish the appeals from the trend; uncertainty there belongs to
-    the trend.
-    """
-    if not is_appeal.any():
-        return 0.0
-    columns = np.column_stack([np.ones(len(basis)), basis[:, ~is_appeal]])
-    axes, values, _ = np.linalg.svd(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300), full_matrices=False)
-    # Columns may be linearly dependent: |x|² is constant for items on a sphere.
-    trend = axes[:, values > _MIN_SINGULAR_VALUE * values[0]]
-    residual = basis[:, is_appeal] - trend @ (trend.T @ basis[:, is_appeal])
-    variance = np.sum((residual @ covariance[np.ix_(is_appeal, is_appeal)]) * residual)
-    return float(np.sqrt(variance / len(basis)))
+    return Predictive(shrinkage * base, factors, shrinkage**2 * spread, shrinkage)
 
 
 def _size(base: FloatArray, factors: FloatArray, spread: FloatArray) -> float:

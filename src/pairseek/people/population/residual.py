@@ -1,4 +1,4 @@
-"""The residual of a population: the part of the noise in people's choices that is lasting taste.
+"""The residual and the scale of a population, judged on people left out of a fit.
 
 A fit explains a choice by coordinates and appeal, and calls everything else noise: logits z with logistic noise of
 variance π²/3. A share ρ of that noise is residual utility of the two items, which stays the same whenever the person
@@ -6,42 +6,92 @@ meets them, and 1 - ρ is noise of the answer. In units that make the noise of t
 are multiplied by c = 1/sqrt(1 - ρ), and a residual utility has the variance σ² = ρ c² π²/6: two of them make up
 ρ c² π²/3.
 
-The chosen share is the one under which some answers of a person best predict their other choices.
+A fit also describes its own people better than newcomers, so its utilities are multiplied by another factor, the scale.
+Both numbers are averaged over a grid. A point of the grid is weighted by the likelihood of the answers of people who
+were left out, given a fit to the others and a log-normal prior of the scale.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
+from scipy.special import expit, logit, softmax
 
-from pairseek.core.types import FloatArray
+from pairseek.core.types import JSON, FloatArray
+from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
-from pairseek.model.priors import Prior
-from pairseek.model.responses import Logistic
 from pairseek.people.choices import Choices
-from pairseek.people.population.fit import LearningStep
-from pairseek.people.population.held_out import SeenAndHidden, held_out_predictions
+from pairseek.people.population.data import Data
+from pairseek.people.population.fit import PSEUDO_INFORMATIVE, PSEUDO_RANDOM, LearningStep
+from pairseek.people.population.fit_state import Smoother
+from pairseek.people.population.held_out import evidence_of, sampled
+from pairseek.people.population.model import FitOptions, FittedModel, fit_model
 
 ResidualSetting: TypeAlias = Literal["auto", "implied"]
-RESIDUAL_SHARES: dict[ResidualSetting, tuple[float, ...]] = {
-    "auto": (0.0, 0.2, 0.4, 0.6),
-    "implied": (0.0, 0.2, 0.4, 0.6, 0.8, 0.9),
-}
-"""Candidate shares. People rate each item once, so the pairs implied by ratings never contradict each other and favour
-a share of 1. People who answer pairs do contradict themselves; the largest share of ``"auto"`` allows for it.
-``"implied"`` does not: it is for newcomers whose answers are implied by ratings too, as in an evaluation."""
-# Largest number of people whose choices are predicted.
-_MAX_PEOPLE = 120
-# Largest number of a person's answers that the model observes.
-_MAX_ANSWERS = 15
-# Largest number of a person's choices that are predicted.
-_MAX_PREDICTED = 30
-# A person with fewer pairs leaves nothing to predict, and fewer people say too little about others.
-_MIN_PAIRS = 4
-_MIN_PEOPLE = 10
+IMPLIED_SHARES: dict[ResidualSetting, float] = {"auto": 0.6, "implied": 0.9}
+"""Shares that are assumed where ratings or rankings imply the pairs. Such pairs never contradict each other, and would
+always favour the largest share. People who answer pairs do contradict themselves; ``"auto"`` allows for it.
+``"implied"`` is for newcomers whose answers are implied by ratings too, as in an evaluation."""
+_SHARES = np.array([0.02, 0.2, 0.4, 0.6, 0.75, 0.87])
+_LOG_SCALES = np.array([-1.2, -0.8, -0.4, 0.0, 0.4])
+# Prior standard deviation of the logarithm of the scale.
+_LOG_SCALE_DEVIATION = 0.5
+_FOLDS = 3
+# Iterations for the share of people who do not toss coins.
+_ROUNDS = 20
+# Looser than for a final fit.
+_TOLERANCE = 1e-3
+# Largest number of people who are left out, over all folds, and of a person's answers.
+_MAX_PEOPLE = 100
+_MAX_ANSWERS = 40
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Residual and scale of a population.
+
+    Attributes
+    ----------
+    share, share_error
+        Posterior mean and standard deviation of the share ρ.
+    log_scale, log_scale_error
+        Posterior mean and standard deviation of the logarithm of the scale.
+    honest
+        Share of people whose answers are not coin tosses; None if no answers were judged.
+    people
+        Number of people who were left out.
+    """
+
+    share: float
+    share_error: float = 0.0
+    log_scale: float = 0.0
+    log_scale_error: float = 0.0
+    honest: float | None = None
+    people: int = 0
+
+    @property
+    def residual(self) -> float:
+        """Standard deviation of residual utilities."""
+        return residual_of(self.share)
+
+    @property
+    def scale(self) -> float:
+        """Factor on the utilities of the fit."""
+        return math.exp(self.log_scale)
+
+    def record(self) -> JSON:
+        """Return what was found as JSON data."""
+        return {
+            "share": self.share,
+            "share_error": self.share_error,
+            "log_scale": self.log_scale,
+            "log_scale_error": self.log_scale_error,
+            "people": self.people,
+        }
 
 
 def scale_of(residual: float) -> float:
@@ -54,59 +104,79 @@ def residual_of(share: float) -> float:
     return math.sqrt(share / (1.0 - share) * math.pi**2 / 6.0)
 
 
-def splits(choices: Choices, seed: int) -> list[SeenAndHidden]:
-    """Return, for a sample of people, (m, 2) pairs that they answer and (t, 2) pairs to predict, winners first."""
-    rng = np.random.default_rng(seed)
-    starts = choices.starts
-    out = []
-    for row in rng.permutation(len(choices.people)).tolist():
-        span = slice(starts[row], starts[row + 1])
-        pairs = np.stack([choices.winner[span], choices.loser[span]], axis=1)
-        _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
-        pairs = pairs[rng.permutation(first)]
-        if len(pairs) >= _MIN_PAIRS:
-            answers = min(_MAX_ANSWERS, len(pairs) // 2)
-            out.append((pairs[:answers], pairs[answers : answers + _MAX_PREDICTED]))
-        if len(out) == _MAX_PEOPLE:
-            break
-    return out
+def honest_share(evidence: FloatArray, random: FloatArray) -> FloatArray:
+    """Return the share of people who do not toss coins, given (..., people) log evidence and that of coins."""
+    honest = np.full(evidence.shape[:-1], PSEUDO_INFORMATIVE / (PSEUDO_INFORMATIVE + PSEUDO_RANDOM))
+    for _ in range(_ROUNDS):
+        trust = expit(logit(honest)[..., None] + evidence - random)
+        honest = (trust.sum(axis=-1) + PSEUDO_INFORMATIVE) / (len(random) + PSEUDO_INFORMATIVE + PSEUDO_RANDOM)
+    return honest
 
 
-def predicted(people: list[SeenAndHidden], items: Items, prior: Prior, k: float, residual: float) -> FloatArray:
-    """Return the (people,) mean log probability of the choices to predict, given each person's answers."""
-    factor = scale_of(residual)
-    scaled = Items._unwarned(
-        items.coordinates if items.d else None, items.ids, appeal=factor * np.asarray(items.appeal)
-    )
-    response = Logistic(factor * k, "constant", residual=residual)
-    return held_out_predictions(scaled, prior, response, people)[0]
-
-
-def best_residual(
-    people: list[SeenAndHidden],
-    items: Items,
-    prior: Prior,
-    k: float,
+def calibrate(
+    choices: Choices,
+    items: Items | None,
+    learned: FitOptions,
+    setting: ResidualSetting,
+    *,
+    smoother: Smoother | None = None,
+    seed: int = 0,
     progress: Callable[[LearningStep], None] | None = None,
-    setting: ResidualSetting = "auto",
-) -> float:
-    """Return the residual under which people's answers best predict their other choices.
+) -> Calibration:
+    """Average the residual and the scale of a fit with these options, as described in the module's docstring.
 
-    The smallest share within one standard error of the best wins. The residual is 0 for fewer than ten people, and
-    unless the best share beats 0 by two standard errors.
+    Each of three folds of the people is left out once. Pairs implied by rankings or ratings are not judged.
     """
-    if len(people) < _MIN_PEOPLE:
-        return 0.0
-    shares = RESIDUAL_SHARES[setting]
-    scores = np.stack([predicted(people, items, prior, k, residual_of(share)) for share in shares])
-    best = int(np.argmax(scores.mean(axis=1)))
-    behind = scores[best] - scores
-    error = behind.std(axis=1, ddof=1) / math.sqrt(len(people))
-    chosen = int(np.argmax(behind.mean(axis=1) <= error))
-    if behind[0].mean() < 2.0 * error[0]:
-        chosen = 0
-    if progress is not None:
-        gained = float(scores[chosen].mean() - scores[0].mean())
-        text = f"residual {residual_of(shares[chosen]):.2f} logits: log-likelihood {gained:+.4f} a choice"
-        progress(LearningStep("residual", 1.0, text))
-    return residual_of(shares[chosen])
+    if choices.derived:
+        return Calibration(IMPLIED_SHARES[setting])
+    rng = np.random.default_rng(seed)
+    people = rng.permutation(len(choices.people))
+    parts, coins = [], []
+    for number in range(min(_FOLDS, len(people))):
+        newcomers, others = people[number::_FOLDS], np.delete(people, np.s_[number::_FOLDS])
+        try:
+            model, state, _ = fit_model(
+                choices.only(np.sort(others)), items, learned, tolerance=_TOLERANCE, smoother=smoother
+            )
+        except InvalidChoices:
+            continue
+        tie = float(state.thresholds.sum())
+        judged = sampled(choices.only(newcomers[: -(-_MAX_PEOPLE // _FOLDS)]), _MAX_ANSWERS, rng, ties=tie > 0.0)
+
+        def evidence(
+            share: float, scale: float, model: FittedModel = model, tie: float = tie, judged: Choices = judged
+        ) -> FloatArray:
+            residual = residual_of(share)
+            factor = scale_of(residual)
+            return evidence_of(judged, *model.utilities(scale * factor), residual, tie * factor)
+
+        parts.append([[evidence(share, math.exp(t)) for t in _LOG_SCALES] for share in _SHARES])
+        coins.append(Data.of(judged).random_likelihood())
+        if progress is not None:
+            text = f"residual and scale, fold {number + 1} of {_FOLDS}"
+            progress(LearningStep("residual", (number + 1) / _FOLDS, text))
+    if not parts:
+        return _averaged(np.zeros((len(_SHARES), len(_LOG_SCALES), 0)), np.zeros(0))
+    return _averaged(np.concatenate(parts, axis=2), np.concatenate(coins))
+
+
+def _averaged(evidence: FloatArray, random: FloatArray) -> Calibration:
+    """Average over the grid, given the (shares, scales, people) log evidence and the log-likelihoods of coins."""
+    prior = -0.5 * (_LOG_SCALES / _LOG_SCALE_DEVIATION) ** 2
+    honest = honest_share(evidence, random)
+    mixed = np.logaddexp(np.log(honest)[..., None] + evidence, np.log1p(-honest)[..., None] + random)
+    total = mixed.sum(axis=2) + prior
+    weight = softmax(total)
+    moments = []
+    for values, own in ((_SHARES, weight.sum(axis=1)), (_LOG_SCALES, weight.sum(axis=0))):
+        mean = float(own @ values)
+        moments += [mean, math.sqrt(float(own @ (values - mean) ** 2))]
+    share, share_error, log_scale, log_scale_error = moments
+    return Calibration(
+        share,
+        share_error,
+        log_scale,
+        log_scale_error,
+        float(np.sum(weight * honest)) if len(random) else None,
+        len(random),
+    )

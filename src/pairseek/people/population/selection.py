@@ -91,11 +91,16 @@ class CrossValidation:
     @property
     def best(self) -> FitOptions:
         """Simplest option whose score is within one standard error, or a negligible difference, of the best."""
-        top = int(self.scores.mean(axis=1).argmax())
-        lag = self.scores[top] - self.scores
+        lag, error = self._lag
+        return self.options[int((lag <= np.fmax(error, _MIN_GAIN)).argmax())]
+
+    @property
+    def _lag(self) -> tuple[FloatArray, FloatArray]:
+        """(options,) differences from the best mean score, with standard errors over people."""
+        lag = self.scores[int(self.scores.mean(axis=1).argmax())] - self.scores
         people = self.scores.shape[1]
         error = lag.std(axis=1, ddof=1) / np.sqrt(people) if people > 1 else np.zeros(len(lag))
-        return self.options[int((lag.mean(axis=1) <= np.fmax(error, _MIN_GAIN)).argmax())]
+        return lag.mean(axis=1), error
 
     def __str__(self) -> str:
         mean = self.scores.mean(axis=1)
@@ -106,10 +111,11 @@ class CrossValidation:
 
     def record(self) -> JSON:
         """Return the scores as JSON data."""
-        mean = self.scores.mean(axis=1).tolist()
+        mean, error = self.scores.mean(axis=1).tolist(), self._lag[1].tolist()
         return {
             "tried": [
-                {**option.record(), "log_likelihood": score} for option, score in zip(self.options, mean, strict=True)
+                {**option.record(), "log_likelihood": score, "standard_error": own}
+                for option, score, own in zip(self.options, mean, error, strict=True)
             ],
             "people": self.scores.shape[1],
             "chosen": self.best.record(),
@@ -188,11 +194,7 @@ def _score(
         model, _, _ = fit_model(choices.only(others), items, learned, tolerance=tolerance)
     except InvalidChoices:
         return np.full(len(people), -np.log(2.0)), np.full(len(people), 0.5)
-    factors = 2.0 * model.k * model.coordinates
-    base = factors @ model.mean - model.k * np.sum(model.coordinates**2, axis=1) + model.appeal
-    scores, right = predicted(
-        choices.rows(inside & seen), choices.rows(inside & ~seen), base, factors, model.covariance
-    )
+    scores, right = predicted(choices.rows(inside & seen), choices.rows(inside & ~seen), *model.utilities())
     return scores[people], right[people]
 
 

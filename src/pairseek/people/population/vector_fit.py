@@ -108,9 +108,7 @@ def choose_shrinkage(
         shown, hidden = _divided(choices, left_out, rng)
         for row, shrinkage in enumerate(SHRINKAGES):
             placed = placed_model(model, features.smoother(compared & ~left_out, shrinkage), left_out)
-            factors = 2.0 * placed.k * placed.coordinates
-            base = base_of(placed)
-            total[row] += float(predicted(shown, hidden, base, factors, placed.covariance)[0].mean())
+            total[row] += float(predicted(shown, hidden, *placed.utilities())[0].mean())
         if progress is not None:
             text = f"left-out items, fold {number + 1} of {_FOLDS}: {total.max() / (number + 1):.4f}"
             progress(LearningStep("cross-validation", (number + 1) / _FOLDS, text))
@@ -137,15 +135,9 @@ def compared_items(choices: Choices) -> BoolArray:
     return out
 
 
-def base_of(model: FittedModel) -> FloatArray:
-    """Return the (n,) utilities of the items for a person at the mean."""
-    points = model.coordinates
-    return np.asarray(2.0 * model.k * points @ model.mean - model.k * np.sum(points**2, axis=1) + model.appeal)
-
-
 def linear_map(model: FittedModel, smoother: Smoother) -> FloatArray:
     """Return (1 + q, 1 + d) coefficients of a constant and the features for utility over k and the coordinates."""
-    return smoother.coefficients(np.column_stack([base_of(model) / model.k, model.coordinates]))
+    return smoother.coefficients(np.column_stack([model.utilities()[0] / model.k, model.coordinates]))
 
 
 def placed_model(model: FittedModel, smoother: Smoother, left_out: BoolArray) -> FittedModel:
