@@ -79,7 +79,7 @@ def routes() -> list[tuple[str, frozenset[str]]]:
             paths.append((f"{route.path}/{{file}}", frozenset({"GET"})))
         elif isinstance(route, Route) or hasattr(route, "methods"):
             paths.append((route.path, frozenset(route.methods or {"GET"})))
-    return sorted(set(paths))
+    return sorted(set(paths), key=lambda route: (route[0], sorted(route[1])))
 
 
 def every_route(routes):
