@@ -53,7 +53,7 @@ SMOKE = {
         "from pairseek.web.app import create_app\nfrom pairseek.web.settings import Settings\ncreate_app(Settings())"
     ),
     "postgres": "import psycopg",
-    "cluster": "import distributed; from pairseek.experiments.runs.cluster import on_cluster",
+    "cluster": "import distributed; from pairseek.experiments.runs.cluster import run_on_cluster",
     "faiss": "import faiss; from pairseek import indexes",
     "qdrant": "import qdrant_client; from pairseek import indexes",
     "pgvector": "import psycopg; from pairseek.indexes import PgvectorIndex; PgvectorIndex(None, 'shelf')",

@@ -22,7 +22,7 @@ import numpy as np
 from food import folder
 from pairseek.errors import InvalidFile
 from pairseek.experiments import SPECIFICATIONS, Results
-from pairseek.experiments.figures.bounds import CEILING, stopping_times, thresholds
+from pairseek.experiments.figures.bounds import MAX_DRAWN_BOUND, stopping_times, volume_thresholds
 from pairseek.experiments.report import duration
 from pairseek.experiments.reproduction import REPRODUCTIONS
 from pairseek.experiments.results import standard_error
@@ -195,12 +195,12 @@ def bounds(results: Results) -> str:
     times, errors = [], []
     for setting in results.specification.settings:
         d, k = setting.dimension, setting.response_model(setting.dimension).constant
-        volumes = thresholds(results, setting.label)
+        volumes = volume_thresholds(results, setting.label)
         for share in (0.25, 0.5, 0.75):
             volume = volumes[int(share * (len(volumes) - 1))]
             found = stopping_times(results, setting.label, np.array([volume]))[0]
             bound = stopping_time_bounds(float(volume), k, setting.prior, d)
-            upper = f"{bound.upper:,.0f}" if bound.upper < CEILING else "above 10,000"
+            upper = f"{bound.upper:,.0f}" if bound.upper < MAX_DRAWN_BOUND else "above 10,000"
             mean = f"{found.mean():.1f} ({standard_error(found):.1f})"
             times.append([setting.label, f"{volume:.2g}", f"{bound.lower:.1f}", mean, upper])
         cells = []

@@ -135,7 +135,7 @@ class TestSimulate:
         assert "holds results of another specification" in err
 
     def test_a_scheduler_that_does_not_reply_is_reported(self, command, spec, monkeypatch):
-        monkeypatch.setattr("pairseek.experiments.runs.cluster.CONNECT_SECONDS", 1)
+        monkeypatch.setattr("pairseek.experiments.runs.cluster.CONNECT_TIMEOUT", 1)
         code, _, err = command("simulate", spec, "--scheduler", "tcp://127.0.0.1:9")
         assert code == 2
         assert "the scheduler tcp://127.0.0.1:9 does not answer" in err

@@ -9,7 +9,7 @@ import pytest
 import pairseek as ps
 from pairseek import embed
 from pairseek.experiments import SPECIFICATIONS, Task
-from pairseek.experiments.paper import SAMPLES
+from pairseek.experiments.paper import AUTHORS_SAMPLES
 from pairseek.experiments.trial import _search
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -60,7 +60,7 @@ def test_algorithm_1_configures_the_search_of_the_experiments(monkeypatch, share
     # Every candidate is scored by samples.
     assert names["query"].info.considered == int(1e-3 * items.n * (items.n - 1) / 2) < search.candidates.rescore
     assert search.stop == (ps.AfterAnswers(figure.queries),)
-    assert search.posterior == ps.Particles(SAMPLES)
+    assert search.posterior == ps.Particles(AUTHORS_SAMPLES)
     usual = ps.Search(items)
     assert isinstance(usual.prior, ps.GaussianPrior)
     assert usual.response.noise == "constant"

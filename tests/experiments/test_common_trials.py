@@ -10,7 +10,7 @@ import pytest
 
 import pairseek as ps
 from pairseek.experiments import SPECIFICATIONS, Contender, ReproductionOptions, read_record, reproduce, run
-from pairseek.experiments.common_trials import common_trial_indices, finished_elsewhere
+from pairseek.experiments.common_trials import common_trial_indices, outcomes_of_shared_trials
 from pairseek.experiments.runs.journal import JOURNAL, RUN, read_journal
 
 LONG = replace(
@@ -37,7 +37,7 @@ class TestCommonTrials:
     def test_a_longer_experiment_contains_the_shorter_one_to_the_bit(self, tmp_path):
         run(LONG, tmp_path / "long")
         run(SHORT, tmp_path / "short")
-        shared = finished_elsewhere(SHORT, LONG, tmp_path / "long")
+        shared = outcomes_of_shared_trials(SHORT, LONG, tmp_path / "long")
         alone = read_journal(tmp_path / "short" / JOURNAL)
         assert shared.keys() == alone.keys()
         for task, outcome in shared.items():
@@ -48,7 +48,9 @@ class TestCommonTrials:
 
     def test_known_trials_are_stored_and_not_run(self, tmp_path):
         run(LONG, tmp_path / "long")
-        results = run(SHORT, tmp_path / "short", known=finished_elsewhere(SHORT, LONG, tmp_path / "long"), jobs=1)
+        results = run(
+            SHORT, tmp_path / "short", known=outcomes_of_shared_trials(SHORT, LONG, tmp_path / "long"), jobs=1
+        )
         assert json.loads((tmp_path / "short" / RUN).read_text())["sessions"][-1]["trials_run"] == 0
         alone = run(SHORT, tmp_path / "alone")
         np.testing.assert_array_equal(results.values, alone.values)
@@ -81,8 +83,8 @@ class TestCommonTrials:
 
     def test_a_folder_of_another_experiment_shares_nothing(self, tmp_path):
         run(replace(LONG, seed=1), tmp_path / "long")
-        assert finished_elsewhere(SHORT, LONG, tmp_path / "long") == {}
-        assert finished_elsewhere(SHORT, LONG, tmp_path / "nothing") == {}
+        assert outcomes_of_shared_trials(SHORT, LONG, tmp_path / "long") == {}
+        assert outcomes_of_shared_trials(SHORT, LONG, tmp_path / "nothing") == {}
 
     def test_figures_of_one_folder_share_their_trials(self, tmp_path, monkeypatch):
         options = ReproductionOptions(data="synthetic", trials=1, strategies=("InfoGain",))

@@ -17,11 +17,11 @@ from PIL import Image
 import pairseek as ps
 from pairseek.errors import InvalidParameter, MissingExtra
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, ReproductionOptions, Results, read_record
-from pairseek.experiments.figure_style import COLOURS, canvas, drawing, line_of, plain_log, save
+from pairseek.experiments.figure_style import COLOURS, canvas, drawing, line_style, save, set_log_scale
 from pairseek.experiments.figures import bounds, curves, posterior
 from pairseek.experiments.paper import with_data
 from pairseek.experiments.report import Section, write_report
-from pairseek.experiments.reproduction import chosen_figures, draw_any, reproduce, specification_of
+from pairseek.experiments.reproduction import draw_any, reproduce, select_figures, specification_of
 from pairseek.experiments.runs.plan import Outcome, RunPlan
 from pairseek.experiments.study_plan import PlanningInputs, plan
 
@@ -58,7 +58,7 @@ def lines_of(axes):
 class TestStyle:
     def test_families_share_a_colour_and_differ_in_dash(self):
         labels = SPECIFICATIONS["figure2"]("paper").labels
-        looks = {label: line_of(label, labels) for label in labels}
+        looks = {label: line_style(label, labels) for label in labels}
         assert len({(look.colour, str(look.dash)) for look in looks.values()}) == len(labels)
         assert looks["ActRank-1"].colour == looks["ActRank-5"].colour != looks["GaussCloud-1"].colour
         assert looks["InfoGain"].colour == COLOURS["InfoGain"]
@@ -67,24 +67,24 @@ class TestStyle:
         for name in ("figure2", "rivals", "supplement"):
             labels = SPECIFICATIONS[name]("paper").labels
             for label in ("InfoGain", "EPMV", "MCMV", "Random"):
-                assert line_of(label, labels) == line_of(label, SPECIFICATIONS["figure2"]("paper").labels)
+                assert line_style(label, labels) == line_style(label, SPECIFICATIONS["figure2"]("paper").labels)
 
     def test_rates_share_the_colour_of_their_strategy(self):
         labels = SPECIFICATIONS["speed"]("paper").labels
-        looks = [line_of(label, labels) for label in labels if label.startswith("EPMV")]
+        looks = [line_style(label, labels) for label in labels if label.startswith("EPMV")]
         assert {look.colour for look in looks} == {COLOURS["EPMV"]}
         assert len({str(look.dash) for look in looks}) == len(looks) == 4
 
     def test_unknown_strategies_get_distinct_colours(self):
         labels = ("InfoGain", "mine", "yours")
-        assert len({line_of(label, labels).colour for label in labels}) == 3
+        assert len({line_style(label, labels).colour for label in labels}) == 3
 
     @pytest.mark.parametrize(("low", "high"), [(0.2, 2.0), (2.4, 3.9), (0.01, 40.0), (0.9, 1.0), (0.93, 2.27)])
     def test_logarithmic_axes_have_enough_ticks_that_do_not_overlap(self, low, high):
         with drawing():
             _, (axes,) = canvas(3, 3)
             axes.plot([0, 1], [low, high])
-            plain_log(axes, [low, high])
+            set_log_scale(axes, [low, high])
             ticks = [tick for tick in axes.get_yticks() if low <= tick <= high]
         assert 4 <= len(ticks) <= 12
         assert np.diff(np.log(np.sort(ticks))).min() > 0.05 * np.log(high / low)
@@ -180,7 +180,7 @@ class TestBounds:
         results = self.results()
         label = results.specification.settings[0].label
         volume = results.trials(label, "EPMV", "posterior_volume")
-        limits = bounds.thresholds(results, label)
+        limits = bounds.volume_thresholds(results, label)
         times = bounds.stopping_times(results, label, limits)
         assert np.isfinite(times).all()
         for row, limit in enumerate(limits):
@@ -209,7 +209,7 @@ class TestBounds:
 
 class TestFigure1:
     def test_planes_and_posterior_belong_to_the_search(self):
-        shown = posterior.example(ps.datasets.synthetic(2, n=400).scaled(), answers=5)
+        shown = posterior.simulate_example(ps.datasets.synthetic(2, n=400).scaled(), answers=5)
         assert shown.normals.shape == (5, 2)
         assert shown.log_density.shape[0] == shown.estimates.shape[0] == 6
         # the mean of the density on the grid is the estimate of 4000 particles
@@ -221,7 +221,7 @@ class TestFigure1:
 
     def test_it_is_drawn_and_moves(self, tmp_path, monkeypatch):
         monkeypatch.setattr(posterior, "ANSWERS", 3)
-        shown = posterior.example(ps.datasets.synthetic(2, n=200).scaled(), answers=3)
+        shown = posterior.simulate_example(ps.datasets.synthetic(2, n=200).scaled(), answers=3)
         with drawing():
             (picture,) = save([posterior.draw_posterior(shown)], tmp_path)
             movie = posterior.animate(shown, tmp_path)
@@ -294,10 +294,10 @@ class TestReport:
 
 class TestReproducing:
     def test_an_unknown_figure_is_refused(self):
-        assert chosen_figures(["speed", "figure1"]) == ["figure1", "speed"]
-        assert chosen_figures(["all"]) == list(REPRODUCTIONS)
+        assert select_figures(["speed", "figure1"]) == ["figure1", "speed"]
+        assert select_figures(["all"]) == list(REPRODUCTIONS)
         with pytest.raises(InvalidParameter) as caught:
-            chosen_figures(["figur2"])
+            select_figures(["figur2"])
         assert caught.value.field == "figure"
 
     def test_options_change_the_specification(self):
@@ -320,11 +320,11 @@ class TestReproducing:
         np.savetxt(tmp_path / "triplets.csv", rows, fmt="%d", delimiter=",")
         section = reproduce("triplet-error", tmp_path / "out", ReproductionOptions(triplets=tmp_path / "triplets.csv"))
         assert "your triplets" not in section.pictures[0].caption
-        measured = module._measured(tmp_path / "triplets.csv")
+        measured = module._measure_triplet_errors(tmp_path / "triplets.csv")
         assert measured[4] == ps.metrics.triplet_error(ps.datasets.synthetic(4, n=50), rows)
         (tmp_path / "triplets.csv").write_text("a,b,c\n")
         with pytest.raises(InvalidParameter, match="give three whole numbers per line, anchor,near,far"):
-            module._measured(tmp_path / "triplets.csv")
+            module._measure_triplet_errors(tmp_path / "triplets.csv")
 
     def test_all_of_figure_2_runs_on_a_stand_in(self, tmp_path):
         spec = with_data(SPECIFICATIONS["figure2"]("quick"), "synthetic")
@@ -341,18 +341,18 @@ class TestPlanning:
         items = ps.Items(np.random.default_rng(0).uniform(-1, 1, (40, 2)))
         question = PlanningInputs(k=8.0, target=0.6, strategies=("infogain", "random"), questions=12, users=6)
         planned = plan(items, question, tmp_path / "plan")
-        for need in planned.needs:
+        for need in planned.required_answers:
             radius = planned.results.trials("plan", need.strategy, "credible_radius")
             firsts = sorted(next((i for i, r in enumerate(row) if r < 0.6), 99) for row in radius)
             assert need.half == (firsts[2] if firsts[2] < 99 else None)
             assert need.nine_in_ten == (firsts[5] if firsts[5] < 99 else None)
             assert need.reached == np.mean(np.array(firsts) < 99)
-        assert planned.needs[0].half is not None
+        assert planned.required_answers[0].half is not None
         # Theorem 3.2 turned around, by hand: d 2^(2(h0 - i)/d)/(2πe) <= 2 σ², σ² = 0.36/5.991
         prior = ps.Search(items).prior
         bound = prior.entropy_bits(2) - np.log2(2 * np.pi * np.e * 0.36 / 5.991464547107979)
         assert planned.lower_bound == max(0, int(np.ceil(bound)))
-        assert planned.lower_bound <= planned.needs[0].half
+        assert planned.lower_bound <= planned.required_answers[0].half
         # Theorem 3.4 assumes a uniform prior.
         assert planned.upper_bound is None
         record = planned.record()
@@ -363,8 +363,8 @@ class TestPlanning:
     def test_the_default_target_is_half_the_first_radius(self, tmp_path):
         items = ps.Items(np.random.default_rng(0).uniform(-1, 1, (20, 2)))
         planned = plan(items, PlanningInputs(strategies=("random",), questions=2, users=2), tmp_path / "plan")
-        assert planned.target == pytest.approx(planned.needs[0].radius[0] / 2)
-        assert planned.needs[0].half is None
+        assert planned.target == pytest.approx(planned.required_answers[0].radius[0] / 2)
+        assert planned.required_answers[0].half is None
         assert planned.response.k == pytest.approx(ps.Search(items, response=ps.Logistic(), rng=0).response.k)
 
     def test_a_bad_target_is_named(self):

@@ -351,7 +351,7 @@ class TestRefusing:
 
     def test_two_runs_at_once_on_one_folder(self, tmp_path):
         with (
-            ResultsFolder.opened(tmp_path, SPEC.plan(_items())),
+            ResultsFolder.open_folder(tmp_path, SPEC.plan(_items())),
             pytest.raises(InvalidParameter, match="another run is writing to"),
         ):
             run(SPEC, tmp_path)
@@ -438,7 +438,7 @@ class TestCluster:
         assert (tmp_path / "out" / "table.csv").read_bytes() == (undisturbed / "table.csv").read_bytes()
 
     def test_a_scheduler_that_does_not_answer_is_named(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 1)
+        monkeypatch.setattr(cluster_module, "CONNECT_TIMEOUT", 1)
         with pytest.raises(InvalidParameter, match=r"the scheduler tcp://127.0.0.1:9 does not answer"):
             run(SPEC, tmp_path / "out", scheduler="tcp://127.0.0.1:9")
         with pytest.raises(InvalidParameter):
@@ -447,7 +447,7 @@ class TestCluster:
     def test_a_scheduler_without_workers_is_named(self, tmp_path, monkeypatch):
         from distributed import LocalCluster
 
-        monkeypatch.setattr(cluster_module, "WORKER_SECONDS", 1)
+        monkeypatch.setattr(cluster_module, "WORKER_TIMEOUT", 1)
         with (
             LocalCluster(n_workers=0, dashboard_address=None) as cluster,
             pytest.raises(InvalidParameter, match="has no workers after 1 s"),

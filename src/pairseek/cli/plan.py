@@ -94,7 +94,7 @@ def command(
 
 def _write(study_plan: StudyPlan, folder: Path) -> list[Path]:
     pictures = draw_plan(study_plan, folder)
-    lines = [*_bound_lines(study_plan), *map(_summary_line, study_plan.needs)]
+    lines = [*_bound_lines(study_plan), *map(_summary_line, study_plan.required_answers)]
     section = Section("How many questions", pictures, study_plan.results, lines, folder)
     report = write_report(folder / "report.html", "Plan of a study", [section])
     return [report, *(path for picture in pictures for path in picture.paths)]
@@ -112,7 +112,7 @@ def _show(console: Console, study_plan: StudyPlan) -> None:
     columns = Columns(box=None, pad_edge=False, header_style="dim")
     for heading in ("strategy", "half of the users", "nine in ten", f"radius after {questions}", "error there"):
         columns.add_column(heading, justify="left" if heading == "strategy" else "right")
-    for need in study_plan.needs:
+    for need in study_plan.required_answers:
         columns.add_row(
             need.strategy,
             _count_text(need.half, questions),

@@ -16,7 +16,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, ReproductionOptions, reproduce
 from pairseek.experiments.paper import PRESETS
 from pairseek.experiments.report import write_report
-from pairseek.experiments.reproduction import chosen_figures, require_data
+from pairseek.experiments.reproduction import require_data, select_figures
 
 
 def command(
@@ -68,7 +68,7 @@ def command(
     if "list" in figures:
         console.print(_figure_table(), soft_wrap=True)
         return
-    names = chosen_figures(figures)
+    names = select_figures(figures)
     options = ReproductionOptions(
         preset=preset,  # type: ignore[arg-type]
         data=data,

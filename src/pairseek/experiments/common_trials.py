@@ -1,4 +1,4 @@
-"""Trials shared by two experiments, which need to run only once.
+"""Trials that two experiments share, and that need to run only once.
 
 A trial is a pure function of its setting, strategy and user. Its first answers do not depend on how many follow, so a
 longer trial contains the shorter ones.
@@ -23,24 +23,26 @@ from pairseek.pairs.strategies.base import Procedure
 
 
 def trial_keys(specification: Specification, items: tuple[Items | Space, ...]) -> dict[tuple[int, int], str]:
-    """Return a hash, for each (setting, strategy), of everything its trials depend on except user and length."""
+    """Hash, for each (setting, strategy), everything that its trials depend on except the user and their length."""
     record = specification.record()
     shared = {"model": MODEL_VERSION, **{name: record[name] for name in ("samples", "every", "seed")}}
     shared["posterior"] = record.get("posterior")
     keys = {}
-    for group, (setting, content) in enumerate(zip(record["settings"], items, strict=True)):
-        for arm, (contender, part) in enumerate(zip(specification.strategies, record["strategies"], strict=True)):
-            own: JSON = {
+    for group, (setting, setting_items) in enumerate(zip(record["settings"], items, strict=True)):
+        for arm, (contender, strategy_record) in enumerate(
+            zip(specification.strategies, record["strategies"], strict=True)
+        ):
+            dependencies: JSON = {
                 **shared,
-                "setting": {**setting, "data": content._fingerprint, "label": ""},
-                "strategy": {**part, "label": ""},
+                "setting": {**setting, "data": setting_items._fingerprint, "label": ""},
+                "strategy": {**strategy_record, "label": ""},
             }
             if isinstance(contender.strategy, Procedure):
-                own["inferred"] = specification.procedure_posterior
+                dependencies["inferred"] = specification.procedure_posterior
             else:
-                own["repeats"] = specification.repeats
-                own["strategy"]["rate"] = specification.rate if contender.rate is None else contender.rate
-            text = json.dumps(own, sort_keys=True, separators=(",", ":"))
+                dependencies["repeats"] = specification.repeats
+                dependencies["strategy"]["rate"] = specification.rate if contender.rate is None else contender.rate
+            text = json.dumps(dependencies, sort_keys=True, separators=(",", ":"))
             keys[group, arm] = hashlib.sha256(text.encode()).hexdigest()
     return keys
 
@@ -52,35 +54,38 @@ def common_trial_indices(specification: Specification, other: Specification) -> 
         return {}
     if specification.queries not in other.counts:
         return {}
-    other_place_of = {key: place for place, key in trial_keys(other, load_items(other)).items()}
+    other_indices_by_key = {key: indices for indices, key in trial_keys(other, load_items(other)).items()}
     keys = trial_keys(specification, load_items(specification))
-    return {place: other_place_of[key] for place, key in keys.items() if key in other_place_of}
+    return {indices: other_indices_by_key[key] for indices, key in keys.items() if key in other_indices_by_key}
 
 
-def finished_elsewhere(specification: Specification, other: Specification, folder: Path) -> dict[Task, Outcome]:
-    """Return the outcomes in another experiment's folder for the trials that both experiments share."""
-    places = common_trial_indices(specification, other) if _holds_results_of(other, folder) else {}
-    if not places:
+def outcomes_of_shared_trials(specification: Specification, other: Specification, folder: Path) -> dict[Task, Outcome]:
+    """Read the outcomes of the trials that both experiments share from the folder of the other experiment."""
+    shared_trials = common_trial_indices(specification, other) if _holds_results_of(other, folder) else {}
+    if not shared_trials:
         return {}
     outcomes = read_journal(folder / JOURNAL)
-    return dict(_shared_outcomes(specification, other, places, outcomes))
+    return dict(_shared_outcomes(specification, other, shared_trials, outcomes))
 
 
 def _shared_outcomes(
     specification: Specification,
     other: Specification,
-    places: dict[tuple[int, int], tuple[int, int]],
+    shared_trials: dict[tuple[int, int], tuple[int, int]],
     outcomes: dict[Task, Outcome],
 ) -> Iterator[tuple[Task, Outcome]]:
-    rows = len(specification.counts)
-    columns = [other.metrics.index(name) for name in specification.metrics]
-    for (group, arm), place in places.items():
+    count_number = len(specification.counts)
+    metric_columns = [other.metrics.index(name) for name in specification.metrics]
+    for (group, arm), other_indices in shared_trials.items():
         for unit in range(specification.trials):
-            outcome = outcomes.get(Task(*place, unit))
+            outcome = outcomes.get(Task(*other_indices, unit))
             if outcome is not None:
-                values = tuple(tuple(row[column] for column in columns) for row in outcome.values[:rows])
+                values = tuple(tuple(row[column] for column in metric_columns) for row in outcome.values[:count_number])
                 task = Task(group, arm, unit)
-                yield task, Outcome(task, values, outcome.seconds[:rows], min(outcome.asked, specification.queries))
+                yield (
+                    task,
+                    Outcome(task, values, outcome.seconds[:count_number], min(outcome.asked, specification.queries)),
+                )
 
 
 def _holds_results_of(specification: Specification, folder: Path) -> bool:

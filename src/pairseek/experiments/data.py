@@ -30,7 +30,7 @@ def _load_setting_items(setting: Setting) -> Items | Space:
     if not isinstance(setting.data, str):
         return _scaled(setting.data) if setting.scaled else setting.data
     if setting.data == "space":
-        return _space_of(setting)
+        return _space_from_prior(setting)
     items = _load_named_data(setting.data, setting.dimension)
     if setting.dimension is not None and items.d != setting.dimension:
         raise InvalidParameter(
@@ -65,7 +65,7 @@ def _scaled(items: Items | Space) -> Items | Space:
     return items.scaled()
 
 
-def _space_of(setting: Setting) -> Space:
+def _space_from_prior(setting: Setting) -> Space:
     if not isinstance(setting.prior, UniformBox) or setting.dimension is None:
         raise InvalidParameter(f"data of setting {setting.label!r} is 'space': give a uniform_box as its prior")
     low, high = setting.prior.box(setting.dimension)
@@ -82,24 +82,24 @@ class SimulationWork:
         The specification, with items replaced by their keys.
     contents
         The distinct items and spaces.
-    which
+    content_indices
         Index into ``contents`` for each setting.
     """
 
     specification: Specification
     contents: tuple[Items | Space, ...]
-    which: tuple[int, ...]
+    content_indices: tuple[int, ...]
 
     @classmethod
     def of(cls, specification: Specification, items: tuple[Items | Space, ...]) -> SimulationWork:
-        """Pack a specification and the items of its settings."""
+        """Pack a specification and the items of its settings, each distinct object once."""
         distinct = tuple(dict.fromkeys(items))
         # Items left in the specification would be sent twice.
         return cls(_without_items(specification), distinct, tuple(distinct.index(part) for part in items))
 
     def items(self) -> tuple[Items | Space, ...]:
         """Return the items of each setting."""
-        return tuple(self.contents[index] for index in self.which)
+        return tuple(self.contents[index] for index in self.content_indices)
 
     def begin(self) -> Callable[[Task], Outcome]:
         """Unpack, and run a short trial of each strategy so that no timed trial includes loading kernels."""

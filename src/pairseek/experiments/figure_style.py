@@ -1,8 +1,7 @@
-"""Style, layout and file output of all figures.
+"""Style, layout and file output of figures.
 
-Each strategy has one colour and dash pattern. The colours are mostly Okabe and Ito's, which readers with common colour
-deficiencies can distinguish. Variants of a strategy, such as ActRank-1 and ActRank-3, share a colour and differ in the
-dash pattern.
+Each strategy has its own colour; variants such as ActRank-1 and ActRank-3 share the colour and differ in dash pattern.
+Most colours are from Okabe and Ito's palette, which people with common colour deficiencies can distinguish.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ COLOURS = {
     "EUBO": "#882255",
     "GaussSearch": "#7F7F7F",
 }
-_OTHERS = ("#56B4E9", "#8C6D1F", "#7F7F7F", "#CC79A7", "#E69F00", "#009E73", "#D55E00", "#0072B2")
+_OTHER_COLOURS = ("#56B4E9", "#8C6D1F", "#7F7F7F", "#CC79A7", "#E69F00", "#009E73", "#D55E00", "#0072B2")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.4)), (0, (5, 1.5, 1.2, 1.5)))
 _MARKERS = {
     "InfoGain": "o",
@@ -47,7 +46,7 @@ _MARKERS = {
     "GaussSearch": "p",
 }
 INK, FAINT = "#16161d", "#8a8a92"
-_LOOK: dict[Any, Any] = {
+_RC_PARAMETERS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
     "axes.titlesize": 10.5,
@@ -78,20 +77,22 @@ class Line:
     marker: str
 
 
-def line_of(label: str, labels: Sequence[str]) -> Line:
+def line_style(label: str, labels: Sequence[str]) -> Line:
     """Return the line style of a strategy, given all labels in the figure."""
     family, number = _family(label), label.rpartition("-")[2]
     if family in COLOURS:
         numbers = sorted({_number(other) for other in labels if _family(other) == family})
-        place = numbers.index(_number(label)) if number.isdigit() else 0
-        return Line(COLOURS[family], _DASHES[place % len(_DASHES)], _MARKERS.get(family, "X"))
-    # Other labels, such as a strategy at several rates, take their colour from the first word and their dash from the
-    # position.
+        position = numbers.index(_number(label)) if number.isdigit() else 0
+        return Line(COLOURS[family], _DASHES[position % len(_DASHES)], _MARKERS.get(family, "X"))
+    # Other labels, such as a strategy at several rates, take their colour from their first word, and their dash from
+    # their position among labels with this word.
     root = label.partition(" ")[0]
-    kin = [other for other in labels if other.partition(" ")[0] == root]
-    others = list(dict.fromkeys(other.partition(" ")[0] for other in labels if other.partition(" ")[0] not in COLOURS))
-    colour = COLOURS.get(root) or _OTHERS[others.index(root) % len(_OTHERS)]
-    return Line(colour, _DASHES[kin.index(label) % len(_DASHES)], _MARKERS.get(root, "X"))
+    same_root = [other for other in labels if other.partition(" ")[0] == root]
+    other_roots = list(
+        dict.fromkeys(other.partition(" ")[0] for other in labels if other.partition(" ")[0] not in COLOURS)
+    )
+    colour = COLOURS.get(root) or _OTHER_COLOURS[other_roots.index(root) % len(_OTHER_COLOURS)]
+    return Line(colour, _DASHES[same_root.index(label) % len(_DASHES)], _MARKERS.get(root, "X"))
 
 
 def _family(label: str) -> str:
@@ -111,12 +112,12 @@ def drawing() -> Iterator[None]:
         import matplotlib
     except ModuleNotFoundError:
         raise MissingExtra("drawing figures", "plots") from None
-    with matplotlib.rc_context(_LOOK):
+    with matplotlib.rc_context(_RC_PARAMETERS):
         yield
 
 
 def require_drawing() -> None:
-    """Raise `MissingExtra` before the first run rather than after the last if figures cannot be drawn."""
+    """Raise `MissingExtra` if figures cannot be drawn; call it before the first run."""
     with drawing():
         pass
 
@@ -139,20 +140,20 @@ class SavedFigure:
     paths: tuple[Path, ...]
 
 
-def save(drawings: Sequence[NamedFigure], folder: Path) -> list[SavedFigure]:
+def save(figures: Sequence[NamedFigure], folder: Path) -> list[SavedFigure]:
     """Write each figure as PNG and SVG."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [SavedFigure(drawn.name, drawn.caption, tuple(_write(drawn, folder))) for drawn in drawings]
+        return [SavedFigure(named.name, named.caption, tuple(_write(named, folder))) for named in figures]
     except OSError as error:
         raise InvalidFile(f"cannot write figures to {folder}: {error.strerror or error}; the table is kept") from error
 
 
-def _write(drawn: NamedFigure, folder: Path) -> Iterator[Path]:
+def _write(named: NamedFigure, folder: Path) -> Iterator[Path]:
     for ending in ("png", "svg"):
-        path = folder / f"{drawn.name}.{ending}"
+        path = folder / f"{named.name}.{ending}"
         metadata: dict[str, Any] = {"Date": None} if ending == "svg" else {}
-        drawn.figure.savefig(path, dpi=160, metadata=metadata)
+        named.figure.savefig(path, dpi=160, metadata=metadata)
         yield path
 
 
@@ -175,7 +176,7 @@ def legend_outside(figure: Figure, *axes: Axes, over: str = "") -> None:
     figure.legend(handles=handles, loc="outside right center", handlelength=3.2, title=title)
 
 
-_STEPS: tuple[tuple[float, ...], ...] = (
+_TICK_STEPS: tuple[tuple[float, ...], ...] = (
     (1,),
     (1, 3),
     (1, 2, 5),
@@ -188,7 +189,7 @@ _MIN_TICK_SPACING = 0.06
 """Smallest distance between two ticks, as a fraction of the axis."""
 
 
-def plain_log(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:
+def set_log_scale(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:
     """Make an axis logarithmic over these values, with at least four ticks in decimal notation."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -197,7 +198,7 @@ def plain_log(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:
     if high / low > 1e4:
         return
     ticks: list[float] = []
-    for steps in _STEPS:
+    for steps in _TICK_STEPS:
         ticks = [m * 10.0**e for e in range(-12, 13) for m in steps if low <= m * 10.0**e <= high * (1 + 1e-9)]
         if len(ticks) >= 4:
             break
@@ -206,8 +207,8 @@ def plain_log(axes: Axes, values: Sequence[float], *, axis: str = "y") -> None:
     for tick in reversed(ticks):
         if not spaced or math.log(spaced[-1] / tick) > _MIN_TICK_SPACING * math.log(high / low):
             spaced.append(tick)
-    ruler = getattr(axes, f"{axis}axis")
-    ruler.set_major_locator(FixedLocator(spaced))
-    ruler.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
-    ruler.set_minor_locator(NullLocator())
+    matplotlib_axis = getattr(axes, f"{axis}axis")
+    matplotlib_axis.set_major_locator(FixedLocator(spaced))
+    matplotlib_axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    matplotlib_axis.set_minor_locator(NullLocator())
     getattr(axes, f"set_{axis}lim")(low, high)

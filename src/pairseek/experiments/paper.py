@@ -2,8 +2,8 @@
 
 Items are Food-10k, centred and scaled by the paper's rule. Users are uniform on [-1, 1]^d, which is also the prior.
 Candidates are a thousandth of all pairs, drawn anew for each query and including pairs asked before (algorithm 1).
-Constants are as published. The paper gives no values of Q, only "several"; here GaussCloud has 1, 2 and 4 stages, and
-ActRank the 1, 3 and 5 votes that the authors' program offers.
+Constants are as published. The paper says that Q takes "several" values; here GaussCloud has 1, 2 and 4 stages, and
+ActRank has the 1, 3 and 5 votes that the authors' program offers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PRESETS: tuple[Preset, ...] = ("quick", "paper")
 DIMENSIONS = {"quick": (2, 4, 7, 12), "paper": (2, 3, 4, 5, 6, 7, 9, 12)}
 SUPPLEMENT_DIMENSIONS = (3, 5, 7, 9, 12)
 SPEED_DIMENSIONS = (4, 7, 12)
-SAMPLES = 4000
+AUTHORS_SAMPLES = 4000
 """Number of posterior samples in the authors' program."""
 # Noise constants that `fit_noise` estimates from triplets simulated with the likeliest published model; see
 # benchmarks/constants.py.
@@ -52,7 +52,7 @@ GAUSSIAN_BEST = ResponseSpec("probit", "best", "published")
 
 
 def figure2(preset: Preset) -> Specification:
-    """Return figure 2: d = 4, normalized noise with a matched model, and Gaussian with a decaying logistic model."""
+    """Return figure 2: d = 4, with normalized matched noise, and with Gaussian users and a decaying logistic model."""
     return Specification(
         name="figure2",
         title="Figure 2: estimation error and ranking, d = 4",
@@ -110,9 +110,9 @@ def supplement(preset: Preset) -> Specification:
         name="supplement",
         title="MSE in 3 to 12 dimensions",
         settings=tuple(
-            _setting(f"d = {d}, {noise}, {word}", d, noise, truth)
+            _setting(f"d = {d}, {noise}, {truth_label}", d, noise, truth)
             for d in SUPPLEMENT_DIMENSIONS
-            for word, truth in truths
+            for truth_label, truth in truths
             for noise in PUBLISHED_NOISES
         ),
         strategies=PAPER_STRATEGIES + (_baselines(80) if preset == "paper" else _baselines(80, (2,), (3,))),
@@ -170,8 +170,8 @@ def particles(preset: Preset) -> Specification:
         strategies=(
             *PAPER_STRATEGIES,
             *(
-                Contender(ours.strategy, f"{ours.label} particles", posterior=Particles(SAMPLES))
-                for ours in PAPER_STRATEGIES
+                Contender(contender.strategy, f"{contender.label} particles", posterior=Particles(AUTHORS_SAMPLES))
+                for contender in PAPER_STRATEGIES
             ),
         ),
         trials=50 if preset == "paper" else 6,
@@ -187,8 +187,8 @@ def epmv_samples(preset: Preset) -> Specification:
         settings=(figure2(preset).settings[1],),
         strategies=(
             Contender(EPMV(), "EPMV"),
-            Contender(EPMV(), "EPMV particles", posterior=Particles(SAMPLES)),
-            Contender(SampledEPMV(), "EPMV samples", posterior=Particles(SAMPLES)),
+            Contender(EPMV(), "EPMV particles", posterior=Particles(AUTHORS_SAMPLES)),
+            Contender(SampledEPMV(), "EPMV samples", posterior=Particles(AUTHORS_SAMPLES)),
         ),
         trials=100 if preset == "paper" else 4,
         repeats=True,
@@ -196,7 +196,7 @@ def epmv_samples(preset: Preset) -> Specification:
 
 
 def fitted(preset: Preset) -> Specification:
-    """Return the supplement's panels whose published constant never left its starting point, with a fitted constant."""
+    """Return the supplement's panels whose published constant is just the optimiser's start, with a fitted constant."""
     settings = [
         replace(
             _setting(f"d = {d}, constant, matched", d, "constant"), response=ResponseSpec("logistic", "constant", k)

@@ -17,7 +17,7 @@ from pairseek.experiments.measures import MEASURES
 from pairseek.experiments.results import Results
 from pairseek.experiments.specification_files import to_toml
 
-TABLE_ANSWERS = (20, 40, 60, 80)
+TABLE_ANSWER_COUNTS = (20, 40, 60, 80)
 _STYLE = """
 h2 { margin-top: 3rem; border-top: 1px solid #d8d8de; padding-top: 1.2rem; }
 h3 { margin: 1.8rem 0 .4rem; font-size: 1.05rem; } p.note, figcaption { color: #55555f; } figure { margin: 1.2rem 0; }
@@ -56,7 +56,7 @@ class Section:
 
 
 def write_report(path: Path, title: str, sections: Sequence[Section], *, lag: int = 0) -> Path:
-    """Write the report; ``lag`` is the lag of the figures, and applies to the numbers too."""
+    """Write the report; ``lag`` is the lag of the figures, which the numbers share."""
     body = []
     if lag:
         body.append(
@@ -64,42 +64,42 @@ def write_report(path: Path, title: str, sections: Sequence[Section], *, lag: in
             f"program. The table on disk has no lag.</p>"
         )
     for section in sections:
-        body += _section(section, lag)
+        body += _section_html(section, lag)
     return write_html(path, title, body, style=_STYLE)
 
 
-def _section(section: Section, lag: int) -> Iterator[str]:
+def _section_html(section: Section, lag: int) -> Iterator[str]:
     yield f"<h2>{html.escape(section.title)}</h2>"
     for note in section.notes:
         yield f"<p>{html.escape(note)}</p>"
     for picture in section.pictures:
-        yield _picture(picture)
+        yield _picture_html(picture)
     if section.results is not None:
         yield from _mean_tables(section.results, lag)
         yield from _difference_tables(section.results, lag)
-        yield from _what_was_run(section.results, section.folder)
+        yield from _run_summary(section.results, section.folder)
 
 
-def _picture(picture: SavedFigure) -> str:
+def _picture_html(picture: SavedFigure) -> str:
     path = min(picture.paths, key=lambda p: (".svg", ".gif", ".png").index(p.suffix))
-    shown = image(path.read_bytes(), path.suffix, picture.caption)
-    return f"<figure>{shown}<figcaption>{html.escape(picture.caption)}</figcaption></figure>"
+    picture_html = image(path.read_bytes(), path.suffix, picture.caption)
+    return f"<figure>{picture_html}<figcaption>{html.escape(picture.caption)}</figcaption></figure>"
 
 
 def _mean_tables(results: Results, lag: int) -> Iterator[str]:
-    marks = results.marks(TABLE_ANSWERS)
+    marks = results.marks(TABLE_ANSWER_COUNTS)
     yield f"<h3>Numbers: mean (standard error) over {results.specification.trials} users</h3>"
     for setting in results.specification.settings:
         for metric in results.specification.metrics:
-            head = [f"{setting.label}: {MEASURES[metric].title}", *(f"{mark} answers" for mark in marks)]
+            header = [f"{setting.label}: {MEASURES[metric].title}", *(f"{mark} answers" for mark in marks)]
             rows = []
             for label in results.specification.labels:
                 mean, error = results.curve(setting.label, label, metric, lag=lag)
                 if np.all(np.isnan(mean)):
                     continue
-                places = [results.column(mark) for mark in marks]
-                rows.append([label, *(_with_error(mean[i], error[i]) for i in places)])
-            yield _html_table(head, rows)
+                columns = [results.column(mark) for mark in marks]
+                rows.append([label, *(_with_error(mean[i], error[i]) for i in columns)])
+            yield _html_table(header, rows)
 
 
 def _difference_tables(results: Results, lag: int) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _difference_tables(results: Results, lag: int) -> Iterator[str]:
     if len(labels) < 2 or results.specification.trials < 2:
         return
     base = "Random" if "Random" in labels else labels[0]
-    marks = results.marks(TABLE_ANSWERS)
+    marks = results.marks(TABLE_ANSWER_COUNTS)
     yield (
         f"<h3>Paired differences: each strategy minus {html.escape(base)}, over the same users</h3>"
         f'<p class="note">Negative values are better than {html.escape(base)}. Differences beyond two standard '
@@ -115,7 +115,7 @@ def _difference_tables(results: Results, lag: int) -> Iterator[str]:
     )
     for setting in results.specification.settings:
         for metric in results.specification.metrics:
-            head = [f"{setting.label}: {MEASURES[metric].title}", *(f"{mark} answers" for mark in marks)]
+            header = [f"{setting.label}: {MEASURES[metric].title}", *(f"{mark} answers" for mark in marks)]
             rows = []
             for label in labels:
                 if label == base:
@@ -126,7 +126,7 @@ def _difference_tables(results: Results, lag: int) -> Iterator[str]:
                 rows.append(
                     [label, *(_format_difference(paired.difference, paired.standard_error) for paired in pairs)]
                 )
-            yield _html_table(head, rows)
+            yield _html_table(header, rows)
 
 
 def _format_difference(value: float, error: float) -> str:
@@ -138,24 +138,24 @@ def _with_error(value: float, error: float, *, sign: str = "") -> str:
     """Format both numbers to the second significant digit of the error, with at most six decimals."""
     if not (np.isfinite(error) and error > 0):
         return f"{value:{sign}.4g}"
-    places = min(max(1 - math.floor(math.log10(error)), 0), 6)
-    return f"{value:{sign}.{places}f} <span class=se>({error:.{places}f})</span>"
+    decimals = min(max(1 - math.floor(math.log10(error)), 0), 6)
+    return f"{value:{sign}.{decimals}f} <span class=se>({error:.{decimals}f})</span>"
 
 
-def _html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    header_cells = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
     body = "".join(
         "<tr>" + f"<td>{html.escape(row[0])}</td>" + "".join(f"<td>{cell}</td>" for cell in row[1:]) + "</tr>"
         for row in rows
     )
-    return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="wide"><table><thead><tr>{header_cells}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _what_was_run(results: Results, folder: Path | None) -> Iterator[str]:
+def _run_summary(results: Results, folder: Path | None) -> Iterator[str]:
     specification = results.specification
     count = results.asked.size
     sessions = results.run.get("sessions", [])
-    spent = sum(float(session.get("seconds", 0.0)) for session in sessions)
+    wall_seconds = sum(float(session.get("seconds", 0.0)) for session in sessions)
     last = sessions[-1] if sessions else {}
     jobs = f"scheduler {last['scheduler']}" if last.get("scheduler") else f"{last.get('jobs', '?')} processes"
     yield "<h3>What was run, and how long it took</h3>"
@@ -163,16 +163,21 @@ def _what_was_run(results: Results, folder: Path | None) -> Iterator[str]:
         f"<p>{count:,} trials of {specification.queries} answers: {plural(specification.trials, 'user')}, "
         f"{plural(len(specification.settings), 'setting')}, {len(specification.strategies)} strategies, seed "
         f"{specification.seed}. {duration(float(results.seconds[..., -1].sum()))} of processor time for asking and "
-        f"estimating, {duration(spent)} of wall time in {len(sessions)} "
+        f"estimating, {duration(wall_seconds)} of wall time in {len(sessions)} "
         f"session{'s' * (len(sessions) != 1)}, {html.escape(jobs)}, on {html.escape(str(last.get('processor', '')))} "
         f"({last.get('cores', '?')} cores), Python {last.get('python', '?')}, numpy {last.get('numpy', '?')}.</p>"
     )
     rows = []
     for index, label in enumerate(specification.labels):
         seconds = results.seconds[:, index, :, -1]
-        asked = np.maximum(results.asked[:, index], 1)
+        questions = np.maximum(results.asked[:, index], 1)
         rows.append(
-            [label, f"{seconds.mean():.2f} s", f"{1e3 * float(np.mean(seconds / asked)):.1f} ms", f"{asked.mean():.1f}"]
+            [
+                label,
+                f"{seconds.mean():.2f} s",
+                f"{1e3 * float(np.mean(seconds / questions)):.1f} ms",
+                f"{questions.mean():.1f}",
+            ]
         )
     yield _html_table(["strategy", "compute per trial", "compute per question", "questions asked"], rows)
     yield (

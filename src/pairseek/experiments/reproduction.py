@@ -12,7 +12,7 @@ from pairseek.core.validation import one_of
 from pairseek.datasets import food10k, food10k_dimensions, synthetic
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.experiments import paper
-from pairseek.experiments.common_trials import finished_elsewhere
+from pairseek.experiments.common_trials import outcomes_of_shared_trials
 from pairseek.experiments.data import load_items
 from pairseek.experiments.figure_style import NamedFigure, SavedFigure, drawing, require_drawing, save
 from pairseek.experiments.figures import bounds, curves, dimensions, posterior, speed
@@ -26,7 +26,7 @@ from pairseek.experiments.simulation import run
 from pairseek.experiments.specification import Specification
 from pairseek.model.metrics import triplet_error
 
-DATA = ("food10k", "synthetic")
+DATA_NAMES = ("food10k", "synthetic")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ReproductionOptions:
     jobs, scheduler, table
         As in `run`.
     finished
-        Whether to run nothing, and draw what is finished in the folder.
+        Whether to run no trials, and draw only the finished ones in the folder.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class ReproductionOptions:
 
     def __post_init__(self) -> None:
         one_of(self.preset, "preset", PRESETS)
-        one_of(self.data, "data", DATA)
+        one_of(self.data, "data", DATA_NAMES)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Reproduction:
     title
         Title of its section in the report.
     draw
-        Function that draws results with a lag; None if the figure needs no trials.
+        Function that draws the results with a lag; None if the figure needs no trials.
     notes
         Paragraphs of the report.
     """
@@ -94,12 +94,12 @@ class Reproduction:
     notes: tuple[str, ...] = ()
 
 
-def _figure2(results: Results, lag: int) -> list[NamedFigure]:
+def _draw_figure2(results: Results, lag: int) -> list[NamedFigure]:
     trials = results.specification.trials
     titles = {"matched": "matched logistic noise", "mismatched": "mismatched Gaussian noise"}
     panels = [
-        Panel(setting, metric, f"({letter}) {word}: {titles[setting]}")
-        for letter, (setting, metric, word) in zip(
+        Panel(setting, metric, f"({letter}) {metric_title}: {titles[setting]}")
+        for letter, (setting, metric, metric_title) in zip(
             "abcd",
             [(s, m, w) for s in titles for m, w in (("squared_error", "error"), ("kendall_tau", "ranking"))],
             strict=True,
@@ -125,17 +125,17 @@ def _figure2(results: Results, lag: int) -> list[NamedFigure]:
     return [main, trace]
 
 
-def _supplement(results: Results, lag: int) -> list[NamedFigure]:
-    out = []
+def _draw_supplement(results: Results, lag: int) -> list[NamedFigure]:
+    figures = []
     for d in dict.fromkeys(setting.dimension for setting in results.specification.settings):
         settings = [setting for setting in results.specification.settings if setting.dimension == d]
         panels = [Panel(s.label, "squared_error", s.label.partition(", ")[2]) for s in settings]
         caption = f"Mean squared error, d = {d}, {results.specification.trials} users per strategy, one standard error."
-        out.append(draw_panels(results, panels, name=f"supplement-d{d}", caption=caption, columns=3, lag=lag))
-    return out
+        figures.append(draw_panels(results, panels, name=f"supplement-d{d}", caption=caption, columns=3, lag=lag))
+    return figures
 
 
-def _rivals(results: Results, lag: int) -> list[NamedFigure]:
+def _draw_rivals(results: Results, lag: int) -> list[NamedFigure]:
     panels = [
         Panel("matched", "squared_error", "estimation error"),
         Panel("matched", "posterior_trace", "posterior trace"),
@@ -147,31 +147,31 @@ def _rivals(results: Results, lag: int) -> list[NamedFigure]:
     return [draw_panels(results, panels, name="rivals", caption=caption, lag=lag)]
 
 
-def _particles(results: Results, lag: int) -> list[NamedFigure]:
+def _draw_particles(results: Results, lag: int) -> list[NamedFigure]:
     panels = [
         Panel("matched", "squared_error", "estimation error"),
         Panel("matched", "posterior_trace", "posterior trace"),
     ]
     caption = (
-        f"EP and {paper.SAMPLES} particles with the same {results.specification.trials} users: d = 4, matched "
+        f"EP and {paper.AUTHORS_SAMPLES} particles with the same {results.specification.trials} users: d = 4, matched "
         f"normalized noise, one standard error."
     )
     return [draw_panels(results, panels, name="particles", caption=caption, lag=lag)]
 
 
-def _epmv_samples(results: Results, lag: int) -> list[NamedFigure]:
+def _draw_epmv_samples(results: Results, lag: int) -> list[NamedFigure]:
     panels = [
         Panel("mismatched", "squared_error", "estimation error"),
         Panel("mismatched", "posterior_trace", "posterior trace"),
     ]
     caption = (
-        f"EPMV with probabilities from a table, and averaged over {paper.SAMPLES} posterior samples for every "
+        f"EPMV with probabilities from a table, and averaged over {paper.AUTHORS_SAMPLES} posterior samples for every "
         f"candidate as in the authors' program; the same {results.specification.trials} users, mismatched noise, d = 4."
     )
     return [draw_panels(results, panels, name="epmv-samples", caption=caption, lag=lag)]
 
 
-def _fitted(results: Results, lag: int) -> list[NamedFigure]:
+def _draw_fitted(results: Results, lag: int) -> list[NamedFigure]:
     panels = [Panel(s.label, "squared_error", s.label) for s in results.specification.settings]
     caption = (
         f"Panels of the supplement whose published constant never left its starting point, with a fitted constant; "
@@ -180,13 +180,13 @@ def _fitted(results: Results, lag: int) -> list[NamedFigure]:
     return [draw_panels(results, panels, name="fitted", caption=caption, columns=3, lag=lag)]
 
 
-_AUTHORS = (
+_AUTHORS_TIME_NOTE = (
     "For scale: the authors' program needs about 10 s for one InfoGain query, so about 11 hours for an InfoGain curve "
     "over 50 trials of 80 queries. Its ActRank-1 needs up to 97 s for one query (24,792 ambiguity tests of three "
     "linear programs each)."
 )
 
-_AUTHORS_SPEED = (
+_AUTHORS_SPEED_NOTE = (
     "The authors' program, measured on a machine with two cores at d = 4, rate 1e-3, 4000 samples and 60 answers: "
     "9.96 s per query for InfoGain, 4.76 s for EPMV and 1.69 s for MCMV."
 )
@@ -194,10 +194,10 @@ _AUTHORS_SPEED = (
 REPRODUCTIONS: dict[str, Reproduction] = {
     "figure1": Reproduction("Figure 1: planes, posterior and user point in two dimensions, and an animation"),
     "figure2": Reproduction(
-        "Figure 2: MSE and Kendall tau distance, matched and mismatched, d = 4", _figure2, (_AUTHORS,)
+        "Figure 2: MSE and Kendall tau distance, matched and mismatched, d = 4", _draw_figure2, (_AUTHORS_TIME_NOTE,)
     ),
     # Comes before the figures that share trials with it.
-    "supplement": Reproduction("MSE for d = 3, 5, 7, 9, 12, three noises, matched and mismatched", _supplement),
+    "supplement": Reproduction("MSE for d = 3, 5, 7, 9, 12, three noises, matched and mismatched", _draw_supplement),
     "dimensions": Reproduction(
         "MSE against dimension at 20 and 60 answers, three noises",
         lambda results, lag: [
@@ -210,16 +210,16 @@ REPRODUCTIONS: dict[str, Reproduction] = {
     "speed": Reproduction(
         "MSE against compute time, d = 4, 7, 12, three candidate rates and all pairs",
         lambda results, lag: [speed.draw_speed(results, lag=lag)],
-        (_AUTHORS_SPEED,),
+        (_AUTHORS_SPEED_NOTE,),
     ),
     "bounds": Reproduction(
         "Simulation against the bounds: EPMV's stopping time, least MSE",
         lambda results, lag: [bounds.draw_bounds(results, lag=lag)],
     ),
-    "rivals": Reproduction("GreedyMSE, GreedyVolume and GaussSearch against the paper's strategies", _rivals),
-    "particles": Reproduction("EP and 4000 particles: panel (a) of Figure 2 with both posteriors", _particles),
-    "epmv-samples": Reproduction("EPMV with a table and with 4000 samples, mismatched", _epmv_samples),
-    "fitted": Reproduction("Panels of the supplement with a fitted noise constant", _fitted),
+    "rivals": Reproduction("GreedyMSE, GreedyVolume and GaussSearch against the paper's strategies", _draw_rivals),
+    "particles": Reproduction("EP and 4000 particles: panel (a) of Figure 2 with both posteriors", _draw_particles),
+    "epmv-samples": Reproduction("EPMV with a table and with 4000 samples, mismatched", _draw_epmv_samples),
+    "fitted": Reproduction("Panels of the supplement with a fitted noise constant", _draw_fitted),
 }
 """The figures of the paper that `reproduce` draws, by name.
 
@@ -233,7 +233,7 @@ Examples
 """
 
 
-def chosen_figures(names: list[str]) -> list[str]:
+def select_figures(names: list[str]) -> list[str]:
     """Return the requested figures in the order of `REPRODUCTIONS`; ``all`` selects every figure."""
     for name in names:
         one_of(name, "figure", (*REPRODUCTIONS, "all"))
@@ -249,14 +249,14 @@ def specification_of(name: str, options: ReproductionOptions) -> Specification |
     if options.strategies:
         for label in options.strategies:
             one_of(label, f"strategies of {name}", specification.labels)
-        kept = tuple(c for c in specification.strategies if c.label in options.strategies)
-        specification = replace(specification, strategies=kept)
-    given = {key: value for key in ("trials", "seed") if (value := getattr(options, key)) is not None}
-    return replace(specification, **given)
+        strategies = tuple(c for c in specification.strategies if c.label in options.strategies)
+        specification = replace(specification, strategies=strategies)
+    replacements = {key: value for key in ("trials", "seed") if (value := getattr(options, key)) is not None}
+    return replace(specification, **replacements)
 
 
 def require_data(names: Sequence[str], options: ReproductionOptions) -> None:
-    """Load the items of these figures, to report missing data before anything is compiled or simulated."""
+    """Load the items of these figures, so that missing data is reported before compilation and simulation."""
     for name in names:
         specification = specification_of(name, options)
         if specification is not None and not options.finished:
@@ -299,7 +299,7 @@ def reproduce(
     specification = specification_of(name, options)
     if specification is None:
         with drawing():
-            pictures = _figure1(folder, options) if name == "figure1" else _triplets(folder, options)
+            pictures = _draw_figure1(folder, options) if name == "figure1" else _draw_triplet_error(folder, options)
         return Section(reproduction.title, pictures, None, reproduction.notes, folder)
     notes = reproduction.notes
     if options.finished:
@@ -334,12 +334,12 @@ def reproduce(
 def _shared_outcomes(
     name: str, specification: Specification, folder: Path, options: ReproductionOptions
 ) -> dict[Task, Outcome]:
-    """Return the outcomes of a figure's trials that are in the folders of other figures."""
+    """Return the outcomes of a figure's trials that the folders of other figures already hold."""
     outcomes: dict[Task, Outcome] = {}
     for other in SPECIFICATIONS:
         other_specification = specification_of(other, replace(options, strategies=())) if other != name else None
         if other_specification is not None and (folder / other / JOURNAL).exists():
-            outcomes |= finished_elsewhere(specification, other_specification, folder / other)
+            outcomes |= outcomes_of_shared_trials(specification, other_specification, folder / other)
     return outcomes
 
 
@@ -349,19 +349,19 @@ def draw_any(results: Results, folder: Path, *, lag: int = 0) -> list[SavedFigur
         return save(curves.draw_all(results, lag=lag), folder / "figures")
 
 
-def _figure1(folder: Path, options: ReproductionOptions) -> list[SavedFigure]:
+def _draw_figure1(folder: Path, options: ReproductionOptions) -> list[SavedFigure]:
     items = (food10k(2) if options.data == "food10k" else synthetic(2)).scaled()
-    shown = posterior.example(items)
+    example = posterior.simulate_example(items)
     figures = folder / "figures"
-    return [*save([posterior.draw_posterior(shown)], figures), posterior.animate(shown, figures)]
+    return [*save([posterior.draw_posterior(example)], figures), posterior.animate(example, figures)]
 
 
-def _triplets(folder: Path, options: ReproductionOptions) -> list[SavedFigure]:
-    measured = None if options.triplets is None else _measured(options.triplets)
+def _draw_triplet_error(folder: Path, options: ReproductionOptions) -> list[SavedFigure]:
+    measured = None if options.triplets is None else _measure_triplet_errors(options.triplets)
     return save([dimensions.draw_triplet_error(measured)], folder / "figures")
 
 
-def _measured(path: Path) -> dict[int, float]:
+def _measure_triplet_errors(path: Path) -> dict[int, float]:
     try:
         rows = np.loadtxt(path, delimiter=",", dtype=np.int64, comments="#", ndmin=2)
     except (OSError, ValueError) as error:

@@ -130,8 +130,7 @@ class Results:
         folder
             The folder.
         finished
-            Whether to accept an incomplete run, and read only the first users, up to the first one with an unfinished
-            trial.
+            Whether to accept an incomplete run, and read only the users before the first one with an unfinished trial.
         """
         folder = Path(folder)
         try:
@@ -139,12 +138,12 @@ class Results:
         except (OSError, ValueError) as error:
             raise InvalidFile(f"{folder} does not hold readable results: {error}") from None
         specification, outcomes = read_specification(folder / SPECIFICATION), read_journal(folder / JOURNAL)
-        return cls.of(_truncated_to_finished(specification, outcomes) if finished else specification, outcomes, run)
+        return cls.of(_keep_finished_users(specification, outcomes) if finished else specification, outcomes, run)
 
     def _repr_html_(self) -> str:
         metric = self.specification.metrics[0]
         last, parts = int(self.counts[-1]), []
-        for setting in (shown.label for shown in self.specification.settings[:4]):
+        for setting in (shown_setting.label for shown_setting in self.specification.settings[:4]):
             by_strategy = {name: self.curve(setting, name, metric) for name in self.specification.labels}
             series = {name: (self.counts.tolist(), mean.tolist()) for name, (mean, _) in by_strategy.items()}
             rows = [(name, f"{mean[-1]:.3g} ± {error[-1]:.1g}") for name, (mean, error) in by_strategy.items()]
@@ -173,7 +172,7 @@ class Results:
         lag
             Number of answers by which estimates are shifted; the authors' program has a lag of 1.
         """
-        values = self._lagged(self.trials(setting, strategy, metric), lag)
+        values = self._with_lag(self.trials(setting, strategy, metric), lag)
         return values.mean(axis=0), standard_error(values)
 
     def time(self, setting: str, strategy: str) -> FloatArray:
@@ -182,7 +181,7 @@ class Results:
 
     def paired(self, setting: str, pair: tuple[str, str], metric: str, answers: int, *, lag: int = 0) -> Paired:
         """Compare the first strategy with the second, user by user, after a number of answers."""
-        first, second = (self._lagged(self.trials(setting, name, metric), lag) for name in pair)
+        first, second = (self._with_lag(self.trials(setting, name, metric), lag) for name in pair)
         differences = (first - second)[:, self.column(answers)]
         return Paired(float(differences.mean()), float(standard_error(differences)), len(differences))
 
@@ -194,19 +193,19 @@ class Results:
         return int(columns[0])
 
     def marks(self, wanted: tuple[int, ...] = (20, 40, 60, 80)) -> list[int]:
-        """Return the wanted answer counts that were measured, or the last measured count if there are none."""
+        """Return the wanted answer counts that were measured; if there are none, the last count."""
         return [count for count in wanted if count in self.counts] or [int(self.counts[-1])]
 
-    def _lagged(self, values: FloatArray, lag: int) -> FloatArray:
+    def _with_lag(self, values: FloatArray, lag: int) -> FloatArray:
         if lag == 0:
             return values
-        shown = np.maximum(self.counts - lag, 0)
-        missing = np.setdiff1d(shown, self.counts)
+        lagged_counts = np.maximum(self.counts - lag, 0)
+        missing = np.setdiff1d(lagged_counts, self.counts)
         if len(missing):
             raise InvalidParameter(
                 f"a lag of {lag} needs the estimate after {missing[0]} answers, which was not measured: use every = 1"
             )
-        return np.asarray(values[..., np.searchsorted(self.counts, shown)])
+        return np.asarray(values[..., np.searchsorted(self.counts, lagged_counts)])
 
     def _indices_of(self, setting: str, strategy: str) -> tuple[int, int]:
         settings = [part.label for part in self.specification.settings]
@@ -222,7 +221,7 @@ class Results:
         return self._table({name: self.values[..., i] for i, name in enumerate(self.specification.metrics)})
 
     def to_frame(self, backend: Backend | None = None) -> Any:
-        """Return the table as a data frame of `backend`, or of pandas, polars or pyarrow, whichever is found first."""
+        """Return the table as a data frame of pandas, polars or pyarrow: `backend`, or the first that is installed."""
         return frame_of(self.columns(), backend)
 
     def durations(self) -> dict[str, list[Any]]:
@@ -261,13 +260,17 @@ class Results:
         return paths
 
 
-def _truncated_to_finished(specification: Specification, outcomes: Mapping[Task, Outcome]) -> Specification:
-    """Return the specification with only the first users, up to the first one with an unfinished trial."""
-    done = Counter(task.unit for task in outcomes)
+def _keep_finished_users(specification: Specification, outcomes: Mapping[Task, Outcome]) -> Specification:
+    """Return the specification with only the users before the first one with an unfinished trial."""
+    finished_by_user = Counter(task.unit for task in outcomes)
     per_user = len(specification.settings) * len(specification.strategies)
-    users = next((unit for unit in range(specification.trials) if done[unit] < per_user), specification.trials)
+    users = next(
+        (unit for unit in range(specification.trials) if finished_by_user[unit] < per_user), specification.trials
+    )
     if users == 0:
-        raise InvalidFile(f"{done[0]} of {per_user} trials of the first user are finished: wait until all are")
+        raise InvalidFile(
+            f"{finished_by_user[0]} of {per_user} trials of the first user are finished: wait until all are"
+        )
     return replace(specification, trials=users)
 
 
@@ -287,7 +290,7 @@ def _csv(columns: dict[str, list[Any]]) -> str:
 
 
 def require_parquet() -> None:
-    """Raise `MissingExtra` before the first trial rather than after the last if Parquet cannot be written."""
+    """Raise `MissingExtra` if Parquet cannot be written; call it before the first trial."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ModuleNotFoundError:

@@ -12,7 +12,7 @@ from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.strategies import EPMV
 
 _FIRST_CANDIDATES = 512
-"""Candidates with the highest tabulated utility, averaged first: the best of them excludes most others."""
+"""Number of candidates, of highest tabulated utility, that are averaged first; the best excludes most others."""
 _BLOCK_SIZE = 4096
 
 
@@ -32,13 +32,13 @@ class SampledEPMV(EPMV):
         tabulated = super().score(candidates, belief)
         # Coincident items define no plane, so they must not be averaged first.
         usable = np.flatnonzero(candidates.distinct)
-        first = usable[np.argsort(-tabulated[usable], kind="stable")[:_FIRST_CANDIDATES]]
-        self._average(utilities, candidates, belief, first)
-        limit = candidates.logit_deviation
-        rest = usable[np.argsort(-limit[usable], kind="stable")]
-        for start in range(0, len(rest), _BLOCK_SIZE):
-            block = rest[start : start + _BLOCK_SIZE]
-            block = block[(limit[block] >= utilities.max(initial=-np.inf)) & (utilities[block] == -np.inf)]
+        first_rows = usable[np.argsort(-tabulated[usable], kind="stable")[:_FIRST_CANDIDATES]]
+        self._average(utilities, candidates, belief, first_rows)
+        upper_bound = candidates.logit_deviation
+        by_bound = usable[np.argsort(-upper_bound[usable], kind="stable")]
+        for start in range(0, len(by_bound), _BLOCK_SIZE):
+            block = by_bound[start : start + _BLOCK_SIZE]
+            block = block[(upper_bound[block] >= utilities.max(initial=-np.inf)) & (utilities[block] == -np.inf)]
             self._average(utilities, candidates, belief, block)
         return utilities
 

@@ -30,7 +30,7 @@ from pairseek.posteriors.base import Posterior
 
 NAMED_DATA = ("food10k", "synthetic", "colours", "space")
 """Names of built-in data; any other string is the path of an items file."""
-_PUBLISHED_FOR = ("food10k", "synthetic")
+_DATA_WITH_PUBLISHED_K = ("food10k", "synthetic")
 _PRIOR_METHODS = ("box", "quadratic", "moments", "entropy_bits", "sample")
 
 
@@ -66,7 +66,7 @@ class ResponseSpec:
         one_of(self.name, "response.name", RESPONSES)
         one_of(self.noise, "response.noise", (*NOISES, "best"))
         if isinstance(self.k, str) and self.k != "published":
-            raise InvalidParameter(f"response.k is {self.k!r}: give a number, or 'published'")
+            raise InvalidParameter(f"response.k is {self.k!r}: give a number, or 'published'", field="response.k")
         if self.noise == "best" and self.k != "published":
             raise InvalidParameter(
                 f"response.noise is 'best' and k is {self.k!r}: give k = 'published', or name the noise"
@@ -138,7 +138,7 @@ class Setting:
             raise InvalidParameter(
                 f"data is {self.data!r}: give {', '.join(NAMED_DATA)}, a file, Items or a Space", field="data"
             )
-        if self.data in (*_PUBLISHED_FOR, "space"):
+        if self.data in (*_DATA_WITH_PUBLISHED_K, "space"):
             if self.dimension is None:
                 raise InvalidParameter(f"dimension is missing: data {self.data!r} needs one", field="dimension")
             whole(self.dimension, "dimension", 1)
@@ -170,7 +170,7 @@ class Setting:
                 field="response",
             )
         if isinstance(self.response, Response):
-            # The posteriors of a simulation evaluate compiled links, which exist for some responses only.
+            # Posteriors in simulations evaluate compiled links, which some responses lack.
             _ = self.response.link
             if self.response.unknown and self.truth == "matched":
                 raise InvalidParameter(
@@ -190,11 +190,11 @@ class Setting:
                 field="truth",
             )
         elif self.truth.k is None:
-            raise InvalidParameter("truth.k is missing: give a number, or 'published'")
+            raise InvalidParameter("truth.k is missing: give a number, or 'published'", field="truth.k")
         for name in ("response", "truth"):
             part = getattr(self, name)
             if isinstance(part, ResponseSpec) and part.k == "published":
-                if self.data not in _PUBLISHED_FOR:
+                if self.data not in _DATA_WITH_PUBLISHED_K:
                     raise InvalidParameter(
                         f"{name}.k is 'published' and data is {self.data!r}: constants were published for food10k "
                         f"only; give a number"
@@ -238,7 +238,7 @@ class Contender:
             raise InvalidParameter(f"{self.strategy!r} is not a strategy: it needs score(), or next() and estimate()")
         object.__setattr__(self, "label", one_line(self.label or default_label(self.strategy), "label"))
         if self.rate is not None:
-            object.__setattr__(self, "rate", _rate(self.rate, f"rate of {self.label}"))
+            object.__setattr__(self, "rate", _checked_rate(self.rate, f"rate of {self.label}"))
         _check_posterior(self.posterior, f"posterior of {self.label}")
 
 
@@ -253,16 +253,16 @@ class Specification:
     settings, strategies
         Settings and strategies; every strategy runs in every setting.
     rate
-        Fraction of all pairs that are candidates for a query, the paper's β. ``"default"`` or None: the default source
+        Fraction of all pairs that are candidates for a query, β in the paper. ``"default"`` or None: the default source
         of a search.
     samples
         Number of `Particles` in the posterior. None: `EP`, unless ``posterior`` is given.
     repeats
-        Whether a pair may be asked again at once, as in algorithm 1 of the paper. False: as late as possible, the
-        default of a search. Procedures ignore it: they choose their own pairs.
+        Whether a pair may be asked again at once, as in algorithm 1 of the paper. False: as late as possible, as in a
+        search by default. Procedures ignore it, because they choose their own pairs.
     procedure_posterior
-        Whether to infer the Bayesian posterior for procedures too, although they do not use it. False: their measures
-        of the posterior are NaN, and their trials take a fraction of the time.
+        Whether to infer the Bayesian posterior for procedures as well, although they do not use it. False: measures of
+        the posterior are NaN for them, and their trials are much faster.
     posterior
         Posterior of the search, as an alternative to ``samples``; it must be a dataclass, and may come from another
         package.
@@ -310,15 +310,15 @@ class Specification:
             object.__setattr__(self, name, whole(getattr(self, name), name, minimum))
         for name in ("repeats", "procedure_posterior"):
             if not isinstance(getattr(self, name), bool):
-                raise InvalidParameter(f"{name} is {getattr(self, name)!r}: give true or false")
+                raise InvalidParameter(f"{name} is {getattr(self, name)!r}: give true or false", field=name)
         self._check_posterior()
         if self.rate is not None:
-            rate = _rate(self.rate, "rate")
+            rate = _checked_rate(self.rate, "rate")
             object.__setattr__(self, "rate", None if rate == "default" else rate)
         for name in ("settings", "strategies", "metrics"):
             value = tuple(getattr(self, name))
             if not value:
-                raise InvalidParameter(f"{name} is empty: give at least one")
+                raise InvalidParameter(f"{name} is empty: give at least one", field=name)
             object.__setattr__(self, name, value)
         for metric in self.metrics:
             one_of(metric, "metrics", MEASURES)
@@ -326,7 +326,7 @@ class Specification:
             labels = [part.label for part in getattr(self, name)]
             duplicate = next((label for label in labels if labels.count(label) > 1), None)
             if duplicate is not None:
-                raise InvalidParameter(f"{name} has the label {duplicate!r} twice: use unique labels")
+                raise InvalidParameter(f"{name} has the label {duplicate!r} twice: use unique labels", field=name)
 
     def _check_posterior(self) -> None:
         if self.posterior is not None and self.samples is not None:
@@ -377,7 +377,7 @@ class Specification:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _rate(value: object, name: str) -> float | Literal["default"]:
+def _checked_rate(value: object, name: str) -> float | Literal["default"]:
     if value == "default":
         return "default"
     if not is_number(value) or not 0 < float(value) <= 1:  # type: ignore[arg-type]
@@ -403,8 +403,8 @@ def _response_record(part: Truth) -> Any:
         return part
     if isinstance(part, Response):
         record = part_record("response", part)
-        ordinary = {"lapse": 0.0, "reliability": 1.0, "tie_width": 0.0, "curvature": 1.0}
-        return {name: value for name, value in record.items() if ordinary.get(name) != value}
+        defaults = {"lapse": 0.0, "reliability": 1.0, "tie_width": 0.0, "curvature": 1.0}
+        return {name: value for name, value in record.items() if defaults.get(name) != value}
     return {f.name: getattr(part, f.name) for f in fields(part) if getattr(part, f.name) is not None}
 
 

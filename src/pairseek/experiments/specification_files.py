@@ -35,7 +35,7 @@ def read_specification(path: str | Path) -> Specification:
     >>> from pathlib import Path
     >>> from pairseek.experiments import read_specification
     >>> text = 'data = "colours"\nqueries = 20\nstrategies = ["infogain", "random"]\n'
-    >>> written = Path("mine.toml").write_text(text)
+    >>> size = Path("mine.toml").write_text(text)
     >>> specification = read_specification("mine.toml")
     >>> specification.name, specification.queries, specification.labels
     ('mine', 20, ('InfoGain', 'Random'))
@@ -67,7 +67,7 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     record
         The fields of the specification, as in a TOML file.
     folder
-        Folder that paths of data files are relative to. None: the working directory.
+        Folder to which paths of data files are relative. None: the working directory.
 
     Examples
     --------
@@ -80,39 +80,43 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     """
     known_fields(record, "the specification", (*_SPECIFICATION_FIELDS, *_SETTING_FIELDS))
     common = {name: record[name] for name in _SETTING_FIELDS if name in record}
-    given = _tables("settings", record["settings"]) if "settings" in record else [{}]
-    settings = tuple(_setting({**common, **setting}, f"settings[{i}]", folder) for i, setting in enumerate(given))
-    own = {
+    setting_records = _tables("settings", record["settings"]) if "settings" in record else [{}]
+    settings = tuple(
+        _setting({**common, **setting}, f"settings[{i}]", folder) for i, setting in enumerate(setting_records)
+    )
+    values = {
         name: record[name]
         for name in _SPECIFICATION_FIELDS
         if name in record and name not in ("settings", "strategies")
     }
-    if "posterior" in own:
-        own["posterior"] = part_from_record("posterior", table(own["posterior"], "posterior"))
-    if "metrics" in own:
-        own["metrics"] = tuple(_texts("metrics", own["metrics"]))
+    if "posterior" in values:
+        values["posterior"] = part_from_record("posterior", table(values["posterior"], "posterior"))
+    if "metrics" in values:
+        values["metrics"] = tuple(_name_list("metrics", values["metrics"]))
     if "strategies" not in record:
-        raise InvalidParameter("strategies is missing: give at least one [[strategies]] with a name")
+        raise InvalidParameter(
+            "strategies is missing: give at least one [[strategies]] with a name", field="strategies"
+        )
     queries = whole(record.get("queries", 80), "queries", 1)
     strategies = tuple(
         _contender(entry, f"strategies[{i}]", queries)
         for i, entry in enumerate(_tables("strategies", record["strategies"]))
     )
-    return Specification(settings=settings, strategies=strategies, **own)
+    return Specification(settings=settings, strategies=strategies, **values)
 
 
 def _tables(field: str, value: object) -> list[Mapping[str, Any]]:
     if not isinstance(value, list):
-        raise InvalidParameter(f"{field} is {value!r}: give a list, written [[{field}]] in TOML")
+        raise InvalidParameter(f"{field} is {value!r}: give a list, written [[{field}]] in TOML", field=field)
     return [
         {"name": entry} if field == "strategies" and isinstance(entry, str) else table(entry, f"{field}[{i}]")
         for i, entry in enumerate(value)
     ]
 
 
-def _texts(field: str, value: object) -> list[str]:
+def _name_list(field: str, value: object) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-        raise InvalidParameter(f"{field} is {value!r}: give a list of names")
+        raise InvalidParameter(f"{field} is {value!r}: give a list of names", field=field)
     return value
 
 
@@ -121,7 +125,7 @@ def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Sett
     values = dict(record)
     try:
         if "data" in values:
-            values["data"] = _data(values["data"], folder)
+            values["data"] = _data_path(values["data"], folder)
         if "response" in values:
             values["response"] = _response_spec("response", values["response"])
         if "truth" in values and not isinstance(values["truth"], str):
@@ -135,7 +139,7 @@ def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Sett
         raise InvalidParameter(f"{where}: {error}") from None
 
 
-def _data(value: object, folder: Path | None) -> str:
+def _data_path(value: object, folder: Path | None) -> str:
     if not isinstance(value, str):
         raise InvalidParameter(f"data is {value!r}: give {', '.join(NAMED_DATA)}, or a file")
     if value in NAMED_DATA or value.partition(":")[0] in ("items", "space"):
@@ -154,8 +158,8 @@ _RESPONSE_FIELDS = {"lapse", "reliability", "tie_width", "curvature"}
 
 def _response_spec(field: str, value: object) -> ResponseSpec | Response:
     record = table(value, field)
-    own = set(record) - {f.name for f in fields(ResponseSpec)}
-    if ":" in str(record.get("name")) or own & _RESPONSE_FIELDS or isinstance(record.get("k"), Mapping):
+    other_fields = set(record) - {f.name for f in fields(ResponseSpec)}
+    if ":" in str(record.get("name")) or other_fields & _RESPONSE_FIELDS or isinstance(record.get("k"), Mapping):
         return part_from_record("response", {"name": "logistic", **record})  # type: ignore[no-any-return]
     known_fields(record, field, [f.name for f in fields(ResponseSpec)])
     try:
@@ -165,12 +169,12 @@ def _response_spec(field: str, value: object) -> ResponseSpec | Response:
 
 
 def _contender(record: Mapping[str, Any], where: str, queries: int) -> Contender:
-    own = {name: record[name] for name in ("label", "rate", "posterior") if name in record}
-    rest = {name: value for name, value in record.items() if name not in own}
+    options = {name: record[name] for name in ("label", "rate", "posterior") if name in record}
+    strategy_record = {name: value for name, value in record.items() if name not in options}
     try:
-        if "posterior" in own:
-            own["posterior"] = part_from_record("posterior", table(own["posterior"], "posterior"))
-        return Contender(strategy_from_record(rest, queries), **own)
+        if "posterior" in options:
+            options["posterior"] = part_from_record("posterior", table(options["posterior"], "posterior"))
+        return Contender(strategy_from_record(strategy_record, queries), **options)
     except (InvalidParameter, TypeError) as error:
         raise InvalidParameter(f"{where}: {error}") from None
 

@@ -37,8 +37,8 @@ class RequiredAnswers:
     strategy
         Label of the strategy.
     half, nine_in_ten
-        Number of questions after which the credible radius is below the target for half, and for nine in ten, of the
-        users; None if that takes more questions than were simulated.
+        Number of questions after which half, or nine in ten, of the users have a credible radius below the target; None
+        if that takes more questions than were simulated.
     reached
         Fraction of the users who reached the target.
     radius
@@ -69,21 +69,21 @@ class StudyPlan:
         Target of the credible radius.
     results
         Results of all trials.
-    needs
+    required_answers
         Required answers of each strategy.
     lower_bound
         Lower bound, for any strategy, on the number of answers until the mean squared error matches the target
         (Theorem 3.2).
     upper_bound
-        Upper bound on the mean number of answers that EPMV needs when it can choose any plane (Theorem 3.4). It is very
-        large unless the answers have little noise. None where the theorem does not apply.
+        Upper bound on the mean number of answers that EPMV needs if it can choose any plane (Theorem 3.4); very large
+        unless answers have little noise. None where the theorem does not apply.
     """
 
     items: Items
     response: Response
     target: float
     results: Results
-    needs: tuple[RequiredAnswers, ...]
+    required_answers: tuple[RequiredAnswers, ...]
     lower_bound: int
     upper_bound: float | None
 
@@ -101,15 +101,15 @@ class StudyPlan:
             "bounds": {"fewest": self.lower_bound, "enough": self.upper_bound},
             "strategies": [
                 {
-                    "strategy": need.strategy,
-                    "half": need.half,
-                    "nine_in_ten": need.nine_in_ten,
-                    "reached": need.reached,
+                    "strategy": required.strategy,
+                    "half": required.half,
+                    "nine_in_ten": required.nine_in_ten,
+                    "reached": required.reached,
                     "answers": counts,
-                    "mean_radius": need.radius.tolist(),
-                    "root_mean_squared_error": need.error.tolist(),
+                    "mean_radius": required.radius.tolist(),
+                    "root_mean_squared_error": required.error.tolist(),
                 }
-                for need in self.needs
+                for required in self.required_answers
             ],
         }
 
@@ -145,7 +145,7 @@ class PlanningInputs:
 
     def __post_init__(self) -> None:
         if self.target is not None and not (math.isfinite(self.target) and self.target > 0):
-            raise InvalidParameter(f"target radius is {self.target!r}: give a finite number above 0")
+            raise InvalidParameter(f"target radius is {self.target!r}: give a finite number above 0", field="target")
 
     def specification(self, items: Items) -> Specification:
         """Return the specification of the simulation."""
@@ -182,25 +182,34 @@ def plan(
     """Estimate the number of questions that each strategy needs, with simulated users."""
     specification = inputs.specification(items)
     results = run(specification, folder, jobs=jobs, scheduler=scheduler, table=table, progress=progress)
-    shown = items.scaled() if inputs.scaled else items
+    searched_items = items.scaled() if inputs.scaled else items
     setting = specification.settings[0]
-    prior = default_prior(shown) if setting.prior is None else setting.prior
-    _, covariance = prior.moments(shown.d)
-    response = setting.response_model(shown.d).for_spread(float(np.sqrt(np.trace(covariance) / shown.d)))
-    start = float(results.trials("plan", specification.labels[0], "credible_radius")[:, 0].mean())
-    target = start / 2 if inputs.target is None else inputs.target
-    needs = tuple(_need(results, label, target) for label in specification.labels)
+    prior = default_prior(searched_items) if setting.prior is None else setting.prior
+    _, covariance = prior.moments(searched_items.d)
+    response = setting.response_model(searched_items.d).for_spread(
+        float(np.sqrt(np.trace(covariance) / searched_items.d))
+    )
+    initial_radius = float(results.trials("plan", specification.labels[0], "credible_radius")[:, 0].mean())
+    target = initial_radius / 2 if inputs.target is None else inputs.target
+    required_answers = tuple(_required_answers(results, label, target) for label in specification.labels)
     # Variance per coordinate of an isotropic normal belief with this 95 % radius.
-    variance = target**2 / float(scipy.stats.chi2.ppf(CREDIBLE_LEVEL, shown.d))
-    answer_counts = (i for i in range(100_000) if mse_lower_bound(i, prior, shown.d) <= shown.d * variance)
-    upper = None
+    variance = target**2 / float(scipy.stats.chi2.ppf(CREDIBLE_LEVEL, searched_items.d))
+    answer_counts = (
+        i for i in range(100_000) if mse_lower_bound(i, prior, searched_items.d) <= searched_items.d * variance
+    )
+    upper_bound = None
     # Theorem 3.4 assumes a uniform prior.
-    if isinstance(prior, UniformBox) and shown.d >= 2 and response.noise == "normalized" and response.constant > 0:
-        upper = stopping_time_bounds(variance, response.constant, prior, shown.d).upper
-    return StudyPlan(shown, response, target, results, needs, next(answer_counts), upper)
+    if (
+        isinstance(prior, UniformBox)
+        and searched_items.d >= 2
+        and response.noise == "normalized"
+        and response.constant > 0
+    ):
+        upper_bound = stopping_time_bounds(variance, response.constant, prior, searched_items.d).upper
+    return StudyPlan(searched_items, response, target, results, required_answers, next(answer_counts), upper_bound)
 
 
-def _need(results: Results, label: str, target: float) -> RequiredAnswers:
+def _required_answers(results: Results, label: str, target: float) -> RequiredAnswers:
     radius = results.trials("plan", label, "credible_radius")
     below = radius < target
     first = np.where(below.any(axis=1), results.counts[below.argmax(axis=1)], np.inf)

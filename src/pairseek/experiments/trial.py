@@ -1,7 +1,7 @@
 """A trial: a strategy's search for one simulated user, as a pure function of specification and task.
 
-All strategies face the same users. A user has the same point for each of them, and gives the same n-th answer when the
-same two items are asked for the n-th time. Settings with equal priors share their users.
+All strategies face the same users. A user has the same point for each strategy, and gives the same answer when a pair
+is asked for the n-th time. Settings with equal priors share their users.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
     seeds = (specification.seed, task.unit)
     items = _subsample(items, setting.subsample, (*seeds, _SUBSAMPLE_STREAM))
     search = _search(specification, task, items, _derive_seed(*seeds, _SEARCH_STREAM))
-    inferred = not isinstance(search.posterior, _NotInferred)
+    has_posterior = not isinstance(search.posterior, _PriorAsPosterior)
     point = search.prior.sample(1, items.d, np.random.default_rng(np.random.SeedSequence([*seeds, _POINT_STREAM])))[0]
     user = _PairedUser(
         SimulatedUser(point, _true_response(setting, search.response), rng=_derive_seed(*seeds, _ANSWERS_STREAM)), items
@@ -71,33 +71,33 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
     measured_counts = set(specification.counts)
     values: list[tuple[float, ...]] = []
     seconds: list[float] = []
-    spent = 0.0
+    search_seconds = 0.0
     for answers in range(specification.queries + 1):
-        began = time.process_time()
+        started = time.process_time()
         query = None if answers == 0 or search.finished else search.ask()
-        spent += time.process_time() - began
+        search_seconds += time.process_time() - started
         if query is not None:
             winner = user.answer(query)
             search.tell(query, winner=winner, tie=winner is None)
-        began = time.process_time()
+        started = time.process_time()
         estimate = search.estimate()
-        spent += time.process_time() - began
+        search_seconds += time.process_time() - started
         if answers in measured_counts:
             context = MeasurementContext(items, estimate, user.user.point, (*seeds, _BATCHES_STREAM))
             values.append(
-                tuple(_measured_value(MEASURES[name], context, inferred=inferred) for name in specification.metrics)
+                tuple(_measure(MEASURES[name], context, has_posterior=has_posterior) for name in specification.metrics)
             )
-            seconds.append(spent)
+            seconds.append(search_seconds)
     return Outcome(task, tuple(values), tuple(seconds), search.answers)
 
 
-def _measured_value(measure: Measure, context: MeasurementContext, *, inferred: bool) -> float:
-    return measure.of(context) if inferred or not measure.of_posterior else float("nan")
+def _measure(measure: Measure, context: MeasurementContext, *, has_posterior: bool) -> float:
+    return measure.of(context) if has_posterior or not measure.of_posterior else float("nan")
 
 
 @dataclass(frozen=True)
-class _NotInferred(BasePosterior):
-    """The prior in place of the posterior, for procedures, which ask and estimate without it."""
+class _PriorAsPosterior(BasePosterior):
+    """The prior in place of the posterior, for procedures, which ask and estimate without a posterior."""
 
     name: ClassVar[str] = "not_inferred"
     infers_reliability: ClassVar[bool] = True
@@ -133,23 +133,23 @@ def _derive_seed(*key: int) -> int:
 def _search(specification: Specification, task: Task, items: Items | Space, seed: int) -> Search:
     setting, contender = specification.settings[task.group], specification.strategies[task.arm]
     rate = specification.rate if contender.rate is None else contender.rate
-    sampled = None if rate is None or rate == "default" else SampledPairs(rate=rate)
-    chooses = isinstance(items, Items) and isinstance(contender.strategy, Utility)
+    sampled_pairs = None if rate is None or rate == "default" else SampledPairs(rate=rate)
+    scores_pairs = isinstance(items, Items) and isinstance(contender.strategy, Utility)
     posterior: Posterior | None = specification.posterior
     if specification.samples is not None:
         posterior = Particles(specification.samples)
     if contender.posterior is not None:
         posterior = contender.posterior
     if isinstance(contender.strategy, Procedure) and not specification.procedure_posterior:
-        posterior = _NotInferred()
+        posterior = _PriorAsPosterior()
     return Search(
         items,
         response=setting.response_model(items.d),
         prior=setting.prior,
         posterior=posterior,
         strategy=contender.strategy,
-        candidates=sampled if chooses else None,
-        rest=Rest(pair=0) if chooses and specification.repeats else None,
+        candidates=sampled_pairs if scores_pairs else None,
+        rest=Rest(pair=0) if scores_pairs and specification.repeats else None,
         rng=seed,
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pairseek.core.types import Event
 from pairseek.experiments.runs.plan import Task
-from pairseek.experiments.runs.processes import on_processes
+from pairseek.experiments.runs.processes import run_on_processes
 from pairseek.quiz.tree import AnswerPath, QuizTree, grow, result_of
 from pairseek.search.state import SearchState
 
@@ -151,7 +151,7 @@ def compile_tree(
     work = BranchWork(search, answers, tuple(tree.cut.items()))
     tasks = [Task(0, 0, unit) for unit in range(len(work.cut))]
     if _is_divided(seconds, jobs) and len(tasks) > 1:
-        on_processes(work, tasks, take, jobs=min(jobs, len(tasks)), kept="nothing was written")
+        run_on_processes(work, tasks, take, jobs=min(jobs, len(tasks)), kept="nothing was written")
     else:
         grow_part = work.begin()
         for task in tasks:

@@ -18,7 +18,7 @@ from pairseek.experiments.figure_style import (
     canvas,
     drawing,
     legend_outside,
-    line_of,
+    line_style,
     save,
 )
 from pairseek.search.goals import Goal
@@ -67,7 +67,7 @@ def draw(results: EvaluationResults, folder: Path, *, title: str = "", goal: Goa
 
 
 def _line(results: EvaluationResults, arm: str) -> Line:
-    return _OWN.get(arm) or line_of(arm, results.plan.labels)
+    return _OWN.get(arm) or line_style(arm, results.plan.labels)
 
 
 def _against_answers(axes: Axes, results: EvaluationResults, measure: str, title: str) -> None:

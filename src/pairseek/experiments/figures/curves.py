@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairseek.experiments.figure_style import NamedFigure, canvas, legend_outside, line_of, plain_log
+from pairseek.experiments.figure_style import NamedFigure, canvas, legend_outside, line_style, set_log_scale
 from pairseek.experiments.measures import MEASURES
 from pairseek.experiments.results import Results
 
@@ -32,15 +32,15 @@ def draw_panels(
     rows = -(-len(panels) // columns)
     figure, axes = canvas(4.1 * columns + 1.5, 3.1 * rows + 0.2, rows, columns)
     for axis, panel in zip(axes, panels, strict=False):
-        _panel(axis, results, panel, lag)
+        _draw_panel(axis, results, panel, lag)
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
-    _same_limits(axes, panels)
+    _share_limits(axes, panels)
     legend_outside(figure, axes[0], over="users")
     return NamedFigure(name, caption, figure)
 
 
-def _panel(axes: Axes, results: Results, panel: Panel, lag: int) -> None:
+def _draw_panel(axes: Axes, results: Results, panel: Panel, lag: int) -> None:
     measure = MEASURES[panel.metric]
     labels = results.specification.labels
     counts = results.counts
@@ -49,7 +49,7 @@ def _panel(axes: Axes, results: Results, panel: Panel, lag: int) -> None:
         mean, error = results.curve(panel.setting, label, panel.metric, lag=lag)
         if not np.all(np.isfinite(mean)):
             continue
-        line = line_of(label, labels)
+        line = line_style(label, labels)
         marks = [i for i, count in enumerate(counts) if count and count % max(1, counts[-1] // 4) == 0]
         axes.plot(
             counts,
@@ -71,19 +71,19 @@ def _panel(axes: Axes, results: Results, panel: Panel, lag: int) -> None:
     axes.set_ylabel(measure.axis)
     axes.set_xlim(0, int(counts[-1]))
     if measure.log and 0 < lowest < highest:
-        plain_log(axes, [0.95 * lowest, 1.05 * highest])
+        set_log_scale(axes, [0.95 * lowest, 1.05 * highest])
     else:
         axes.set_ylim(0, 1.05 * highest or 1.0)
 
 
-def _same_limits(axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
+def _share_limits(axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
     for metric in {panel.metric for panel in panels}:
         members = [axis for axis, panel in zip(axes, panels, strict=False) if panel.metric == metric]
         low = min(axis.get_ylim()[0] for axis in members)
         high = max(axis.get_ylim()[1] for axis in members)
         for axis in members:
             if axis.get_yscale() == "log":
-                plain_log(axis, [low, high])
+                set_log_scale(axis, [low, high])
             axis.set_ylim(low, high)
 
 

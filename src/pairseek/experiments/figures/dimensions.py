@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairseek.datasets import food10k_dimensions, food10k_facts
-from pairseek.experiments.figure_style import INK, NamedFigure, canvas, legend_outside, line_of, plain_log
+from pairseek.experiments.figure_style import INK, NamedFigure, canvas, legend_outside, line_style, set_log_scale
 from pairseek.experiments.results import Results
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def draw_dimensions(
     for row, count in enumerate(answers):
         for column, noise in enumerate(noises):
             panel = axes[row * len(noises) + column]
-            _panel(panel, results, noise, count, lag)
+            _draw_panel(panel, results, noise, count, lag)
             if column == 0:
                 panel.set_ylabel("MSE")
     legend_outside(figure, axes[0])
@@ -32,16 +32,16 @@ def draw_dimensions(
     return NamedFigure("dimensions", caption, figure)
 
 
-def _panel(panel: Axes, results: Results, noise: str, count: int, lag: int) -> None:
+def _draw_panel(panel: Axes, results: Results, noise: str, count: int, lag: int) -> None:
     labels = results.specification.labels
     settings = [setting for setting in results.specification.settings if setting.response.noise == noise]
     dimensions = np.array([setting.dimension or 0 for setting in settings])
-    place = results.column(count)
+    count_index = results.column(count)
     lowest, highest = np.inf, 0.0
     for index, label in enumerate(labels):
         curves = [results.curve(setting.label, label, "squared_error", lag=lag) for setting in settings]
-        means, errors = (np.array([curve[part][place] for curve in curves]) for part in (0, 1))
-        line = line_of(label, labels)
+        means, errors = (np.array([curve[row][count_index] for curve in curves]) for row in (0, 1))
+        line = line_style(label, labels)
         panel.errorbar(
             # A small shift keeps the error bars of different strategies apart.
             dimensions + 0.03 * (index - len(labels) / 2),
@@ -59,7 +59,7 @@ def _panel(panel: Axes, results: Results, noise: str, count: int, lag: int) -> N
     panel.set_title(f"matched {noise} noise, {count} answers")
     panel.set_xlabel("dimension")
     panel.set_xticks(dimensions)
-    plain_log(panel, [0.7 * lowest, 1.1 * highest])
+    set_log_scale(panel, [0.7 * lowest, 1.1 * highest])
 
 
 def draw_triplet_error(measured: Mapping[int, float] | None = None) -> NamedFigure:

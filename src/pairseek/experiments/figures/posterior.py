@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ANSWERS = 12
-K = 8.0
-"""Noise constant for which the posterior looks like the cell of the answers with blurred edges."""
+NOISE_CONSTANT = 8.0
+"""Noise constant at which the posterior looks like the cell of the answers with blurred edges."""
 _USER_POINT = (0.35, -0.3)
 _GRID_SIDE = 241
 _FRAMES_PER_SECOND = 1.5
@@ -33,7 +33,7 @@ _WRONG_COLOUR = "#D55E00"
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
+class PosteriorExample:
     """A search in two dimensions: the planes of its queries, and its posterior after each answer.
 
     Attributes
@@ -65,9 +65,9 @@ def _grid() -> FloatArray:
     return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 
 
-def example(items: Items, *, answers: int = ANSWERS, seed: int = 5) -> Example:
+def simulate_example(items: Items, *, answers: int = ANSWERS, seed: int = 5) -> PosteriorExample:
     """Simulate an InfoGain search for a fixed user point, with normalized noise."""
-    response = Logistic(K, "normalized")
+    response = Logistic(NOISE_CONSTANT, "normalized")
     search = Search(
         items,
         response=response,
@@ -91,23 +91,23 @@ def example(items: Items, *, answers: int = ANSWERS, seed: int = 5) -> Example:
         estimates.append(search.estimate().point)
     normals, thresholds = (np.concatenate(parts) for parts in zip(*planes, strict=True))
     density = np.array(logs).reshape(answers + 1, _GRID_SIDE, _GRID_SIDE)
-    return Example(user.point, normals, thresholds, np.array(estimates), density)
+    return PosteriorExample(user.point, normals, thresholds, np.array(estimates), density)
 
 
-def draw_posterior(shown: Example) -> NamedFigure:
+def draw_posterior(example: PosteriorExample) -> NamedFigure:
     """Draw the cell of the noiseless answers (left), and the noisy answers with their posterior (right)."""
     figure, (left, right) = canvas(8.4, 4.5, 1, 2)
-    count = len(shown.normals)
-    _cell(left, shown)
-    _planes(left, shown, count, wrong=False)
+    count = len(example.normals)
+    _draw_cell(left, example)
+    _draw_planes(left, example, count, wrong=False)
     left.set_title("answers without noise: a cell")
-    _density(right, shown.log_density[-1])
-    _planes(right, shown, count, wrong=True)
-    _mark(right, shown.estimates[-1], "+", INK, 110, 2.0)
-    errors = int(np.sum(~np.asarray(shown.correct, dtype=bool)))
+    _draw_density(right, example.log_density[-1])
+    _draw_planes(right, example, count, wrong=True)
+    _draw_mark(right, example.estimates[-1], "+", INK, 110, 2.0)
+    errors = int(np.sum(~np.asarray(example.correct, dtype=bool)))
     right.set_title(f"noisy answers: a posterior ({errors} of {count} wrong)")
     for axes in (left, right):
-        _frame(axes, shown.point)
+        _draw_frame(axes, example.point)
     caption = (
         f"{count} paired comparisons as planes, chosen by InfoGain. x: the user point; +: the estimate; dashed: planes "
         f"whose answer was wrong. Without noise the answers single out a cell; with noise, a posterior around it."
@@ -115,17 +115,19 @@ def draw_posterior(shown: Example) -> NamedFigure:
     return NamedFigure("figure1", caption, figure)
 
 
-def _cell(axes: Axes, shown: Example) -> None:
+def _draw_cell(axes: Axes, example: PosteriorExample) -> None:
     from matplotlib.colors import ListedColormap
 
-    sides = np.where(np.asarray(shown.correct, dtype=bool), 1.0, -1.0)
-    inside = np.all((_grid() @ shown.normals.T - shown.thresholds) * sides >= 0, axis=1).reshape(_GRID_SIDE, _GRID_SIDE)
+    sides = np.where(np.asarray(example.correct, dtype=bool), 1.0, -1.0)
+    inside = np.all((_grid() @ example.normals.T - example.thresholds) * sides >= 0, axis=1).reshape(
+        _GRID_SIDE, _GRID_SIDE
+    )
     axes.contourf(
-        *_axes(), inside.astype(float), levels=[0.5, 1.5], cmap=ListedColormap([_POSTERIOR_COLOUR]), alpha=0.45
+        *_grid_axes(), inside.astype(float), levels=[0.5, 1.5], cmap=ListedColormap([_POSTERIOR_COLOUR]), alpha=0.45
     )
 
 
-def _density(axes: Axes, log_density: FloatArray) -> None:
+def _draw_density(axes: Axes, log_density: FloatArray) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     shades = LinearSegmentedColormap.from_list("posterior", ["#ffffff", "#9cc6e3", _POSTERIOR_COLOUR, "#08306b"])
@@ -134,34 +136,34 @@ def _density(axes: Axes, log_density: FloatArray) -> None:
     axes.imshow(weights, origin="lower", extent=(-1, 1, -1, 1), cmap=shades, vmin=0, vmax=top, interpolation="bilinear")
 
 
-def _axes() -> tuple[FloatArray, FloatArray]:
+def _grid_axes() -> tuple[FloatArray, FloatArray]:
     axis = np.linspace(-1, 1, _GRID_SIDE)
     return axis, axis
 
 
-def _planes(axes: Axes, shown: Example, count: int, *, wrong: bool) -> None:
+def _draw_planes(axes: Axes, example: PosteriorExample, count: int, *, wrong: bool) -> None:
     for index in range(count):
-        normal, threshold = shown.normals[index], shown.thresholds[index]
+        normal, threshold = example.normals[index], example.thresholds[index]
         foot = normal * threshold / (normal @ normal)
         along = 4.0 * np.array([-normal[1], normal[0]]) / np.linalg.norm(normal)
         ends = np.stack([foot - along, foot + along])
-        mistaken = wrong and not shown.correct[index]
+        is_wrong = wrong and not example.correct[index]
         axes.plot(
             *ends.T,
-            color=_WRONG_COLOUR if mistaken else INK,
-            linewidth=1.3 if mistaken else 0.8,
-            linestyle="--" if mistaken else "-",
-            alpha=0.9 if mistaken else 0.55,
+            color=_WRONG_COLOUR if is_wrong else INK,
+            linewidth=1.3 if is_wrong else 0.8,
+            linestyle="--" if is_wrong else "-",
+            alpha=0.9 if is_wrong else 0.55,
         )
 
 
-def _mark(axes: Axes, point: FloatArray, marker: str, colour: str, size: float, width: float) -> None:
+def _draw_mark(axes: Axes, point: FloatArray, marker: str, colour: str, size: float, width: float) -> None:
     axes.scatter(point[:1], point[1:], marker=marker, s=size, color=colour, linewidths=width, zorder=5)
 
 
-def _frame(axes: Axes, point: FloatArray) -> None:
-    _mark(axes, point, "x", "white", 80, 4.5)
-    _mark(axes, point, "x", INK, 70, 2.2)
+def _draw_frame(axes: Axes, point: FloatArray) -> None:
+    _draw_mark(axes, point, "x", "white", 80, 4.5)
+    _draw_mark(axes, point, "x", INK, 70, 2.2)
     axes.set_xlim(-1, 1)
     axes.set_ylim(-1, 1)
     axes.set_aspect("equal")
@@ -173,7 +175,7 @@ def _frame(axes: Axes, point: FloatArray) -> None:
         spine.set_color(FAINT)
 
 
-def animate(shown: Example, folder: Path) -> SavedFigure:
+def animate(example: PosteriorExample, folder: Path) -> SavedFigure:
     """Write the posterior after 0, 1, 2, ... answers as an animated GIF."""
     from matplotlib.animation import PillowWriter
 
@@ -182,13 +184,13 @@ def animate(shown: Example, folder: Path) -> SavedFigure:
     writer = PillowWriter(fps=_FRAMES_PER_SECOND)  # type: ignore[arg-type]
     try:
         with writer.saving(figure, str(path), dpi=110):
-            for count in [*range(len(shown.log_density)), len(shown.log_density) - 1]:
+            for count in [*range(len(example.log_density)), len(example.log_density) - 1]:
                 axes.clear()
-                _density(axes, shown.log_density[count])
-                _planes(axes, shown, count, wrong=True)
-                _mark(axes, shown.estimates[count], "+", INK, 110, 2.0)
+                _draw_density(axes, example.log_density[count])
+                _draw_planes(axes, example, count, wrong=True)
+                _draw_mark(axes, example.estimates[count], "+", INK, 110, 2.0)
                 axes.set_title("before the first answer" if count == 0 else f"{count} answer{'s' * (count > 1)}")
-                _frame(axes, shown.point)
+                _draw_frame(axes, example.point)
                 writer.grab_frame()
     except OSError as error:
         raise InvalidFile(f"cannot write {path}: {error.strerror or error}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pairseek.experiments.figure_style import NamedFigure, canvas, legend_outside, line_of, plain_log
+from pairseek.experiments.figure_style import NamedFigure, canvas, legend_outside, line_style, set_log_scale
 from pairseek.experiments.results import Results
 
 
@@ -18,12 +18,12 @@ def draw_speed(results: Results, *, lag: int = 0) -> NamedFigure:
         for label in specification.labels:
             mean, _ = results.curve(setting.label, label, "squared_error", lag=lag)
             seconds = results.time(setting.label, label)
-            shown = results.counts >= 1
-            line = line_of(label, specification.labels)
-            marks = [i for i, count in enumerate(results.counts[shown]) if count % 20 == 0]
+            has_answers = results.counts >= 1
+            line = line_style(label, specification.labels)
+            marks = [i for i, count in enumerate(results.counts[has_answers]) if count % 20 == 0]
             panel.plot(
-                seconds[shown],
-                mean[shown],
+                seconds[has_answers],
+                mean[has_answers],
                 color=line.colour,
                 linestyle=line.dash,
                 linewidth=1.4,
@@ -32,9 +32,9 @@ def draw_speed(results: Results, *, lag: int = 0) -> NamedFigure:
                 markevery=marks,
                 label=label,
             )
-            lows.append(float(mean[shown].min()))
-            highs.append(float(mean[shown].max()))
-        plain_log(panel, [0.9 * min(lows), 1.05 * max(highs)])
+            lows.append(float(mean[has_answers].min()))
+            highs.append(float(mean[has_answers].max()))
+        set_log_scale(panel, [0.9 * min(lows), 1.05 * max(highs)])
         panel.set_xscale("log")
         panel.set_title(setting.label)
         panel.set_xlabel("processor seconds so far")

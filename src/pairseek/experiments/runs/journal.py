@@ -1,9 +1,9 @@
 """Crash-safe folder of results.
 
-The journal, ``trials.jsonl``, has a line with a checksum for each finished task, flushed to disk before the next task
+The journal, ``trials.jsonl``, has a line with a checksum for each finished task, which is on disk before the next task
 is accepted. A truncated line is dropped and its task runs again. When all tasks are done, tables are written from the
-journal in the order of the plan rather than of completion, so they do not depend on interruptions or on the machines
-used. Durations go to a separate file.
+journal in the order of the plan rather than of completion, so they do not depend on interruptions or machines.
+Durations go to a separate file.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ try:
 except ImportError:  # not a Unix system: concurrent runs in a folder are not detected
     fcntl = None  # type: ignore[assignment]
 
-FORMAT = "pairseek results"
+RESULTS_FORMAT = "pairseek results"
 JOURNAL, RUN, SPECIFICATION = "trials.jsonl", "run.json", "specification.toml"
 
 
 def write_result(path: Path, content: str | bytes) -> None:
-    """Write a file of results atomically; an error message says that finished runs are kept."""
+    """Write a file of results atomically; an error says that finished trials are kept."""
     try:
         write_atomically(path, content)
     except OSError as error:
@@ -59,7 +59,7 @@ _RESUME_ADVICE = "finished trials are kept: run the same command again to resume
 
 
 class ResultsFolder:
-    """The journal of a run, open for writing; use `opened` to create it."""
+    """The journal of a run, open for writing; create it with `open_folder`."""
 
     def __init__(self, path: Path, plan: RunPlan, run: JSON, journal: BinaryIO) -> None:
         self.path = path
@@ -70,23 +70,23 @@ class ResultsFolder:
 
     @classmethod
     @contextlib.contextmanager
-    def opened(cls, path: Path, plan: RunPlan) -> Iterator[ResultsFolder]:
-        """Create a folder or resume an existing one; refuse a folder of another specification."""
+    def open_folder(cls, path: Path, plan: RunPlan) -> Iterator[ResultsFolder]:
+        """Create a folder, or resume an existing folder of the same specification; refuse any other."""
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InvalidParameter(f"the folder {path} cannot be created: {error.strerror or error}") from None
         run = _run_record(path, plan)
-        with _writable(path / JOURNAL) as journal:
+        with _open_locked(path / JOURNAL) as journal:
             folder = cls(path, plan, run, journal)
-            folder._read()
-            folder._note_session()
+            folder._read_journal()
+            folder._start_session()
             yield folder
 
     def add(self, outcome: Outcome) -> None:
         """Append the outcome of a task, and return once it is on disk."""
         try:
-            self._journal.write(_line(outcome))
+            self._journal.write(_journal_line(outcome))
             self._journal.flush()
             os.fsync(self._journal.fileno())
         except OSError as error:
@@ -103,18 +103,18 @@ class ResultsFolder:
     def _save(self) -> None:
         write_result(self.path / RUN, json.dumps(self._run, indent=1) + "\n")
 
-    def _read(self) -> None:
-        valid = 0
+    def _read_journal(self) -> None:
+        valid_bytes = 0
         for line in self._journal:
-            outcome = _outcome(line)
+            outcome = _parse_line(line)
             if outcome is None:
                 break
             self.outcomes[outcome.task] = outcome
-            valid += len(line)
-        self._journal.seek(valid)
+            valid_bytes += len(line)
+        self._journal.seek(valid_bytes)
         self._journal.truncate()
 
-    def _note_session(self) -> None:
+    def _start_session(self) -> None:
         self._run["trials"] = self.plan.units
         self._run["sessions"].append(
             {
@@ -122,7 +122,7 @@ class ResultsFolder:
                 "trials_at_hand": len(self.outcomes),
                 "machine": platform.machine(),
                 "system": f"{platform.system()} {platform.release()}",
-                "processor": _processor(),
+                "processor": _processor_name(),
                 "cores": os.cpu_count(),
                 "python": platform.python_version(),
                 "numpy": np.__version__,
@@ -136,16 +136,18 @@ def _run_record(path: Path, plan: RunPlan) -> JSON:
     """Return the content of `run.json`, or a new record for an empty folder; refuse any other folder."""
     file = path / RUN
     if not file.exists():
-        others = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
-        if others:
-            raise InvalidParameter(f"the folder {path} holds {others[0]!r} and no results: name an empty or new folder")
-        return {"format": FORMAT, "pairseek": __version__, "identity": plan.identity, "sessions": []}
+        other_files = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+        if other_files:
+            raise InvalidParameter(
+                f"the folder {path} holds {other_files[0]!r} and no results: name an empty or new folder"
+            )
+        return {"format": RESULTS_FORMAT, "pairseek": __version__, "identity": plan.identity, "sessions": []}
     try:
         run: JSON = json.loads(file.read_text(encoding="utf-8"))
-        same, version, before = run["identity"] == plan.identity, run["pairseek"], int(run["trials"])
+        is_same, version, earlier_trials = run["identity"] == plan.identity, run["pairseek"], int(run["trials"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidFile(f"{file} cannot be read ({error}): name another folder; nothing was changed") from None
-    if not same:
+    if not is_same:
         raise InvalidParameter(
             f"the folder {path} holds results of another specification: name another folder, or see {SPECIFICATION} "
             f"in it; nothing was changed"
@@ -155,16 +157,16 @@ def _run_record(path: Path, plan: RunPlan) -> JSON:
             f"the folder {path} was created by pairseek {version}, this is {__version__}: name another folder, to keep "
             f"the results of two versions apart"
         )
-    if before > plan.units:
+    if earlier_trials > plan.units:
         raise InvalidParameter(
-            f"the folder {path} is for {before} trials, {plan.units} were requested: request at least {before}, or "
-            f"name another folder"
+            f"the folder {path} is for {earlier_trials} trials, {plan.units} were requested: request at least "
+            f"{earlier_trials}, or name another folder"
         )
     return run
 
 
 @contextlib.contextmanager
-def _writable(path: Path) -> Iterator[BinaryIO]:
+def _open_locked(path: Path) -> Iterator[BinaryIO]:
     try:
         file = path.open("a+b")
     except OSError as error:
@@ -181,7 +183,7 @@ def _writable(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _line(outcome: Outcome) -> bytes:
+def _journal_line(outcome: Outcome) -> bytes:
     task = outcome.task
     body = [task.group, task.arm, task.unit, outcome.asked, outcome.values, outcome.seconds]
     body += [outcome.note] if outcome.note else []
@@ -189,7 +191,7 @@ def _line(outcome: Outcome) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def _outcome(line: bytes) -> Outcome | None:
+def _parse_line(line: bytes) -> Outcome | None:
     """Parse a line of the journal; return None if it is damaged or truncated."""
     checksum, _, text = line.removesuffix(b"\n").partition(b" ")
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
@@ -204,11 +206,11 @@ def read_journal(path: Path) -> dict[Task, Outcome]:
         lines = path.read_bytes().splitlines(keepends=True)
     except OSError as error:
         raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from None
-    outcomes = map(_outcome, lines)
+    outcomes = map(_parse_line, lines)
     return {outcome.task: outcome for outcome in outcomes if outcome is not None}
 
 
-def _processor() -> str:
+def _processor_name() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):

@@ -1,4 +1,4 @@
-"""Names and records of parts: pairseek's own by name, parts of other modules as ``module:Class``."""
+"""Names and records of parts: pairseek's own by short name, other parts as ``module:Class``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def part_from_record(kind: str, record: Mapping[str, Any]) -> Any:
 
 
 def strategy_from_record(record: Mapping[str, Any], answers: int) -> Utility | Procedure:
-    """Build a strategy from its record; ``answers`` is how many answers a strategy that plans ahead expects."""
+    """Build a strategy from its record; ``answers`` is the number of answers for strategies that plan ahead."""
     cls = serialization.parts_by_name("strategy").get(str(record.get("name")))
     if cls is not None and "answers" in {field.name for field in dataclasses.fields(cls)}:
         record = {"answers": answers, **record}

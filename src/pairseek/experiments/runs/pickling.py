@@ -11,14 +11,14 @@ from typing import Any
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.runs.plan import WorkOf
 
-_ERRORS = (pickle.PicklingError, AttributeError, TypeError, ValueError)
+_PICKLING_ERRORS = (pickle.PicklingError, AttributeError, TypeError, ValueError)
 
 
 def pickle_work(work: WorkOf[object]) -> bytes:
     """Return the pickled work.
 
-    Workers import classes by name. That is impossible for classes defined inside functions, in a notebook or in an
-    interactive session (module ``__main__`` without a file); these are pickled by value if cloudpickle is installed.
+    Workers import classes by name, which is impossible for classes defined inside functions, in a notebook or in an
+    interactive session (module ``__main__`` without a file). Those are pickled by value if cloudpickle is installed.
 
     Raises
     ------
@@ -27,10 +27,10 @@ def pickle_work(work: WorkOf[object]) -> bytes:
     """
     try:
         data = pickle.dumps(work)
-    except _ERRORS as error:
-        return _by_value(work, str(error))
+    except _PICKLING_ERRORS as error:
+        return _pickle_by_value(work, str(error))
     names = _interactive_names(data)
-    return data if not names else _by_value(work, f"{', '.join(names)} is defined in an interactive session")
+    return data if not names else _pickle_by_value(work, f"{', '.join(names)} is defined in an interactive session")
 
 
 def _interactive_names(data: bytes) -> list[str]:
@@ -58,7 +58,7 @@ class _NameReader(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def _by_value(work: WorkOf[object], reason: str) -> bytes:
+def _pickle_by_value(work: WorkOf[object], reason: str) -> bytes:
     advice = "define your classes at the top level of a module that can be imported"
     try:
         import cloudpickle
@@ -68,6 +68,6 @@ def _by_value(work: WorkOf[object], reason: str) -> bytes:
         ) from None
     try:
         data: bytes = cloudpickle.dumps(work)
-    except _ERRORS as error:
+    except _PICKLING_ERRORS as error:
         raise InvalidParameter(f"the run cannot be sent to worker processes ({error}): {advice}") from None
     return data

@@ -1,7 +1,7 @@
 """Plan of a batch of runs: groups, arms and units, with their tasks and outcomes.
 
 Every arm runs on every unit of every group. In a simulation, a group is a setting, an arm is a strategy and a unit is a
-simulated user. In an evaluation, they are a split, a way to ask and predict, and a person.
+simulated user. In an evaluation, a group is a split, an arm is a way to ask and predict, and a unit is a person.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Outcome:
         Number of questions asked; fewer than planned if a procedure ran out of questions. The remaining rows then
         repeat its last estimate.
     note
-        A remark about the task, such as a fault of a method; empty if there is nothing to remark.
+        A remark about the task, such as a fault of a method; usually empty.
 
     Examples
     --------

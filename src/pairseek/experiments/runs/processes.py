@@ -18,12 +18,12 @@ from pairseek.errors import PairseekError
 from pairseek.experiments.runs.main_guard import require_main_guard
 from pairseek.experiments.runs.pickling import pickle_work
 from pairseek.experiments.runs.plan import Task, WorkOf
-from pairseek.experiments.runs.worker import KEPT, describe_failure, perform, prepare_pickled
+from pairseek.experiments.runs.worker import TRIALS_KEPT, describe_failure, perform, prepare_pickled
 from pairseek.numerics import compilation
 
 Result = TypeVar("Result")
 
-ONE_THREAD = (
+THREAD_COUNT_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -34,13 +34,18 @@ _MAX_BROKEN_POOLS = 3
 """Number of process pools that may break, for instance when memory runs out, before the run fails."""
 
 
-def on_processes(
-    work: WorkOf[Result], pending: list[Task], take: Callable[[Result], None], *, jobs: int, kept: str = KEPT
+def run_on_processes(
+    work: WorkOf[Result],
+    pending: list[Task],
+    on_outcome: Callable[[Result], None],
+    *,
+    jobs: int,
+    kept: str = TRIALS_KEPT,
 ) -> None:
-    """Run the tasks, and pass each outcome to ``take`` as it arrives.
+    """Run the tasks, and pass each outcome to ``on_outcome`` as it arrives.
 
-    A worker that dies is replaced, and its task runs again. An exception in a task ends the run; earlier outcomes have
-    been passed on by then. Error messages end with ``kept``, which says what happens to those outcomes.
+    A worker that dies is replaced, and its task runs again. An exception in a task ends the run, after the earlier
+    outcomes were passed on. Error messages end with ``kept``, which says whether those outcomes are kept.
     """
     require_main_guard()
     data = pickle_work(work)
@@ -49,7 +54,7 @@ def on_processes(
     broken = 0
     while remaining:
         try:
-            _with_pool(work, data, remaining, take, jobs, kept)
+            _with_pool(work, data, remaining, on_outcome, jobs, kept)
         except BrokenProcessPool:
             broken += 1
             if broken > _MAX_BROKEN_POOLS:
@@ -63,25 +68,25 @@ def _with_pool(
     work: WorkOf[Result],
     data: bytes,
     remaining: dict[Task, None],
-    take: Callable[[Result], None],
+    on_outcome: Callable[[Result], None],
     jobs: int,
     kept: str,
 ) -> None:
     context = multiprocessing.get_context("spawn")
-    # A pool that breaks while starting a worker loses track of that worker. This end of the pipe closes with the pool,
-    # and then every remaining worker exits.
-    life, held = context.Pipe(duplex=False)
+    # A pool that breaks while starting a worker loses track of that worker. The parent's end of this pipe closes with
+    # the pool, and then every remaining worker exits.
+    lifeline, lifeline_end = context.Pipe(duplex=False)
     with (
-        contextlib.closing(life),
-        contextlib.closing(held),
-        _environment(),
-        ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(data, life)) as pool,
+        contextlib.closing(lifeline),
+        contextlib.closing(lifeline_end),
+        _single_thread_environment(),
+        ProcessPoolExecutor(jobs, context, initializer=_start_worker, initargs=(data, lifeline)) as pool,
     ):
-        waiting = iter(list(remaining))
+        unsubmitted = iter(list(remaining))
         running: dict[Future[Result], Task] = {}
 
         def submit(count: int) -> None:
-            for task in itertools.islice(waiting, count):
+            for task in itertools.islice(unsubmitted, count):
                 running[pool.submit(perform, task)] = task
 
         try:
@@ -98,7 +103,7 @@ def _with_pool(
                         raise
                     except Exception as error:  # report any exception with the name of its task
                         raise PairseekError(describe_failure(work, task, error, kept)) from error
-                    take(outcome)
+                    on_outcome(outcome)
                     del remaining[task]
                     submit(1)
         except BaseException:
@@ -107,29 +112,29 @@ def _with_pool(
 
 
 @contextlib.contextmanager
-def _environment() -> Iterator[None]:
+def _single_thread_environment() -> Iterator[None]:
     """Set thread counts for child processes, which read them when they import numpy."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    saved = {name: os.environ.get(name) for name in THREAD_COUNT_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_COUNT_VARIABLES, "1"))
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in saved.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
 
 
-def _start(data: bytes, life: Connection) -> None:
+def _start_worker(data: bytes, lifeline: Connection) -> None:
     # Ctrl-C reaches the whole process group, but the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_pool, args=(life,), daemon=True).start()
+    threading.Thread(target=_end_with_pool, args=(lifeline,), daemon=True).start()
     prepare_pickled(data)
 
 
-def _end_with_pool(life: Connection) -> None:
-    """Exit when the pool ends; otherwise workers would outlive a parent that was killed."""
+def _end_with_pool(lifeline: Connection) -> None:
+    """Exit when the pool ends, so that workers do not outlive a killed parent."""
     # Nothing is ever sent: the pipe becomes readable only when its other end closes.
-    life.poll(None)
+    lifeline.poll(None)
     os._exit(1)

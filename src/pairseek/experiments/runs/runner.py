@@ -11,13 +11,13 @@ from pathlib import Path
 from pairseek.core.types import JSON
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
-from pairseek.experiments.runs.cluster import on_cluster
+from pairseek.experiments.runs.cluster import run_on_cluster
 from pairseek.experiments.runs.journal import RUN, ResultsFolder
 from pairseek.experiments.runs.main_guard import require_main_guard
 from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task, Work
-from pairseek.experiments.runs.processes import on_processes
+from pairseek.experiments.runs.processes import run_on_processes
 
-_NOTE_INTERVAL = 5.0
+_SAVE_INTERVAL = 5.0
 """Seconds between updates of the elapsed time on disk."""
 
 
@@ -58,8 +58,8 @@ def run_plan(
         )
     if scheduler is None:
         require_main_guard()  # before the folder is created
-    with ResultsFolder.opened(Path(folder), plan) as results:
-        began = noted = time.perf_counter()
+    with ResultsFolder.open_folder(Path(folder), plan) as results:
+        started = last_saved = time.perf_counter()
         known = known or {}
         for task in plan.tasks():
             if task in known and task not in results.outcomes:
@@ -72,30 +72,30 @@ def run_plan(
                 counts = tuple(done[arm] for arm in range(len(plan.arms)))
                 progress(RunStatus(plan.arms, counts, plan.units * len(plan.groups)))
 
-        def take(outcome: Outcome) -> None:
-            nonlocal noted
+        def on_outcome(outcome: Outcome) -> None:
+            nonlocal last_saved
             results.add(outcome)
             done[outcome.task.arm] += 1
             report()
-            if time.perf_counter() - noted > _NOTE_INTERVAL:
+            if time.perf_counter() - last_saved > _SAVE_INTERVAL:
                 # Saved now, so that the time counts even if the session is killed.
-                noted = time.perf_counter()
-                results.note(seconds=round(noted - began, 3), jobs=jobs, scheduler=scheduler)
+                last_saved = time.perf_counter()
+                results.note(seconds=round(last_saved - started, 3), jobs=jobs, scheduler=scheduler)
 
         report()
         if pending:
-            _perform(make_work(), pending, take, jobs, scheduler)
+            _perform(make_work(), pending, on_outcome, jobs, scheduler)
         results.note(
-            trials_run=len(pending), seconds=round(time.perf_counter() - began, 3), jobs=jobs, scheduler=scheduler
+            trials_run=len(pending), seconds=round(time.perf_counter() - started, 3), jobs=jobs, scheduler=scheduler
         )
         record = json.loads((results.path / RUN).read_text(encoding="utf-8"))
         return dict(results.outcomes), record
 
 
 def _perform(
-    work: Work, pending: list[Task], take: Callable[[Outcome], None], jobs: int, scheduler: str | None
+    work: Work, pending: list[Task], on_outcome: Callable[[Outcome], None], jobs: int, scheduler: str | None
 ) -> None:
     if scheduler is None:
-        on_processes(work, pending, take, jobs=min(jobs, len(pending)))
+        run_on_processes(work, pending, on_outcome, jobs=min(jobs, len(pending)))
         return
-    on_cluster(work, pending, take, address=scheduler)
+    run_on_cluster(work, pending, on_outcome, address=scheduler)

@@ -1,4 +1,4 @@
-"""Worker side of a batch of runs: work is prepared once, then performs tasks."""
+"""Worker side of a batch of runs: prepare the work once, then perform tasks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from pairseek.experiments.runs.plan import Outcome, Task, Work, WorkOf
 from pairseek.numerics.parallel import set_thread_count
 
-KEPT = "finished trials are kept"
-"""The end of a failed run's error message, about its results."""
-_prepared: dict[str, Callable[[Task], Any]] = {}
+TRIALS_KEPT = "finished trials are kept"
+"""End of the error message of a failed run, about its results."""
+_performers: dict[str, Callable[[Task], Any]] = {}
 
 
 def prepare(work: WorkOf[object], name: str = "") -> None:
     """Unpack the work, and limit this process to one thread."""
     set_thread_count(1)
-    _prepared[name] = work.begin()
+    _performers[name] = work.begin()
 
 
 def prepare_pickled(data: bytes) -> None:
@@ -30,22 +30,22 @@ def prepare_pickled(data: bytes) -> None:
         def fail(_: Task) -> object:
             raise failure
 
-        _prepared[""] = fail
+        _performers[""] = fail
 
 
 def perform(task: Task, name: str = "") -> Any:
     """Perform a task of prepared work."""
-    return _prepared[name](task)
+    return _performers[name](task)
 
 
 def prepare_and_perform(work: Work, task: Task, name: str) -> Outcome:
     """Perform a task, after preparing the work if needed."""
-    if name not in _prepared:
+    if name not in _performers:
         prepare(work, name)
     outcome: Outcome = perform(task, name)
     return outcome
 
 
-def describe_failure(work: WorkOf[object], task: Task, error: BaseException, kept: str = KEPT) -> str:
+def describe_failure(work: WorkOf[object], task: Task, error: BaseException, kept: str = TRIALS_KEPT) -> str:
     """Return the message for a task that raised an exception."""
     return f"{work.describe(task)} failed: {type(error).__name__}: {error}; {kept}"

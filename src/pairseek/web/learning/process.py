@@ -16,7 +16,7 @@ import threading
 
 from pairseek.core.types import JSON
 from pairseek.errors import PairseekError, StoreUnavailable
-from pairseek.experiments.runs.processes import ONE_THREAD
+from pairseek.experiments.runs.processes import THREAD_COUNT_VARIABLES
 from pairseek.store.database import Database
 from pairseek.web.learning import populations, similarity
 from pairseek.web.learning.learned import LearnedVersion
@@ -56,7 +56,7 @@ def learn_apart(database: Database, study: Study) -> LearnedVersion:
 
 def _run_process(command: list[str], task: JSON) -> JSON:
     """Send a task to a process and return its reply."""
-    environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1")}
+    environment = {**os.environ, **dict.fromkeys(THREAD_COUNT_VARIABLES, "1")}
     try:
         with (
             tempfile.TemporaryFile() as errors,
