@@ -1,11 +1,12 @@
-FROM python:3.12-slim
+FROM python:3.12.12-slim-trixie
 
 RUN useradd --create-home pairseek
 WORKDIR /srv
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY src ./src
 # Kernels are compiled once, into the image, by the user who will run them.
-RUN pip install --no-cache-dir '.[cli,web,postgres,data]' && rm -rf src pyproject.toml README.md LICENSE
+RUN pip install --no-cache-dir --constraint constraints.txt '.[cli,web,postgres,data]' \
+  && rm -rf src pyproject.toml README.md LICENSE constraints.txt
 ENV NUMBA_CACHE_DIR=/home/pairseek/kernels \
     PAIRSEEK_DATABASE=/data/pairseek.db
 RUN mkdir /data && chown pairseek /data

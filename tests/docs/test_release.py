@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 import pairseek as ps
 
@@ -32,3 +34,55 @@ def test_workflows_and_templates_are_yaml_and_use_targets_that_exist(path):
 def test_the_matrix_covers_the_supported_pythons():
     matrix = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]["test"]["strategy"]["matrix"]
     assert matrix == {"os": ["ubuntu-latest", "macos-latest"], "python": ["3.11", "3.12", "3.13"]}
+
+
+# Packages whose major version is a year, or grows with every few releases.
+WITHOUT_AN_END = {"argon2-cffi", "dask", "distributed", "pillow", "pyarrow"}
+
+
+def requirements(*extras) -> list[Requirement]:
+    """The requirements of the package with extras, without those on itself."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [*project["dependencies"], *(line for extra in extras for line in project["optional-dependencies"][extra])]
+    return [Requirement(line) for line in lines if not line.startswith("pairseek[")]
+
+
+def test_ranges_of_dependencies_end_before_the_next_major_version():
+    extras = (
+        "cli",
+        "baselines",
+        "plots",
+        "frames",
+        "data",
+        "cluster",
+        "web",
+        "faiss",
+        "qdrant",
+        "pgvector",
+        "postgres",
+    )
+    ends = {one.name: [part for part in one.specifier if part.operator == "<"] for one in requirements(*extras)}
+    assert {name for name, end in ends.items() if not end} == WITHOUT_AN_END
+    assert all(re.fullmatch(r"\d+", part.version) for end in ends.values() for part in end)
+
+
+def test_the_image_has_exact_versions_within_the_ranges():
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    pinned = dict(line.split("==") for line in lines)
+    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9.]+", line) for line in lines)
+    for one in requirements("cli", "web", "postgres", "data"):
+        assert one.specifier.contains(pinned[one.name]), one
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    assert re.search(r"^FROM python:\d+\.\d+\.\d+-slim-[a-z]+$", dockerfile, re.MULTILINE)
+    assert "--constraint constraints.txt" in dockerfile
+
+
+def test_the_containers_have_exact_versions_and_no_privileges():
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    for name, service in services.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert "build" in service or re.fullmatch(r"[a-z]+:\d+\.\d+(\.\d+)?", service["image"]), name
+    assert {name: service["cap_add"] for name, service in services.items() if "cap_add" in service} == {
+        "proxy": ["NET_BIND_SERVICE"]
+    }
