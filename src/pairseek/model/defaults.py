@@ -13,8 +13,9 @@ from pairseek.model.priors import GaussianPrior, Prior, UniformBox, moments_of
 from pairseek.model.spaces import Space
 from pairseek.numerics.moments import sample_moments
 
-# Powers of standard deviations outside [_MIN_SPREAD, 1/_MIN_SPREAD] could overflow or underflow.
-_MIN_SPREAD = 1e-70
+# Outside [_MIN_SPREAD, 1/_MIN_SPREAD], the default k and products of four lengths could overflow
+# or underflow, which would change questions without an error.
+_MIN_SPREAD = 1e-45
 PRIOR_FACTOR = 1.0
 """Covariance of the default prior, relative to the covariance of the items."""
 MIN_RELATIVE_DEVIATION = 1e-3
@@ -47,7 +48,7 @@ def default_prior(items: Items | Space) -> Prior:
 def _gaussian_prior(items: Items, factor: float) -> GaussianPrior:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         centre, covariance = _moments(items)
-        check_spread(float(np.sqrt(np.trace(covariance) / items.d)))
+        check_spread(float(np.sqrt(np.trace(covariance) / items.d)), "items")
     values, vectors = np.linalg.eigh(factor * covariance)
     floor = MIN_RELATIVE_DEVIATION**2 * values[-1]
     if values[0] < floor:
@@ -76,10 +77,12 @@ def spread_of(prior: Prior, d: int) -> float:
         return float(np.sqrt(np.trace(covariance) / d))
 
 
-def check_spread(spread: float) -> None:
-    """Reject a prior whose scale would overflow or underflow in powers."""
+def check_spread(spread: float, field: str) -> None:
+    """Reject a prior whose scale could overflow or underflow; ``field`` names the argument that it follows from."""
     if not _MIN_SPREAD < spread < 1.0 / _MIN_SPREAD:
-        problem = "overflows" if spread > 1.0 else "underflows"
         raise InvalidParameter(
-            f"the prior's standard deviation, {spread:.3g}, {problem} when squared: rescale the items"
+            f"the prior's standard deviation is {spread:.3g}, and its powers would "
+            f"{'overflow' if spread > 1.0 else 'underflow'}: rescale the items to between {_MIN_SPREAD:g} and "
+            f"{1.0 / _MIN_SPREAD:g}",
+            field=field,
         )

@@ -113,7 +113,7 @@ def resolve(
     """Replace every None by the default for these items."""
     prior = default_prior(items) if prior is None else cast("Prior", prior)
     spread = spread_of(prior, items.d)
-    check_spread(spread)
+    check_spread(spread, "prior")
     posterior = EP() if posterior is None else posterior
     response = default_response(items, prior, posterior) if response is None else response
     response = response.for_spread(spread)

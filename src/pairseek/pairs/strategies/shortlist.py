@@ -81,7 +81,7 @@ class Shortlist(BaseUtility):
         return self
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return the (m,) expected gains, in logits of a typical person under constant noise, plus the tie-breaker."""
+        """Return the (m,) expected gains, in logits of a typical pair, plus the tie-breaker."""
         points, response = candidates.points, candidates.response
         utility = expected_utilities(points, candidates.item_appeal, belief, response)
         rows = self.promising(candidates, belief)
@@ -108,7 +108,7 @@ class Shortlist(BaseUtility):
                 self.size,
                 out[chunk],
             )
-        return out + _INFORMATION_WEIGHT * candidates.tabulated("information")
+        return out / candidates.residual_unit + _INFORMATION_WEIGHT * candidates.tabulated("information")
 
     def promising(self, candidates: PairFeatures, belief: Belief) -> IntArray:
         """Return the rows of the items with the highest potential: see `highest_reach`."""
