@@ -110,7 +110,7 @@ def run(folder, monkeypatch, request):
 
 
 # Annotations may use types of modules that are loaded at first use.
-for module in ("pairs.planes", "search.tokens", "core.frames"):
+for module in ("pairs.planes", "search.saving", "search.tokens", "core.frames"):
     importlib.import_module(f"pairseek.{module}")
 LOADED = {
     name: value
