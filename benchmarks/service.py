@@ -493,7 +493,7 @@ def run(options) -> int:
             else:
                 url = f"sqlite:///{stack.enter_context(tempfile.TemporaryDirectory())}/load.db"
             opened = Database(url)
-            migrate.ready(opened)
+            migrate.prepare(opened)
             create_study(opened, configured(made), items, is_open=True, who="benchmark")
             opened.close()
             servers = [Server(url, options.workers) for _ in range(options.servers)]
@@ -539,8 +539,8 @@ def learned(url: str) -> str:
     opened = Database(url)
     found, finished, state = opened.read(
         lambda connection: (
-            populations.every(connection, 1),
-            learning.finished(connection, 1),
+            populations.summaries(connection, 1),
+            learning.count_finished(connection, 1),
             learning.state(connection, 1),
         )
     )

@@ -120,7 +120,7 @@ def answer(service, slug: str, people: int, person) -> None:
 def latest(service, slug: str) -> int:
     """Return the number of the study's newest version, 0 if there is none."""
     number = service.catalogue.named(slug).row.id
-    return service.database.read(lambda connection: populations.latest(connection, number)) or 0
+    return service.database.read(lambda connection: populations.newest(connection, number)) or 0
 
 
 def learned(service, slug: str, before: int) -> None:

@@ -61,7 +61,7 @@ def main() -> None:
     configuration, _ = from_record(settings)
     with tempfile.TemporaryDirectory() as folder:
         database = Database(str(Path(folder) / "teas.db"))
-        migrate.ready(database)
+        migrate.prepare(database)
         create_study(database, configuration, items, is_open=True, who="example")
         study, sessions = (
             Catalogue(database).named("teas"),

@@ -1,4 +1,4 @@
-"""Find a person's taste by asking which of two they prefer.
+"""Preference learning: find what a person likes by asking which of two items they prefer.
 
 Bayesian active search in an embedding, after Canal, Massimino, Davenport and Rozell, "Active embedding search via
 noisy paired comparisons", ICML 2019.
@@ -37,7 +37,7 @@ if _TYPE_CHECKING:
     from pairseek.search.estimates import Estimate, IdealPoint
     from pairseek.search.simulate import SimulatedUser
 
-# Loaded when they are first named, because a search does without them.
+# Members that are loaded at first use, because a default search does not need them.
 _MEMBERS = _LazyMembers[_Any](
     {
         "bounds": "pairseek.model.bounds",

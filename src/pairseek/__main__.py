@@ -1,4 +1,4 @@
-"""``python -m pairseek``: the same as the command."""
+"""Entry point of ``python -m pairseek``, which equals the command ``pairseek``."""
 
 from pairseek.cli import main
 

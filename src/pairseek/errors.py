@@ -6,8 +6,8 @@
     ├── InvalidChoices      (ValueError)    invalid choices, rankings or ratings, or their file
     ├── InvalidParameter    (ValueError)    invalid setting of a model, strategy, rule or search: `.field`
     ├── InvalidAnswer       (ValueError)    winner that is not a side of the query
-    ├── InvalidFile         (ValueError)    unreadable saved search
-    ├── InvalidToken        (ValueError)    token altered or cut off, or of another key or a later model version
+    ├── InvalidFile         (ValueError)    unreadable or damaged file, such as a saved search
+    ├── InvalidToken        (ValueError)    token altered, cut off, of another key, or of a later model version
     │   └── ExpiredToken                    token past its expiry
     ├── CatalogueMismatch   (ValueError)    token or saved search for another catalogue
     ├── AnswerConflict      (ValueError)    second, different answer to a query
@@ -17,7 +17,7 @@
     ├── SearchFinished      (RuntimeError)  stop rule met: `.reason`
     ├── NoPairLeft          (RuntimeError)  every pair is resting: `.rule`
     ├── StoreUnavailable    (OSError)       database temporarily unavailable
-    ├── StoreOutdated       (RuntimeError)  database schema of another version
+    ├── StoreOutdated       (RuntimeError)  database tables of another version
     └── MissingExtra        (ImportError)   optional dependency not installed
 
     ScaleWarning            (UserWarning)   coordinates on very different scales
@@ -37,8 +37,7 @@ class PairseekError(Exception):
     Attributes
     ----------
     field
-        The invalid argument or setting, as a dotted path such as ``strategy.penalty``; empty if the error is not about
-        a single one.
+        Dotted path of the invalid argument or setting, such as ``strategy.penalty``; empty if no single one is invalid.
 
     Examples
     --------
@@ -66,8 +65,8 @@ class InvalidTriplets(PairseekError, ValueError):
 class InvalidChoices(PairseekError, ValueError):
     """The choices, rankings or ratings, or their file, are invalid.
 
-    If the choices in a group do not determine a ranking, ``reason`` is a code for why not, so that programs can word it
-    their own way, and ``count`` is the number in the message.
+    If the choices of a group do not determine a ranking, ``reason`` is a code from which programs can make their own
+    message, and ``count`` is the number in the message.
     """
 
     def __init__(self, message: str = "", *, reason: str = "", count: int = 0) -> None:
@@ -93,7 +92,7 @@ class InvalidAnswer(PairseekError, ValueError):
 
 
 class InvalidFile(PairseekError, ValueError):
-    """A saved search is truncated, edited or of another version, or the file is not a saved search."""
+    """A file is missing, damaged, of another version or not of the expected kind, such as a saved search."""
 
 
 class InvalidToken(PairseekError, ValueError):
@@ -155,19 +154,19 @@ class StoreUnavailable(PairseekError, OSError):
 
     def __init__(self, summary: str, detail: str = "") -> None:
         cause = f" ({detail})" if detail else ""
-        super().__init__(f"{summary}{cause}: acknowledged answers are stored; fix it and try again")
+        super().__init__(f"{summary}{cause}: fix it and try again; acknowledged answers are stored")
         self.summary = summary
 
 
 class StoreOutdated(PairseekError, RuntimeError):
-    """The database schema has another version."""
+    """The tables of the database have another version."""
 
 
 class MissingExtra(PairseekError, ImportError):
     """A required optional dependency is not installed."""
 
-    def __init__(self, what: str, extra: str, otherwise: str = "") -> None:
-        super().__init__(f"{what} needs the extra {extra!r}: pip install 'pairseek[{extra}]'{otherwise}")
+    def __init__(self, feature: str, extra: str, alternative: str = "") -> None:
+        super().__init__(f"{feature} needs the extra {extra!r}: pip install 'pairseek[{extra}]'{alternative}")
         self.extra = extra
 
 

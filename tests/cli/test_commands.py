@@ -263,7 +263,7 @@ class TestErrors:
         Path("me.json").write_text("dear diary")
         code, _, err = command("demo", "--save", "me.json", keys="1")
         assert code == 2
-        assert "the file exists already; resume it with --resume, or give another name" in err
+        assert "the file already exists; resume it with --resume, or give another name" in err
         assert Path("me.json").read_text() == "dear diary"
 
     @pytest.mark.parametrize("saves", [0, 2])

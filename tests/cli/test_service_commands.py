@@ -70,7 +70,7 @@ def test_from_a_file_to_a_bundle_and_back(folder, capsys):
     code, out, _ = run(capsys, "replay", "wine.zip", "--out", "r.csv")
     assert code == 0
     assert "3 sessions with answers, recomputed with the same versions and processor" in out
-    assert "same to the bit" in out
+    assert "identical to the bit" in out
     assert len((folder / "r.csv").read_text().splitlines()) == 4
 
 
@@ -144,10 +144,10 @@ def test_a_backup_is_restored_into_either_kind_of_database(folder, capsys, datab
     code, out, _ = run(capsys, "backup", "all.gz", "--database", "w.db")
     assert code == 0
     assert "Wrote" in out
-    assert "exists already" in run(capsys, "backup", "all.gz", "--database", "w.db")[2]
+    assert "already exists" in run(capsys, "backup", "all.gz", "--database", "w.db")[2]
     assert run(capsys, "restore", "all.gz", "--database", database_url)[0] == 0
     old, new = Database("w.db"), Database(database_url)
-    assert migrate.current(new) == migrate.newest()
+    assert migrate.current_version(new) == migrate.newest_version()
     for read in (
         lambda c: sessions.of_study(c, 1, ["simulated"]),
         lambda c: events.events_of(c, [row.id for row in sessions.of_study(c, 1, ["simulated"])]),
@@ -173,14 +173,14 @@ def test_a_truncated_backup_restores_nothing(folder, capsys):
 
 def test_tables_are_upgraded_and_users_added(folder, capsys):
     assert "The tables have version" in run(capsys, "db", "upgrade", "--database", "n.db")[1]
-    assert f"needed {migrate.newest()}" in run(capsys, "db", "version", "--database", "n.db")[1]
+    assert f"needed {migrate.newest_version()}" in run(capsys, "db", "version", "--database", "n.db")[1]
     assert "ann can sign in with the password" in run(capsys, "user", "add", "ann", "--database", "n.db")[1]
     assert run(capsys, "user", "list", "--database", "n.db")[1] == "ann\tadministrator\n"
     assert "there is no study 'x'" in run(capsys, "study", "close", "x", "--database", "n.db")[2]
 
 
 def test_an_older_database_and_backup_are_refused_in_one_line(folder, capsys):
-    newest = migrate.newest()
+    newest = migrate.newest_version()
     run(capsys, "study", "create", "wine.yaml", "--database", "w.db")
     run(capsys, "backup", "all.gz", "--database", "w.db")
     database = Database("w.db")
@@ -329,7 +329,7 @@ class TestColumns:
         with zipfile.ZipFile("b.zip") as archive:
             codebook = list(csv.DictReader(archive.read("codebook.csv").decode().splitlines()))
         meanings = {row["column"]: row["meaning"] for row in codebook if row["table"] == "items"}
-        assert meanings["price"] == "Column of the list of items, kept as it was; the search does not use it."
+        assert meanings["price"] == "Column of the list of items, kept unchanged; the search does not use it."
         if not d:
             (priced / "more.csv").write_text("id,price\ni99,7\n")
             assert run(capsys, "study", "add", "priced", "more.csv", "--database", "w.db")[0] == 0

@@ -306,7 +306,7 @@ class TestCommands:
         assert columns == "Columns: coordinates: price, acid, year; choose with the setting coordinates."
         assert note.startswith(f"Note: {SAID}")
         assert _create_study(settings, tmp_path / "wine.yaml") == "wine"
-        assert capsys.readouterr().err.startswith("The study wine exists already")
+        assert capsys.readouterr().err.startswith("The study wine already exists")
         assert _create_study(settings, tmp_path / "even.yaml") == "even"
         assert capsys.readouterr().err == columns + "\n"
 

@@ -145,7 +145,7 @@ def test_values_that_no_reply_can_hold_are_refused_in_words(tmp_path):
 def loaded(url, *, answers=1000):
     """A database with the study of the load benchmark and one to abuse."""
     database = Database(url)
-    migrate.ready(database)
+    migrate.prepare(database)
     create_study(database, configured(service.settings(answers)), service.catalogue(200), is_open=True, who="test")
     create_study(database, configuration(answers=200), some_items(), is_open=True, who="test")
     return database

@@ -32,7 +32,7 @@ import service
 def test_every_acknowledged_answer_survives_a_kill_under_load(kind, kills, tmp_path, cluster):
     url = cluster.database() if kind == "database" else f"sqlite:///{tmp_path / 'load.db'}"
     database = Database(url)
-    migrate.ready(database)
+    migrate.prepare(database)
     create_study(database, configured(service.settings(1000)), service.catalogue(200), is_open=True, who="test")
     database.close()
     server, log = service.Server(url, 2), []
@@ -55,7 +55,7 @@ def test_every_acknowledged_answer_survives_a_kill_under_load(kind, kills, tmp_p
 def two_servers_and_kills(url, kills, people, seconds, pace):
     """Two servers behind a round-robin proxy, of which one is killed; what people measured."""
     database = Database(url)
-    migrate.ready(database)
+    migrate.prepare(database)
     create_study(database, configured(service.settings(1000)), service.catalogue(200), is_open=True, who="test")
     database.close()
     servers, log = [service.Server(url, 1) for _ in range(2)], []

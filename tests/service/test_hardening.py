@@ -284,7 +284,7 @@ def stored_without_limits(url, monkeypatch):
     with pytest.raises(InvalidParameter):
         check(endless, some_items())
     database = Database(url)
-    server.migrate.ready(database)
+    server.migrate.prepare(database)
     with monkeypatch.context() as before:
         before.setattr("pairseek.web.studies.creation.check", lambda *_: None)
         create_study(database, endless, some_items(), is_open=True, who="test")
@@ -303,7 +303,7 @@ def test_studies_are_warmed_up_in_a_limited_time(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(warmup, "monotonic", iter(range(0, 1000, 50)).__next__)
     assert len(warmup.warm_studies(database)) == 0
     assert "not warmed up in time" in caplog.text
-    assert len(database.read(studies.every)) == 2
+    assert len(database.read(studies.all_studies)) == 2
     database.close()
 
 

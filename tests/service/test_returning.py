@@ -67,7 +67,7 @@ def test_of_simultaneous_starts_with_one_id_one_begins_a_session(database_url, p
 @pytest.mark.long
 def test_of_simultaneous_starts_at_two_worker_processes_one_begins_a_session(database_url):
     database = Database(database_url)
-    migrate.ready(database)
+    migrate.prepare(database)
     made = configuration(resume={"policy": "block"})
     create_study(database, made, some_items(), is_open=True, who="test")
     server = service.Server(database_url, 2)
@@ -380,7 +380,7 @@ def test_the_command_makes_links_that_work(tmp_path, command):
         assert command(*made, "--out", "links.csv")[0] == 0
         assert (tmp_path / "links.csv").stat().st_mode & 0o777 == 0o600
         for more, words in (
-            (["--out", "links.csv"], "exists already"),
+            (["--out", "links.csv"], "already exists"),
             (["--days", "0"], "the number of days is 0"),
             (["--address", "studies.example.org"], "--address is"),
         ):

@@ -53,7 +53,7 @@ def alike(**changes):
 @pytest.fixture
 def database(tmp_path):
     made = Database(str(tmp_path / "s.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     yield made
     made.close()
 
@@ -208,7 +208,7 @@ def test_learning_comes_by_itself_and_predicts(database):
     assert newest.error < 0.4
     assert newest.undecided.mean() < versions[0].learned.undecided.mean()
     similarity.learn(database, study, "test")
-    actions = [note["action"] for note in database.read(lambda c: studies.notes(c, "alike"))]
+    actions = [note["action"] for note in database.read(lambda c: studies.audit_log_of(c, "alike"))]
     assert actions.count("map") == 1, "the audit log has what people have done"
 
 
@@ -234,7 +234,7 @@ def test_a_study_emptied_by_voiding_keeps_its_last_map_and_says_why(database):
     similarity.learn_if_due(database, study)
     similarity.learn_if_due(database, study)
     assert similarity.latest(database, study).version == 1
-    notes = database.read(lambda c: studies.notes(c, "alike"))
+    notes = database.read(lambda c: studies.audit_log_of(c, "alike"))
     failed = [note for note in notes if note["action"] == "learning_failed"]
     assert len(failed) == 1
     assert "no valid judgements" in failed[0]["details"]["reason"]
@@ -377,11 +377,11 @@ def test_after_a_judge_is_forgotten_the_map_is_learned_again_at_once(database):
     # The first map stays, with which there are too few new answers to be due; the newest is gone.
     forgetting.forget_session(database, study, more[0], "test")
     similarity.learn_if_due(database, study)
-    assert database.read(lambda c: populations.latest(c, study.row.id)) == 3
-    known = database.read(lambda c: populations.learned_sessions(c, study.row.id, 3))
+    assert database.read(lambda c: populations.newest(c, study.row.id)) == 3
+    known = database.read(lambda c: populations.sessions_learned_from(c, study.row.id, 3))
     assert known == {*first, more[1]}
     similarity.learn_if_due(database, study)
-    assert database.read(lambda c: populations.latest(c, study.row.id)) == 3
+    assert database.read(lambda c: populations.newest(c, study.row.id)) == 3
 
 
 def test_the_form_makes_a_similarity_study():

@@ -23,7 +23,7 @@ SURE = {"name": "logistic", "k": 4.0, "noise": "constant", "residual": 0.0}
 @pytest.fixture
 def database(tmp_path):
     made = Database(str(tmp_path / "g.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     yield made
     made.close()
 

@@ -47,7 +47,7 @@ ANSWERS = 8
 @pytest.fixture
 def database(tmp_path):
     made = Database(str(tmp_path / "dogs.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     # With a seed the balanced pairs are the same in every run of the tests.
     create_study(made, configuration(answers=ANSWERS, seed=5), ITEMS, is_open=True, who="test")
     yield made
@@ -96,7 +96,7 @@ class TestFile:
         assert (items.n, items.d, items.ids[0]) == (10, 0, "beagle")
         assert settings.learns(items)
         made = Database(str(tmp_path / "d.db"))
-        migrate.ready(made)
+        migrate.prepare(made)
         assert create_study(made, settings, items, is_open=True, who="test") == "which-dog"
         made.close()
 
@@ -233,7 +233,7 @@ class TestLearning:
         assert database.read(lambda connection: stored_populations.current(connection, number)) is None
         assert populations.learn_if_due(database, study(database)) == 3
         assert populations.learn_if_due(database, study(database)) is None
-        known = database.read(lambda connection: stored_populations.learned_sessions(connection, number, 3))
+        known = database.read(lambda connection: stored_populations.sessions_learned_from(connection, number, 3))
         assert known == {*first, *later} - {gone}
         # What was learned is what the others teach, to the bit, and of the dropped versions nothing is left.
         contents = database.read(lambda c: [row.content for row in c.execute(sa.select(schema.populations.c.content))])
@@ -330,7 +330,7 @@ class TestLearning:
             assert "no more informative than random" in state.failure
         for one in made:
             database.write(lambda c, one=one: stored_sessions.mark(c, one, None, "void", "bored", "ann"))
-        assert database.read(lambda c: stored_learning.finished(c, study(database).row.id)) == 0
+        assert database.read(lambda c: stored_learning.count_finished(c, study(database).row.id)) == 0
         with pytest.raises(InvalidChoices):
             populations.fit(database, study(database), "ann")
 
@@ -445,7 +445,7 @@ class TestPages:
             assert reply.status_code == 200
             assert study(database).items.n == 12
             reply = browser.post("/studies/which/learning", data={"csrf": csrf_of(page), "learn": "off"})
-            assert "Learn by itself" in reply.text
+            assert "Learn automatically" in reply.text
             reply = browser.post("/studies/which/learning", data={"csrf": csrf_of(page), "version": "0"})
             assert "Go back to it" in reply.text
 

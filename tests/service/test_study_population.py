@@ -34,7 +34,7 @@ ITEMS = some_items(12)
 @pytest.fixture
 def database(tmp_path):
     made = Database(str(tmp_path / "p.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     create_study(made, configuration(answers=12), ITEMS, is_open=True, who="test")
     yield made
     made.close()
@@ -259,7 +259,7 @@ def test_what_everybody_likes_is_expected_of_a_person_too():
 
 def test_only_what_people_said_of_their_own_teaches(tmp_path):
     made = Database(str(tmp_path / "a.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     known = {"left": ITEMS.ids[0], "right": ITEMS.ids[1], "answer": ITEMS.ids[0]}
     create_study(
         made, configuration(answers=12, attention={"pairs": [known], "every": 4}), ITEMS, is_open=True, who="test"

@@ -35,7 +35,7 @@ POSTERIOR = {"name": "ep"}
 @pytest.fixture
 def database(tmp_path):
     made = Database(str(tmp_path / "r.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     create_study(made, _settings(), ITEMS, is_open=True, who="test")
     yield made
     made.close()

@@ -26,14 +26,14 @@ import sys
 from pairseek.store import migrate
 from pairseek.store.database import Database
 sys.stdin.read()
-migrate.ready(Database(sys.argv[1]))
+migrate.prepare(Database(sys.argv[1]))
 """
 
 
 @pytest.fixture
 def database(database_url):
     made = Database(database_url)
-    migrate.ready(made)
+    migrate.prepare(made)
     yield made
     made.close()
 
@@ -104,5 +104,5 @@ def test_servers_that_start_together_on_an_empty_database_create_the_tables_once
         one.stdin.close()
     assert [one.wait(timeout=120) for one in starting] == [0, 0]
     database = Database(url)
-    assert migrate.current(database) == migrate.newest()
+    assert migrate.current_version(database) == migrate.newest_version()
     database.close()

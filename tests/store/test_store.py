@@ -30,7 +30,7 @@ PARTS = {"model": 3, "prior": {"name": "gaussian", "mean": [0.1 + 0.2, 1e-300]}}
 @pytest.fixture
 def database(database_url):
     made = Database(database_url)
-    migrate.ready(made)
+    migrate.prepare(made)
     yield made
     made.close()
 
@@ -64,8 +64,8 @@ def an_answer(number, query, outcome="left"):
 def test_the_migrations_make_the_tables_that_the_program_knows(database):
     difference = database.read(lambda c: compare_metadata(MigrationContext.configure(c), metadata))
     assert difference == []
-    assert migrate.current(database) == migrate.newest()
-    migrate.ready(database)
+    assert migrate.current_version(database) == migrate.newest_version()
+    migrate.prepare(database)
 
 
 def test_a_database_of_version_0004_is_upgraded_with_its_data(database_url):
@@ -94,10 +94,10 @@ def test_a_database_of_version_0004_is_upgraded_with_its_data(database_url):
         ),
     ]
     made.write(lambda c: [c.execute(sa.text(line)) for line in old])
-    assert migrate.upgrade(made) == migrate.newest()
-    assert [(row["name"], row["is_admin"]) for row in made.read(people.every_user)] == [("admin", True), ("ann", False)]
-    assert made.read(people.every_token)[0]["expires_at"] > now()
-    assert [row.closed_at is None for row in made.read(studies.every)] == [False, True]
+    assert migrate.upgrade(made) == migrate.newest_version()
+    assert [(row["name"], row["is_admin"]) for row in made.read(people.all_users)] == [("admin", True), ("ann", False)]
+    assert made.read(people.list_tokens)[0]["expires_at"] > now()
+    assert [row.closed_at is None for row in made.read(studies.all_studies)] == [False, True]
     # The sessions that an older population was learned from are unknown: every session that had begun counts.
     assert made.read(lambda c: deletion.populations_learned_from(c, ["a", "b", "c"])) == [(1, 1)]
     assert made.read(lambda c: deletion.populations_learned_from(c, ["b", "c"])) == []
@@ -108,28 +108,28 @@ def test_an_older_database_is_refused_with_its_version_and_what_to_do(database, 
     """Versions 0001 to 0003 have no parts of their sessions, and nothing could say what these were."""
     database.write(lambda c: events.add_event(c, an_answer(0, "p1"), version=0))
     database.write(lambda c: c.execute(sa.text("UPDATE alembic_version SET version_num = '0003'")))
-    for refuse in (migrate.ready, migrate.upgrade):
+    for refuse in (migrate.prepare, migrate.upgrade):
         with pytest.raises(StoreOutdated) as refused:
             refuse(database)
         assert str(refused.value) == (
-            f"the database has tables of version 0003, but this pairseek needs {migrate.newest()}: tables before "
-            "version 0004 cannot be upgraded; with the pairseek that wrote it, export its studies (pairseek export), "
-            "then create a new database"
+            f"the database has tables of version 0003, but this pairseek needs {migrate.newest_version()}: tables "
+            "before version 0004 cannot be upgraded; with the pairseek that wrote it, export its studies (pairseek "
+            "export), then create a new database"
         )
     # Nothing was changed.
-    assert migrate.current(database) == "0003"
+    assert migrate.current_version(database) == "0003"
     assert [event.query for event in database.read(lambda c: events.events_of(c, ["s"]))] == ["p1"]
 
 
 def test_a_newer_database_and_one_of_another_program_are_refused(database):
     database.write(lambda c: c.execute(sa.text("UPDATE alembic_version SET version_num = '0999'")))
     with pytest.raises(StoreOutdated, match="it was written by a newer pairseek"):
-        migrate.ready(database)
+        migrate.prepare(database)
     with pytest.raises(StoreOutdated, match=r"now has tables of version 0999, but this server works with version \d+"):
         database.write(lambda _: None)
     with database.transaction() as connection:
         connection.execute(sa.text("DROP TABLE alembic_version"))
-    for refuse in (migrate.ready, migrate.upgrade):
+    for refuse in (migrate.prepare, migrate.upgrade):
         with pytest.raises(StoreOutdated, match=r"version unknown, .*: they are not pairseek's tables"):
             refuse(database)
 
@@ -141,7 +141,7 @@ def test_a_backup_of_an_older_database_is_refused(database_url, tmp_path):
     empty = Database(database_url)
     with pytest.raises(InvalidFile, match=r"tables of version 0002, but .*: tables before .*; nothing was restored"):
         backups.read(empty, path)
-    assert migrate.current(empty) is None
+    assert migrate.current_version(empty) is None
     empty.close()
 
 
@@ -158,7 +158,7 @@ def test_a_backup_of_tables_that_can_be_upgraded_is_restored_and_upgraded(databa
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, [head, *rows, {"rows": 3}])).encode()))
     with contextlib.closing(Database(database_url)) as new:
         assert backups.read(new, path) == 3
-        migrate.ready(new)
+        migrate.prepare(new)
         assert new.read(lambda c: compare_metadata(MigrationContext.configure(c), metadata)) == []
         assert new.read(lambda c: studies.with_items(c, 3))[1] == b"items"
         row = new.read(lambda c: sessions.by_id(c, "s"))
@@ -215,9 +215,9 @@ def test_only_old_previews_are_forgotten(database, session):
     database.write(lambda c: sessions.add(c, values | {"parts": parts.add(c, PARTS)}))
     query = AskedPair("preview", "p1", 0, "strategy", "a", "b", now(), {})
     database.write(lambda c: events.add_pair(c, query))
-    database.write(lambda c: sessions.forget_preview(c, "2000"))
+    database.write(lambda c: sessions.delete_previews(c, "2000"))
     assert database.read(lambda c: sessions.by_id(c, "preview")) is not None
-    database.write(lambda c: sessions.forget_preview(c, "9999"))
+    database.write(lambda c: sessions.delete_previews(c, "9999"))
     assert database.read(lambda c: sessions.by_id(c, "preview")) is None
     assert database.read(lambda c: sessions.by_id(c, "s")) is not None
 
@@ -236,11 +236,11 @@ def test_users_sign_in_and_out_and_a_new_password_ends_all_sign_ins(database):
     database.write(lambda c: people.set_password(c, "ann", "hash"))
     user = database.read(lambda c: people.user(c, "ann"))
     database.write(lambda c: people.add_login(c, "t", user["id"], "9999"))
-    assert database.read(lambda c: people.signed_in(c, "t")) == ("ann", True)
+    assert database.read(lambda c: people.user_of_login(c, "t")) == ("ann", True)
     database.write(lambda c: people.set_password(c, "ann", "other"))
-    assert database.read(lambda c: people.signed_in(c, "t")) is None
+    assert database.read(lambda c: people.user_of_login(c, "t")) is None
     database.write(lambda c: people.add_login(c, "old", user["id"], "2000"))
-    assert database.read(lambda c: people.signed_in(c, "old")) is None
+    assert database.read(lambda c: people.user_of_login(c, "old")) is None
 
 
 def test_a_token_is_revoked_once_and_stays_on_record(database):
@@ -249,7 +249,7 @@ def test_a_token_is_revoked_once_and_stays_on_record(database):
     token = database.read(lambda c: people.token(c, "hash"))
     assert database.write(lambda c: people.revoke(c, token["id"]))
     assert not database.write(lambda c: people.revoke(c, token["id"]))
-    listed = database.read(people.every_token)
+    listed = database.read(people.list_tokens)
     assert listed[0]["revoked_at"] is not None
     assert "token_hash" not in listed[0]
 
@@ -285,7 +285,7 @@ def test_what_another_process_commits_is_seen(database, session):
 
 @pytest.mark.parametrize(
     ("url", "words"),
-    [("mysql://a/b", "is a 'mysql': use"), ("sqlite://", "needs a file"), (":::://", "is not valid: give a path")],
+    [("mysql://a/b", "'mysql' is not supported: use"), ("sqlite://", "needs a file"), (":::://", "is not valid: give a path")],
 )
 def test_an_address_that_is_no_database_is_refused(url, words):
     with pytest.raises(InvalidParameter, match=words):
@@ -296,7 +296,7 @@ def test_a_file_that_is_no_database_is_named_as_such(tmp_path):
     (tmp_path / "x.db").write_bytes(b"not a database at all" * 100)
     database = Database(str(tmp_path / "x.db"))
     with pytest.raises(StoreUnavailable) as caught:
-        migrate.ready(database)
+        migrate.prepare(database)
     assert caught.value.summary == "the file is not a database"
     database.close()
 
@@ -310,8 +310,8 @@ def test_only_the_owner_reads_the_file_of_a_new_database(tmp_path):
     old = os.umask(0o022)
     try:
         made = Database(str(tmp_path / "new.db"))
-        migrate.ready(made)
-        made.write(lambda c: studies.note(c, "me", "test"))
+        migrate.prepare(made)
+        made.write(lambda c: studies.log_action(c, "me", "test"))
         modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
         made.close()
     finally:
@@ -320,7 +320,7 @@ def test_only_the_owner_reads_the_file_of_a_new_database(tmp_path):
     # The mode that somebody gave a file on purpose stays.
     (tmp_path / "new.db").chmod(0o640)
     again = Database(str(tmp_path / "new.db"))
-    again.write(lambda c: studies.note(c, "me", "test"))
+    again.write(lambda c: studies.log_action(c, "me", "test"))
     again.close()
     assert (tmp_path / "new.db").stat().st_mode & 0o777 == 0o640
 
@@ -330,7 +330,7 @@ def lines(tmp_path):
     """The lines of a backup with a study and a session."""
     (tmp_path / "source").mkdir()
     with contextlib.closing(Database(str(tmp_path / "source" / "s.db"))) as made:
-        migrate.ready(made)
+        migrate.prepare(made)
         made.write(add_session)
         backups.write(made, tmp_path / "good.gz")
     return gzip.decompress((tmp_path / "good.gz").read_bytes()).decode().splitlines()
@@ -425,7 +425,7 @@ def test_a_backup_is_private_and_replaces_nothing(lines, tmp_path, monkeypatch, 
     with contextlib.closing(Database(str(tmp_path / "source/s.db"))) as source:
         backups.write(source, folder / "b.gz")
         assert (folder / "b.gz").stat().st_mode & 0o777 == 0o600
-        with pytest.raises(InvalidFile, match="exists already"):
+        with pytest.raises(InvalidFile, match="already exists"):
             backups.write(source, folder / "b.gz")
         monkeypatch.setattr(backups, "_dump", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -452,7 +452,7 @@ def test_both_databases_refuse_what_one_of_them_cannot_store(database, session, 
 
 def test_a_backup_of_sqlite_restores_into_postgresql_with_the_oddest_ids(tmp_path, cluster):
     with contextlib.closing(Database(str(tmp_path / "odd.db"))) as source:
-        migrate.ready(source)
+        migrate.prepare(source)
         source.write(add_session)
         pair = AskedPair("s", "p1", 0, "strategy", "\N{ROBOT FACE}" * 200, "\x01\n'\\", now(), {"text": "\0\ud800"})
         source.write(lambda c: events.add_pair(c, pair))
@@ -484,7 +484,7 @@ def test_a_restore_that_was_killed_does_not_block_the_next(lines, tmp_path):
 def test_a_file_that_is_damaged_while_it_is_open_is_named(tmp_path):
     path = tmp_path / "s.db"
     made = Database(str(path))
-    migrate.ready(made)
+    migrate.prepare(made)
     assert made.scrub()
     # Another connection changes the file, so that the first one reads its header again.
     with contextlib.closing(sqlite3.connect(path)) as other:
@@ -501,7 +501,7 @@ def test_a_file_that_is_damaged_while_it_is_open_is_named(tmp_path):
 
 def test_a_writer_has_the_file_from_the_beginning_and_a_reader_hinders_nobody(tmp_path):
     made = Database(str(tmp_path / "s.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     with contextlib.closing(sqlite3.connect(tmp_path / "s.db", timeout=0, isolation_level=None)) as other:
         with made.transaction(), pytest.raises(sqlite3.OperationalError, match="locked"):
             other.execute("BEGIN IMMEDIATE")

@@ -27,7 +27,7 @@ def _cheap():
 @pytest.fixture
 def database(database_url):
     made = Database(database_url)
-    migrate.ready(made)
+    migrate.prepare(made)
     auth.set_password(made, "ann", PASSWORD)
     yield made
     made.close()

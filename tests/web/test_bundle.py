@@ -29,7 +29,7 @@ def good(tmp_path_factory):
     """The parts of a bundle with two sessions of three answers, as plain data by name."""
     folder = tmp_path_factory.mktemp("bundle")
     database = Database(str(folder / "b.db"))
-    migrate.ready(database)
+    migrate.prepare(database)
     create_study(database, configuration(answers=3), some_items(), is_open=True, who="test")
     sessions = Sessions(database, Catalogue(database))
     study = sessions.catalogue.named("which")

@@ -60,7 +60,7 @@ def left_behind(database):
     stored = database.read(lambda c: c.execute(sa.select(pictures_table.c.study_id, pictures_table.c.name)).all())
     named = {
         (row.id, name)
-        for row in database.read(studies.every)
+        for row in database.read(studies.all_studies)
         for name in Catalogue(database).named(row.slug).every_item.data.get("image", ())
     }
     return {tuple(one) for one in stored} - named
@@ -69,7 +69,7 @@ def left_behind(database):
 @pytest.fixture
 def database(database_url):
     made = Database(database_url)
-    migrate.ready(made)
+    migrate.prepare(made)
     yield made
     made.close()
 
@@ -120,7 +120,7 @@ def test_every_commit_leaves_whole_studies_and_a_kill_before_it_leaves_nothing(d
             raise Killed
         result = write(self, function)
         commits.append(function)
-        for row in self.read(studies.every):
+        for row in self.read(studies.all_studies):
             assert missing(Catalogue(self).named(row.slug)) == set(), f"after commit {len(commits)}"
         assert left_behind(self) == set(), f"after commit {len(commits)}"
         return result
@@ -139,7 +139,7 @@ def test_a_study_whose_picture_is_damaged_leaves_nothing(database):
     files = files_of(range(5)) | {"thing-9.jpg": lambda: jpeg(9)[:900]}
     with pytest.raises(InvalidPictures, match=r"the image 'thing-9\.jpg' is damaged"):
         create_study(database, configuration(slug="made"), items_of_pictures(files), is_open=True, who="t", files=files)
-    assert database.read(studies.every) == []
+    assert database.read(studies.all_studies) == []
     assert database.read(lambda c: c.execute(sa.select(sa.func.count()).select_from(pictures_table)).scalar()) == 0
 
 
@@ -228,7 +228,7 @@ def test_a_study_that_is_created_under_readers_has_all_its_pictures(tmp_path):
 
 def running(url):
     database = Database(url)
-    migrate.ready(database)
+    migrate.prepare(database)
     auth.set_password(database, "ann", PASSWORD)
     token = auth.make_token(database, "poll", ["read"], "ann")
     return database, token, service.Server(url, 2)
@@ -298,7 +298,7 @@ def test_a_worker_that_is_killed_while_it_creates_a_study_leaves_nothing(kind, t
                 server.ready()
                 made.append(database.read(lambda c, slug=slug: studies.by_slug(c, slug)) is not None)
                 killed += not made[-1]
-                for row in database.read(studies.every):
+                for row in database.read(studies.all_studies):
                     assert missing(Catalogue(database).named(row.slug)) == set()
                 assert left_behind(database) == set()
             whole = [f"killed-{number}" for number, there in enumerate(made) if there]
@@ -352,7 +352,7 @@ def test_ids_that_a_database_cannot_store_are_refused_wherever_items_come_in(bad
             "replace": program.put("/api/v1/studies/plain/items", json={"items": records}),
         }
         assert {name: reply.status_code for name, reply in replies.items()} == dict.fromkeys(replies, 422)
-        assert len(database.read(studies.every)) == 2
+        assert len(database.read(studies.all_studies)) == 2
     (tmp_path / "i.csv").write_bytes(table)
     (tmp_path / "i.yaml").write_text("title: T\nitems: i.csv\nanswers: 3\n")
     with pytest.raises(InvalidItems):

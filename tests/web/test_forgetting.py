@@ -44,7 +44,7 @@ def _cheap():
 @pytest.fixture
 def database(database_url):
     made = Database(database_url)
-    migrate.ready(made)
+    migrate.prepare(made)
     create_study(made, configuration(answers=6), ITEMS, is_open=True, who="test")
     yield made
     made.close()
@@ -156,7 +156,7 @@ def test_nothing_of_a_forgotten_participant_is_left(database_url, log):
         reply = again.post("/s/which/answer", json={"query": "p4", "outcome": "left"}, headers=GUARD)
         assert (reply.status_code, reply.json()["error"]["code"]) == (401, "no_session")
         # The record says who did what and when, and nothing of the person.
-        notes = database.read(lambda c: studies.notes(c, "which"))
+        notes = database.read(lambda c: studies.audit_log_of(c, "which"))
         assert [(note["who"], note["action"]) for note in notes[:2]] == [
             ("test (token robot)", "drop_population"),
             ("test (token robot)", "forget"),
@@ -202,7 +202,7 @@ def test_what_was_learned_from_a_forgotten_person_is_dropped_and_sessions_say_so
     before = old.by_id(finished).final
     dropped = forgetting.forget(database, study(database), "p0", "ann")
     assert dropped == deletion.Deleted(1, 6, (version,))
-    assert database.read(lambda c: stored_populations.latest(c, study(database).row.id)) is None
+    assert database.read(lambda c: stored_populations.newest(c, study(database).row.id)) is None
     assert database.read(lambda c: stored_populations.content(c, study(database).row.id, version)) == b""
     # Facts about very few people would be facts about a person.
     assert database.read(lambda c: stored_populations.facts(c, study(database).row.id, version)) is None
@@ -249,7 +249,7 @@ def test_no_parts_of_a_preview_that_is_gone_keep_what_was_learned(database):
     learned(database)
     worker(database).open(study(database), {}, kind="preview")
     later = stamp(datetime.now(UTC) + timedelta(hours=1))
-    database.write(lambda connection: sessions.forget_preview(connection, later))
+    database.write(lambda connection: sessions.delete_previews(connection, later))
     forgetting.forget(database, study(database), "p3", "ann")
     with database.engine.connect() as connection:
         kept, used = (
@@ -261,7 +261,7 @@ def test_no_parts_of_a_preview_that_is_gone_keep_what_was_learned(database):
 
 def test_an_open_session_goes_on_where_a_rule_stops_it(tmp_path):
     made = Database(str(tmp_path / "s.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     stop = [{"name": "radius", "radius": 1e-6}]
     create_study(made, configuration(answers=6, stop=stop), ITEMS, is_open=True, who="test")
     learned(made)
@@ -278,7 +278,7 @@ def test_an_open_session_goes_on_where_a_rule_stops_it(tmp_path):
 
 def test_the_replay_command_says_why_a_session_is_left_out(tmp_path, command):
     made = Database(str(tmp_path / "r.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     create_study(made, configuration(answers=6), ITEMS, is_open=True, who="test")
     learned(made)
     answered(made, "later", seed=50)
@@ -288,7 +288,7 @@ def test_the_replay_command_says_why_a_session_is_left_out(tmp_path, command):
     code, out, _ = command("replay", "which.zip")
     assert code == 0
     assert "Left out: 1 session that began with a population learned from" in out
-    assert "All estimates are the same to the bit." in out
+    assert "All estimates are identical to the bit." in out
 
 
 def test_a_population_that_others_taught_stays(database):
@@ -296,7 +296,7 @@ def test_a_population_that_others_taught_stays(database):
     answered(database, "late", seed=70)
     second = populations.fit(database, study(database), "ann")[0]
     assert forgetting.forget(database, study(database), "late", "ann").populations == (second,)
-    assert database.read(lambda c: stored_populations.latest(c, study(database).row.id)) == first
+    assert database.read(lambda c: stored_populations.newest(c, study(database).row.id)) == first
 
 
 def test_someone_is_forgotten_while_a_population_is_fitted(database, monkeypatch):
@@ -453,14 +453,14 @@ def test_data_are_kept_for_as_long_as_the_study_says(database, after):
         assert [one.deleted.sessions for one in forgetting.expire(database, catalogue)] == [2]
     left = [row.participant for row in database.read(lambda c: sessions.of_study(c, kept.row.id, ["person"]))]
     assert left == (["new"] if after == "session" else [])
-    (note,) = [note for note in database.read(lambda c: studies.notes(c, "kept")) if note["action"] == "expire"]
+    (note,) = [note for note in database.read(lambda c: studies.audit_log_of(c, "kept")) if note["action"] == "expire"]
     assert note["who"] == "pairseek (retention)"
     assert forgetting.expire(database, catalogue) == []
 
 
 def test_the_service_applies_retention_on_its_own(tmp_path):
     made = Database(str(tmp_path / "r.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     create_study(made, configuration(retention={"days": 1}), ITEMS, is_open=True, who="t")
     Sessions(made, Catalogue(made)).open(Catalogue(made).named("which"), {"participant": PERSON})
     made.write(lambda c: c.execute(sa.text("UPDATE sessions SET created_at = '2026-01-01'")))
@@ -475,7 +475,7 @@ def test_the_service_applies_retention_on_its_own(tmp_path):
 
 def test_the_commands(tmp_path, command, monkeypatch):
     made = Database(str(tmp_path / "c.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     create_study(made, configuration(), ITEMS, is_open=True, who="t")
     for _ in range(2):
         Sessions(made, Catalogue(made)).open(study(made), {"participant": PERSON})
@@ -512,7 +512,7 @@ def test_tokens_end_by_time_by_password_and_with_their_user(database):
     auth.set_password(database, "bob", PASSWORD)
     one, two = (auth.make_token(database, name, ["read"], name) for name in ("ann", "bob"))
     assert auth.authenticated_caller(database, f"Bearer {one}").user == "ann"
-    (row,) = database.read(lambda c: people.every_token(c, "ann"))
+    (row,) = database.read(lambda c: people.list_tokens(c, "ann"))
     assert timedelta(days=89) < datetime.fromisoformat(row["expires_at"]) - datetime.now(UTC) < timedelta(days=90)
     auth.set_password(database, "ann", "another password")
     with refused_with("token_revoked", Problem):
@@ -627,10 +627,10 @@ def test_administrators_see_the_record_and_remove_users_and_others_do_not(visito
     assert Client(visitors.address, token).studies()
     # Others see and revoke only their own tokens.
     assert "hers" not in ann.get("/tokens").text
-    number = next(row["id"] for row in visitors.service.database.read(people.every_token) if row["name"] == "hers")
+    number = next(row["id"] for row in visitors.service.database.read(people.list_tokens) if row["name"] == "hers")
     assert ann.post(f"/tokens/{number}/revoke", data={"csrf": csrf_of(ann.get("/tokens"))}).status_code == 404
     assert "hers" in root.get("/tokens").text
-    user = next(row["id"] for row in visitors.service.database.read(people.every_user) if row["name"] == "eve")
+    user = next(row["id"] for row in visitors.service.database.read(people.all_users) if row["name"] == "eve")
     at = f"/administration/users/{user}/remove"
     form = {"csrf": csrf_of(root.get(at))}
     assert ann.post(at, data={"csrf": csrf_of(ann.get("/tokens")), "name": "eve"}).status_code == 403
@@ -717,14 +717,14 @@ def test_two_who_delete_the_same_at_once_do_it_once(database):
     said.clear()
     both(lambda: forgetting.delete_study(database, found, "ann"))
     assert said == [0, 0]
-    actions = [note["action"] for note in database.read(studies.every_note)]
+    actions = [note["action"] for note in database.read(studies.audit_log)]
     assert (actions.count("forget"), actions.count("delete_study")) == (1, 1)
 
 
 def test_a_reader_in_the_way_delays_the_cleaning_of_the_file_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setattr("pairseek.store.database._SCRUB_MS", 50)
     made = Database(str(tmp_path / "s.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     create_study(made, configuration(), ITEMS, is_open=True, who="t")
     answered(made, PERSON, count=1)
     other = Database(str(tmp_path / "s.db"))

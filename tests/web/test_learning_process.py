@@ -160,7 +160,7 @@ def test_a_similarity_study_goes_the_whole_way_on_both_databases(database_url, t
 def test_the_process_ends_with_the_one_that_started_it(tmp_path):
     url = f"sqlite:///{tmp_path / 'o.db'}"
     with closing(Database(url)) as database:
-        migrate.ready(database)
+        migrate.prepare(database)
         create_study(database, configuration(), THINGS, is_open=True, who="test")
     # The second process announces itself and then learns for ever.
     script = (
@@ -214,7 +214,7 @@ def test_the_process_imports_nothing_from_the_working_directory(tmp_path, monkey
         (tmp_path / f"{name}.py").write_text(trap)
     url = f"sqlite:///{tmp_path / 'o.db'}"
     with closing(Database(url)) as database:
-        migrate.ready(database)
+        migrate.prepare(database)
         create_study(database, configuration(), THINGS, is_open=True, who="test")
         monkeypatch.chdir(tmp_path)
         with pytest.raises(LearningFailed, match="has no finished session"):
@@ -236,7 +236,7 @@ class TestHere:
     @pytest.fixture
     def database(self, tmp_path):
         with closing(Database(str(tmp_path / "t.db"))) as made:
-            migrate.ready(made)
+            migrate.prepare(made)
             create_study(made, configuration(), THINGS, is_open=True, who="test")
             yield made
 
@@ -274,4 +274,4 @@ class TestHere:
         one.round()
         assert len(calls) == 1
         assert database.read(lambda connection: stored_learning.state(connection, 1)).failure == "not today"
-        assert [row.slug for row in database.read(studies.every)] == ["which"]
+        assert [row.slug for row in database.read(studies.all_studies)] == ["which"]

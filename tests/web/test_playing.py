@@ -215,7 +215,7 @@ def test_a_choice_counts_after_both_were_played_to_the_end(visit, browser, visit
 def test_one_plays_at_a_time_and_a_set_time_is_enough(visit, browser, visitors, clips) -> None:
     slug = make(visitors, "some-seconds", play=0.4, labels=[f"Song {n}" for n in range(6)])
     page, _ = opened(visit, browser, visitors, clips, slug, DESKTOP)
-    assert "2 still to be played for 0.4 s" in page.locator("#gate").inner_text()
+    assert "Play 2 more for 0.4 s" in page.locator("#gate").inner_text()
     assert page.get_by_role("button", name="Song").count() == 2, "the button names the song"
     paused = page.evaluate(
         """async () => {

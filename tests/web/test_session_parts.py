@@ -40,7 +40,7 @@ BOTH = rf"model version {LATER}, but this pairseek computes with version {MODEL_
 @pytest.fixture
 def database(tmp_path):
     made = Database(str(tmp_path / "parts.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     create_study(made, configuration(answers=12), ITEMS, is_open=True, who="test")
     yield made
     made.close()
@@ -137,7 +137,7 @@ def test_an_unknown_k_and_lapse_resolve_to_themselves():
 
 def test_a_session_with_a_population_keeps_appeal_prior_and_response(tmp_path, monkeypatch):
     database = Database(str(tmp_path / "population.db"))
-    migrate.ready(database)
+    migrate.prepare(database)
     create_study(database, configuration(answers=12), some_items(12), is_open=True, who="test")
     rng = np.random.default_rng(0)
     for seed in range(12):
@@ -328,7 +328,7 @@ def test_a_bundle_is_replayed_with_the_parts_of_each_session(database, tmp_path,
     assert left.value.code == 0
     assert "2 sessions with answers, recomputed with the same versions and processor." in said
     assert f"Model version: {MODEL_VERSION}." in said
-    assert "same to the bit" in said
+    assert "identical to the bit" in said
     # Other parts lead to other estimates: they are not looked up anywhere else.
     wider = edited(tmp_path / "which.zip", "parts.json", lambda all_parts: {
         key: {**one, "response": {**one["response"], "k": 3 * one["response"]["k"]}} for key, one in all_parts.items()

@@ -36,7 +36,7 @@ from pairseek.web.studies.creation import create_study
 @pytest.fixture
 def database(tmp_path):
     made = Database(str(tmp_path / "s.db"))
-    migrate.ready(made)
+    migrate.prepare(made)
     yield made
     made.close()
 

@@ -1,6 +1,6 @@
-"""Command-line interface ``pairseek``, with one module per command.
+"""Command-line interface ``pairseek``, one module per command.
 
-Importing this package requires only the core of pairseek; running a command requires the extra ``cli``.
+Running a command requires the extra ``cli``; importing this package does not.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from pairseek.errors import MissingExtra, PairseekError
 
 __all__ = ["main"]
 
-USAGE_ERROR = 2
-INTERRUPTED = 130
-_EXTRA = ("typer", "rich")
+ERROR_CODE = 2
+INTERRUPTED_CODE = 130
+_EXTRA_PACKAGES = ("typer", "rich")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit.
 
-    An error is printed as one line on standard error, and the exit code is 2.
+    An error prints one line on standard error and sets the exit code to 2.
 
     Parameters
     ----------
     arguments
-        Arguments after ``pairseek``. None means the arguments of this process.
+        Arguments after ``pairseek``; None for the arguments of this process.
     """
     try:
         from pairseek.cli.app import run
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA:
+        if (error.name or "").partition(".")[0] not in _EXTRA_PACKAGES:
             raise
         _fail(MissingExtra("the command line", "cli"))
     try:
         sys.exit(run(arguments))
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(INTERRUPTED_CODE)
     except BrokenPipeError:
-        # The reader closed the pipe, as in `pairseek ... | head`: nothing more can be printed.
+        # The reader closed the pipe, as in `pairseek ... | head`, so nothing more can be printed.
         sys.stdout = None
         sys.exit(1)
     except (PairseekError, OSError) as error:
@@ -53,4 +53,4 @@ def _fail(error: Exception) -> NoReturn:
         # Writing fails if the terminal has been closed.
         with contextlib.suppress(OSError):
             sys.stderr.write(f"pairseek: {line}\n")
-    sys.exit(USAGE_ERROR)
+    sys.exit(ERROR_CODE)

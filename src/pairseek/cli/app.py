@@ -1,4 +1,4 @@
-"""Root command: registration of the commands, version, help, and the format of errors and notes."""
+"""Root command: registration of the commands, version, help, errors and notes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _root(
     """Learn what someone likes from paired comparisons.
 
     Each question shows two items and asks which one the person prefers. The
-    next pair is the one whose answer is expected to be most informative.
+    next pair is the one from whose answer pairseek expects to learn most.
 
     Start with [bold]pairseek demo[/bold]. The exit code is 0 on success, 1 if a check
     found a problem, 2 after an error, and 130 after an interruption.
@@ -111,7 +111,7 @@ def _root(
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code. An invalid command line raises `InvalidParameter`."""
+    """Run a command and return its exit code; raise `InvalidParameter` for an invalid command line."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="pairseek")
@@ -121,7 +121,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except Exception as error:
-        # The module of Typer's exceptions differs between versions, but all of them have this method.
+        # Typer's versions keep their exceptions in different modules, but all of them have this method.
         if not hasattr(error, "format_message"):
             raise
         raise InvalidParameter(f"{_message_of(error)}; see {_command_of(error)} --help") from None
@@ -131,16 +131,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _message_of(error: Any) -> str:
-    """Return the message of a Typer error, in plain words."""
+    """Return the message of a Typer error in plain words."""
     message: str = error.format_message().rstrip(".?")
-    for kind, words in (("an integer", "a whole number"), ("a number", "a number")):
-        typer_words = f"Input should be a valid {kind.split()[1]}, unable to parse string as {kind}"
+    for expected, words in (("an integer", "a whole number"), ("a number", "a number")):
+        typer_words = f"Input should be a valid {expected.split()[1]}, unable to parse string as {expected}"
         message = message.replace(typer_words, f"give {words}")
     return message
 
 
 def _command_of(error: object) -> str:
-    """Return the command that an error concerns, as the user types it."""
+    """Return the command in which an error occurred, as the user types it."""
     names = []
     context = getattr(error, "ctx", None)
     while context is not None and context.parent is not None:
@@ -154,9 +154,9 @@ def _scale_notes() -> Iterator[None]:
     """Print each distinct `ScaleWarning` once, as one plain line on standard error."""
     printed = set()
     with warnings.catch_warnings():
-        show = warnings.showwarning
+        show_other = warnings.showwarning
 
-        def note(
+        def show(
             message: Warning | str,
             category: type[Warning],
             filename: str,
@@ -165,13 +165,13 @@ def _scale_notes() -> Iterator[None]:
             line: str | None = None,
         ) -> None:
             if not issubclass(category, ScaleWarning):
-                show(message, category, filename, lineno, file, line)
+                show_other(message, category, filename, lineno, file, line)
             elif str(message) not in printed:
                 printed.add(str(message))
                 typer.echo(f"Note: {message}", err=True)
 
         warnings.simplefilter("always", ScaleWarning)
-        warnings.showwarning = note
+        warnings.showwarning = show
         yield
 
 

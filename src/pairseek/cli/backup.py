@@ -30,7 +30,7 @@ def restore(
     database: DatabaseOption = None,
 ) -> None:
     """Restore a backup into an empty database. SQLite and PostgreSQL backups are interchangeable."""
-    with open_database(database, migrated=False) as opened:
+    with open_database(database, prepare=False) as opened:
         from pairseek.store import backups
 
         rows = backups.read(opened, path)

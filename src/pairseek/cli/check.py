@@ -61,7 +61,7 @@ def command(
         typer.Option(metavar="R", help="Target for the 95 % credible radius.  [dim]\\[half the prior's][/]"),
     ] = None,
     people: Annotated[
-        int, typer.Option(metavar="N", help="Number of people to simulate for the estimate of the number of answers.")
+        int, typer.Option(metavar="N", help="Number of people to simulate to estimate the number of answers.")
     ] = 5,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
     page: Annotated[
@@ -79,7 +79,7 @@ def command(
     one_of(response, "--response", RESPONSES)
     if page is not None:
         require_drawing()
-    # The report has a finding about scales instead of the `ScaleWarning`.
+    # The report has a finding about scales, so the `ScaleWarning` is suppressed.
     catalogue = read_items(items, coordinates=coordinates, quiet=True)
     catalogue = catalogue.standardized() if standardize else catalogue
     catalogue = catalogue.scaled() if scaled else catalogue
@@ -118,7 +118,7 @@ def _show(console: Console, health: Health, files: list[Path]) -> None:
             words.append(f"\n{finding.advice}", "dim")
         table.add_row(Text(finding.level, _STYLES[finding.level]), finding.name, words)
     console.print(table)
-    acts = sum(finding.level == "act" for finding in health.findings)
-    summary = "No action is needed." if not acts else f"{plural(acts, 'finding')} to act on before the study."
+    urgent = sum(finding.level == "act" for finding in health.findings)
+    summary = f"{plural(urgent, 'finding')} to act on before the study." if urgent else "No action is needed."
     console.print(Text(f"\n{summary}"))
     print_paths(console, files)

@@ -32,24 +32,24 @@ def parse_dimension(option: str, text: str) -> int | Literal["auto"]:
 
 
 def read_choices_and_items(
-    data: Path, items: Path | None, coordinates: str | None, *, learned: bool
+    data: Path, items: Path | None, coordinates: str | None, *, learns_coordinates: bool
 ) -> tuple[Choices, Items | None]:
-    """Read choices, and the items with coordinates unless coordinates are learned. A bundle contains its own items."""
-    if items is not None and learned:
+    """Read choices, and their items unless coordinates are learned; a bundle contains its items."""
+    if items is not None and learns_coordinates:
         raise InvalidParameter(
             "--items with --learn: coordinates are either given or learned; leave out one of the two"
         )
     if items is None and coordinates is not None:
-        raise InvalidParameter("--coordinates without --items: --coordinates names columns of that file; leave it out")
+        raise InvalidParameter("--coordinates without --items: it names columns of that file; leave it out")
     if items is not None:
-        given = with_text_ids(read_items(items, coordinates=coordinates))
-        return Choices.read(data, ids=given.ids), given
-    if learned:
+        catalogue = with_text_ids(read_items(items, coordinates=coordinates))
+        return Choices.read(data, ids=catalogue.ids), catalogue
+    if learns_coordinates:
         return Choices.read(data), None
     if data.suffix.lower() == ".zip":
         return Choices.read(data), bundle.items(data)
     raise InvalidParameter(
-        "the coordinates of the items are missing: give --items FILE, or --learn 4 to learn coordinates in 4 dimensions"
+        "the items have no coordinates: give --items FILE, or --learn 4 to learn coordinates in 4 dimensions"
     )
 
 

@@ -25,18 +25,19 @@ def command(
     *,
     methods: Annotated[
         str | None,
-        typer.Option(metavar="A;B", help="Only the methods whose labels begin so, separated by semicolons."),
+        typer.Option(metavar="A;B", help="Only methods whose labels start with one of these, separated by semicolons."),
     ] = None,
     data: Annotated[
         str | None, typer.Option(metavar="A;B", help="Only these data sets, separated by semicolons.")
     ] = None,
     people: Annotated[int | None, typer.Option(metavar="N", help="Number of people from each data set.")] = None,
     half: Annotated[
-        str | None, typer.Option(metavar="HALF", help="Half of the people: choosing, for settings, or reporting.")
+        str | None,
+        typer.Option(metavar="HALF", help="Half of the people: choosing (to choose settings) or reporting."),
     ] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Random seed.")] = None,
     limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time after which a call of a method counts as hanging.")
+        float | None, typer.Option(metavar="SECONDS", help="Time after which a call to a method counts as hanging.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Output folder.  [dim]\\[pairseek-results/compare-NAME][/]")
@@ -46,22 +47,22 @@ def command(
 ) -> None:
     """Compare methods on the same people.
 
-    Recorded or simulated people are replayed with every method: the same pairs
-    are withheld and predicted, the same answers given, and each method is shown
-    only what it declares to know. docs/benchmarks/compare.md describes the
-    specification, and how to add a method.
+    Recorded or simulated people are replayed with every method. All methods get
+    the same answers, predict the same withheld pairs, and see only what they
+    declare to know. docs/benchmarks/compare.md describes the specification and
+    how to add a method.
 
-    The output folder has report.html and tables in CSV. Run the same command
-    again to resume an interrupted run.
+    The output folder contains report.html and tables in CSV. Run the same
+    command again to resume an interrupted run.
     """
     options = {"people": people, "half": half, "seed": seed, "limit": limit}
     changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    wanted = read_comparison(specification, **changes).only(methods=_parts(methods), data=_parts(data))
+    comparison = read_comparison(specification, **changes).only(methods=_parts(methods), data=_parts(data))
     console = Console(highlight=False)
-    folder = out or Path("pairseek-results") / f"compare-{wanted.name}"
-    with interruptible(console), RunProgress(console, wanted.title or wanted.name) as progress:
+    folder = out or Path("pairseek-results") / f"compare-{comparison.name}"
+    with interruptible(console), RunProgress(console, comparison.title or comparison.name) as progress:
         results = compare(
-            wanted,
+            comparison,
             folder,
             jobs=job_count(jobs, scheduler),
             scheduler=scheduler,

@@ -40,7 +40,7 @@ def command(
         typer.Option(metavar="N", help="Number of answers.  [dim]\\[the study's; 12 for an items file][/]"),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed of the search, which determines the sides.  [dim]\\[0][/]")
+        int | None, typer.Option(metavar="N", help="Random seed, which decides the sides.  [dim]\\[0][/]")
     ] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
     language: Annotated[
@@ -84,7 +84,7 @@ def command(
 
 
 def _print_plan(console: Console, plan: QuizPlan) -> None:
-    from pairseek.quiz.plan import minutes_in_words
+    from pairseek.quiz.plan import duration_text
 
     items, cost = plan.source.items, plan.cost
     for note in plan.notes:
@@ -93,7 +93,7 @@ def _print_plan(console: Console, plan: QuizPlan) -> None:
     console.print(f"{items.n:,} items in {items.d} dimensions, {plan.answers} answers: {tree}", soft_wrap=True)
     pictures = ", pictures not included" if "image" in items.data else ""
     console.print(
-        f"Expected: {minutes_in_words(plan.seconds)} with {plan.jobs} processes, at most {_kilobytes(plan.size)} of "
+        f"Expected: {duration_text(plan.seconds)} with {plan.jobs} processes, at most {_kilobytes(plan.size)} of "
         f"data{pictures}",
         soft_wrap=True,
     )
@@ -120,7 +120,7 @@ def _read_source(
     database: str | None,
     stack: contextlib.ExitStack,
 ) -> QuizSource:
-    """Read the source of a quiz. A database stays open until the stack is closed."""
+    """Read the source of a quiz; a database stays open until the stack closes."""
     from pairseek.quiz import sources
 
     path = Path(source)
@@ -140,13 +140,13 @@ def _read_source(
 
 
 def _with_title_and_language(source: QuizSource, title: str | None, language: str | None) -> QuizSource:
-    """Return the source with the given title and language."""
+    """Return the source with this title and language, where they are given."""
     from pairseek.web.studies.checks import check
     from pairseek.web.studies.configuration import configured
 
-    given = {name: value for name, value in (("title", title), ("language", language)) if value is not None}
-    if not given:
+    changes = {name: value for name, value in (("title", title), ("language", language)) if value is not None}
+    if not changes:
         return source
-    configuration = configured(source.configuration.model_dump(mode="json") | given)
+    configuration = configured(source.configuration.model_dump(mode="json") | changes)
     check(configuration, source.items)
     return replace(source, configuration=configuration)

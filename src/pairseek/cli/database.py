@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pairseek.store.database import Database
     from pairseek.web.studies.catalogue import Study
 
-_EXTRA = (
+_EXTRA_PACKAGES = (
     "fastapi",
     "sqlalchemy",
     "alembic",
@@ -32,28 +32,27 @@ _EXTRA = (
 
 def require_web() -> None:
     """Raise `MissingExtra` if a package of the extra ``web`` is not installed."""
-    for name in _EXTRA:
+    for name in _EXTRA_PACKAGES:
         if importlib.util.find_spec(name) is None:
             raise MissingExtra("the service", "web")
 
 
 @contextlib.contextmanager
 def open_database(
-    url: str | None, *, create: bool = True, migrated: bool = True, noted: bool = True
+    url: str | None, *, create: bool = True, prepare: bool = True, announce: bool = True
 ) -> Iterator[Database]:
-    """Open the database named by the option or the environment, and close it at the end.
+    """Open the database that the option or the environment names, and close it at the end.
 
     Parameters
     ----------
     url
-        Value of the option ``--database``. None means the setting in the environment.
+        Value of the option ``--database``; None for the setting in the environment.
     create
-        Whether to create a SQLite file that does not exist. If false, a missing file is an error.
-    migrated
-        Whether to require tables of the current version, and create them in an empty database. If false, the tables
-        are left alone.
-    noted
-        Whether to print a note if a SQLite file did not exist and was created.
+        Whether to create a missing SQLite file; if false, a missing file is an error.
+    prepare
+        Whether to create the tables of an empty database, and require tables of the current version otherwise.
+    announce
+        Whether to print a note if a SQLite file was created.
     """
     require_web()
     from pairseek.store import migrate
@@ -66,26 +65,26 @@ def open_database(
     try:
         if not create and is_new:
             raise InvalidParameter(
-                f"there is no database {database.path}: give another with --database, or create a study with pairseek "
-                f"study create"
+                f"the database {database.path} does not exist: give another with --database, or create a study with "
+                f"pairseek study create"
             )
-        if migrated:
-            migrate.ready(database)
+        if prepare:
+            migrate.prepare(database)
         yield database
     finally:
         database.close()
-        if noted and is_new and database.path is not None and database.path.exists():
+        if announce and is_new and database.path is not None and database.path.exists():
             note = f"Note: created the database {database.path.absolute()}, which did not exist."
             if chosen == Settings.database:
                 note += (
-                    " A server that was started in another folder has a database of its own: to use that one, give "
-                    "--database or set PAIRSEEK_DATABASE."
+                    " A server started in another folder has another database; to use it, give --database or set "
+                    "PAIRSEEK_DATABASE."
                 )
             typer.echo(note, err=True)
 
 
 def place_of(database: Database) -> str:
-    """Return the path or address of a database, without passwords before its host or among its parameters."""
+    """Return the path or address of a database, without passwords."""
     if database.path is not None:
         return str(database.path.absolute())
     query = {name: "hidden" if "password" in name.lower() else value for name, value in database.url.query.items()}
@@ -103,13 +102,12 @@ def find_study(database: Database, slug: str) -> Study:
         if problem.status != 404:
             raise
         raise InvalidParameter(
-            f"there is no study {slug!r} in the database: see pairseek study list, or give another database with "
-            f"--database"
+            f"the database has no study {slug!r}: see pairseek study list, or give another database with --database"
         ) from None
 
 
 def confirm(name: str, consequence: str, *, yes: bool) -> None:
-    """Ask the user to type a name before a deletion, unless ``yes``. Another reply raises `InvalidParameter`."""
+    """Ask the user to type a name before a deletion, unless ``yes``; raise `InvalidParameter` for another reply."""
     if yes:
         return
     typer.echo(f"{consequence} This cannot be undone.")

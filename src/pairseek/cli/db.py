@@ -13,20 +13,20 @@ app = typer.Typer(help="Upgrade the tables of the database, or show their versio
 @app.command()
 def upgrade(*, database: DatabaseOption = None) -> None:
     """Upgrade the tables to the version that this pairseek requires."""
-    with open_database(database, migrated=False) as opened:
+    with open_database(database, prepare=False) as opened:
         from pairseek.store import migrate
 
-        before = migrate.current(opened)
+        before = migrate.current_version(opened)
         after = migrate.upgrade(opened)
         # Remove deleted content that earlier versions left in the file.
         opened.scrub()
-    typer.echo(f"The tables have version {after}; before: {before or 'none'}.")
+    typer.echo(f"The tables have version {after} (before: {before or 'none'}).")
 
 
 @app.command()
 def version(*, database: DatabaseOption = None) -> None:
     """Show the version of the tables, and the version that this pairseek requires."""
-    with open_database(database, create=False, migrated=False) as opened:
+    with open_database(database, create=False, prepare=False) as opened:
         from pairseek.store import migrate
 
-        typer.echo(f"tables {migrate.current(opened) or 'none'}, needed {migrate.newest()}")
+        typer.echo(f"tables {migrate.current_version(opened) or 'none'}, needed {migrate.newest_version()}")

@@ -28,9 +28,9 @@ from pairseek.search.simulate import SimulatedUser
 from pairseek.search.stopping import AfterAnswers
 
 ANSWERS = 15
-"""Default number of answers: enough for a median error of about 0.1 in Oklab, in about a minute."""
-# Keys the simulated user's random numbers, to keep them independent of the search's.
-_PERSON_STREAM = 0x636F6C6F7572
+"""Default number of answers, which gives a median error of about 0.1 in Oklab within about a minute."""
+# Makes the simulated user's random numbers independent of the search's.
+_SIMULATED_USER_KEY = 0x636F6C6F7572
 
 
 def demo(
@@ -52,23 +52,23 @@ def demo(
 
     Each pair is chosen so that your answer is as informative as possible. Type a
     key and press Enter; standard input may also be a file with one key per line.
-    A terminal without true colour shows names and codes.
+    Terminals without true colour show names and codes only.
 
     [bold]1[/]  choose left    [bold]=[/]  about equal    [bold]q[/]  stop and save
     [bold]2[/]  choose right   [bold]u[/]  undo
     """
     if seed is not None and resume:
         raise InvalidParameter(
-            f"--seed {seed} with --resume: the search in {resume} has its own seed; leave --seed out"
+            f"--seed {seed} with --resume: the search in {resume} already has a seed; leave --seed out"
         )
     if save and save.exists():
-        raise InvalidParameter(f"--save {save}: the file exists already; resume it with --resume, or give another name")
+        raise InvalidParameter(f"--save {save}: the file already exists; resume it with --resume, or give another name")
     search, items, path = _search(answers, seed, resume), colours(), save or resume
     if search.items != items:
         raise InvalidFile(f"{resume} is not a search over the named colours: load it with Search.load")
     if path:
         search.save(path)  # fail before the first answer if the file is not writable
-    rng = np.random.default_rng([search.seed, _PERSON_STREAM])
+    rng = np.random.default_rng([search.seed, _SIMULATED_USER_KEY])
     favourite = int(rng.integers(items.n)) if simulate else None
     user = SimulatedUser(items.coordinates[favourite], search.response, rng=rng) if simulate else None
     console, code = Console(highlight=False, markup=False, emoji=False), 0
@@ -87,7 +87,7 @@ def demo(
 
 def _search(answers: int | None, seed: int | None, resume: Path | None) -> Search:
     if resume is None:
-        # One of the keys reports a tie.
+        # The key = reports a tie, so the response needs a tie width.
         stop = AfterAnswers(answers or ANSWERS)
         return Search(colours(), response=Logistic(tie_width=TIE_WIDTH), stop=stop, rng=seed)
     return Search.load(resume, stop=AfterAnswers(answers)) if answers else Search.load(resume)
@@ -103,16 +103,16 @@ def _ask_questions(
 ) -> None:
     """Ask questions until the search is finished or the person stops."""
     while search.finished is None:
-        query, left = search.ask(), search.forecast()
+        query, remaining = search.ask(), search.forecast()
         check()
-        total = "" if left is None else f" of {search.answers + left}"
+        total = "" if remaining is None else f" of {search.answers + remaining}"
         console.print(f"\n{search.answers + 1}{total}: which colour do you prefer?")
         rows = [items.index(query.left), items.index(query.right)]
         _show_colours(console, [(f"{i}  {items.labels[row]}", _code(items, row)) for i, row in enumerate(rows, 1)])
         if user:
             key = "1" if user.answer(items, query) == query.left else "2"
         else:
-            key = _read_key(console, undoable=bool(search.history))
+            key = _read_key(console, can_undo=bool(search.history))
         if key == "q":
             return
         if key == "u":
@@ -125,8 +125,8 @@ def _ask_questions(
             search.save(path)
 
 
-def _read_key(console: Console, *, undoable: bool) -> str:
-    """Return the next valid key. The end of the input means stop."""
+def _read_key(console: Console, *, can_undo: bool) -> str:
+    """Return the next valid key; the end of the input means stop."""
     while True:
         console.print("1 or 2 choose, = about equal, u undo, q stop: ", end="")
         try:
@@ -134,29 +134,29 @@ def _read_key(console: Console, *, undoable: bool) -> str:
         except OSError:  # The terminal was closed.
             line = b""
         key = line.decode(errors="replace").strip().lower() if line else "q"
-        if key in ("1", "2", "=", "q") or (key == "u" and undoable):
+        if key in ("1", "2", "=", "q") or (key == "u" and can_undo):
             return key
         console.print("There is nothing to undo yet." if key == "u" else "Type one of these keys, then Enter.")
 
 
-def _show_colours(console: Console, named: list[tuple[str, str]]) -> None:
+def _show_colours(console: Console, names_and_codes: list[tuple[str, str]]) -> None:
     grid = Table.grid(padding=(0, 2))
-    for _ in named:
+    for _ in names_and_codes:
         grid.add_column(width=min(36, console.width // 2 - 2))
     if _true_colour(console):
-        grid.add_row(*(Padding("", (3, 0, 0, 0), style=f"on {code}") for _, code in named))
-    grid.add_row(*(f"{name} {code}" for name, code in named))
+        grid.add_row(*(Padding("", (3, 0, 0, 0), style=f"on {code}") for _, code in names_and_codes))
+    grid.add_row(*(f"{name} {code}" for name, code in names_and_codes))
     console.print(grid)
 
 
 def _show_result(console: Console, search: Search, items: Items, favourite: int | None) -> None:
     estimate = search.estimate()
     distances = np.linalg.norm(items.coordinates - estimate.point, axis=1)
-    named = [(f"Your colour, near {items.labels[int(np.argmin(distances))]}", hex_from_oklab(estimate.point))]
+    colours = [(f"Your colour, near {items.labels[int(np.argmin(distances))]}", hex_from_oklab(estimate.point))]
     if favourite is not None:
-        named.append((f"Simulated favourite: {items.labels[favourite]}", _code(items, favourite)))
+        colours.append((f"Simulated favourite: {items.labels[favourite]}", _code(items, favourite)))
     console.print(f"\nAfter {plural(search.answers, 'answer')}:\n")
-    _show_colours(console, named)
+    _show_colours(console, colours)
     radius = f"{estimate.credible_radius(0.95):.3f}"
     console.print(
         f"\nWith a probability of 95 %, the favourite is within {radius} of the estimate (black to white: 1)."
@@ -176,7 +176,7 @@ def _show_path(console: Console, search: Search, path: Path | None, *, simulate:
     if path is None:
         console.print("" if search.history else "\nThere are no answers, so nothing was saved.")
         return
-    # Unless the virtual environment is activated, the shell does not find `pairseek` without its folder.
+    # Without an activated virtual environment, the shell needs the folder of `pairseek`.
     needs_folder = Path(sys.argv[0]).name == "pairseek" and not shutil.which("pairseek")
     words = [sys.argv[0] if needs_folder else "pairseek", "demo", "--resume", str(path)]
     words += ["--simulate"] if simulate else []
@@ -187,7 +187,7 @@ def _show_path(console: Console, search: Search, path: Path | None, *, simulate:
 
 
 def _save_unfinished(search: Search, path: Path | None) -> Path | None:
-    """Save an unfinished search without a file under a free name, before anything else can fail; return its path."""
+    """Save an unfinished search that has no file yet under a free name; return the path of its file."""
     if path is None and search.history and not search.finished:
         names = (Path(f"pairseek-demo{'' if number == 1 else f'-{number}'}.json") for number in count(1))
         path = next(name for name in names if not name.exists())
@@ -200,5 +200,5 @@ def _code(items: Items, row: int) -> str:
 
 
 def _true_colour(console: Console) -> bool:
-    """Return whether the terminal has true colour. A palette would show different colours as the same one."""
+    """Return whether the terminal has true colour; a palette would make different colours look alike."""
     return console.color_system == "truecolor" and not console.no_color

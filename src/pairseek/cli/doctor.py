@@ -1,4 +1,4 @@
-"""Command ``pairseek doctor``: a report of what is installed and whether it works."""
+"""Command ``pairseek doctor``: a report on the installation and whether it works."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ EXTRAS = {
     "data": "download of the paper's data",
     "cluster": "runs on a dask cluster",
 }
-"""Purposes of the extras that users install."""
+"""Purpose of each extra that users may install."""
 # Kernel modules that every search uses.
 _KERNEL_MODULES = ("pairseek.numerics.pair_kernels", "pairseek.posteriors.ep_kernels", "pairseek.numerics.tables")
 
 
 class ReportLine(NamedTuple):
-    """One line of the report; `works` is None if there is nothing that could work or fail."""
+    """Line of the report; `works` is None for a part that is not installed or not used."""
 
     topic: str
     text: str
@@ -47,14 +47,14 @@ def command(
     *,
     database: DatabaseOption = None,
     kernels: Annotated[
-        bool, typer.Option("--compile", metavar="", help="Compile the kernels now, unless they are compiled already.")
+        bool, typer.Option("--compile", metavar="", help="Compile the kernels now if they are not compiled yet.")
     ] = False,
 ) -> None:
     """Show what is installed, where the data are, and whether everything works.
 
     The report covers the package and its extras, the compiled kernels, the
     folder with the paper's data, and the service's database. The exit code is
-    0 if everything that is installed works, and 1 otherwise.
+    0 if all that is installed works, and 1 otherwise.
     """
     if kernels:
         _compile_kernels()
@@ -113,8 +113,8 @@ def _kernel_lines() -> Iterator[ReportLine]:
         for folder in cache_folders(str(Path(str(import_module(name).__file__)).resolve().parent)).readable
         if any(folder.glob(f"{name.rpartition('.')[2]}.*.nbi"))
     }
-    kept = own_cache_folders().writable
-    if kept is None:
+    writable = own_cache_folders().writable
+    if writable is None:
         text = f"compiled, in {sorted(folders)[0]}; others" if folders else "compiled anew by every process: they"
         yield ReportLine("kernels", f"{text} cannot be cached: {ADVICE}", None)
     elif folders:
@@ -140,9 +140,9 @@ def _data_line() -> ReportLine:
     folder = local_folder()
     if folder is not None:
         return ReportLine("food10k", f"the paper's embeddings are in {folder}", works=True)
-    named = os.environ.get("PAIRSEEK_DATA")
-    if named:
-        return ReportLine("food10k", f"PAIRSEEK_DATA is {named}, which has no folder data/food10k", works=False)
+    data = os.environ.get("PAIRSEEK_DATA")
+    if data:
+        return ReportLine("food10k", f"PAIRSEEK_DATA is {data}, which has no folder data/food10k", works=False)
     return ReportLine(
         "food10k", "the paper's embeddings are downloaded at first use; --data synthetic needs none", works=None
     )
@@ -161,15 +161,15 @@ def _database_line(url: str | None) -> ReportLine:
 
     try:
         name = Settings.of(database=url).database
-        shown = place_of(Database(name)) if "://" in name else name
+        place = place_of(Database(name)) if "://" in name else name
         if "://" not in name and not Path(name).exists():
-            return ReportLine("database", f"{shown} does not exist yet: pairseek serve creates it", works=None)
-        with open_database(url, create=False, migrated=False) as database:
-            current, newest = migrate.current(database), migrate.newest()
+            return ReportLine("database", f"{place} does not exist yet: pairseek serve creates it", works=None)
+        with open_database(url, create=False, prepare=False) as database:
+            current, newest = migrate.current_version(database), migrate.newest_version()
     except (PairseekError, OSError) as error:
         return ReportLine("database", f"does not reply: {' '.join(str(error).split())}", works=False)
     if current != newest:
         return ReportLine(
-            "database", f"{shown} has tables of version {current}, not {newest}: run pairseek db upgrade", works=False
+            "database", f"{place} has tables of version {current}, not {newest}: run pairseek db upgrade", works=False
         )
-    return ReportLine("database", f"{shown} replies, tables of version {current}", works=True)
+    return ReportLine("database", f"{place} replies, tables of version {current}", works=True)

@@ -49,20 +49,20 @@ def command(
             "--dimensions",
             "-d",
             metavar="D|auto",
-            help="Number of dimensions; auto cross-validates. For pca also a share of the variance, such as 0.9.",
+            help="Number of dimensions; auto cross-validates. For pca, also a share of the variance, such as 0.9.",
         ),
     ] = AUTO,
     items: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="CSV of all items (id, label). It sets their order; a triplet with another item is an error.",
+            help="CSV of all items (id, label) in their order; a triplet with another item is an error.",
         ),
     ] = None,
     coordinates: Coordinates = None,
     unseen: Annotated[
         str,
-        typer.Option(metavar="RULE", help="Items that occur in no triplet: refuse, or mean (place them at the mean)."),
+        typer.Option(metavar="RULE", help="Items without triplets: refuse, or mean (place them at the mean)."),
     ] = _UNSEEN_RULES[0],
     where: Where = None,
     test_where: Annotated[
@@ -103,8 +103,8 @@ def command(
     """Compute coordinates of items from triplets or feature vectors.
 
     A triplet states that an anchor is more similar to one item than to
-    another. The result is a CSV file of items, with a JSON file of their
-    provenance next to it.
+    another. The result is a CSV file of items and a JSON file that records how
+    they were computed.
     """
     one_of(method, "--method", [*METHODS, PCA.name])
     check_items_path(out)
@@ -115,8 +115,8 @@ def command(
     settings = {
         name: value for name, value in (("mu", mu), ("alpha", alpha), ("shrinkage", shrinkage)) if value is not None
     }
-    of_vectors = {"--coordinates": coordinates, "--standardize": standardize, "--drop-constant": drop_constant}
-    of_triplets = {
+    vector_options = {"--coordinates": coordinates, "--standardize": standardize, "--drop-constant": drop_constant}
+    triplet_options = {
         "--items": items,
         "--unseen": unseen != _UNSEEN_RULES[0],
         "--where": where,
@@ -125,13 +125,13 @@ def command(
     }
     names, choice = None, None
     if method == PCA.name:
-        _refuse_options(method, of_triplets, settings)
+        _refuse_options(method, triplet_options, settings)
         embedding: TripletEmbedding | PCA = _fit_pca(
             source, dimensions, coordinates, standardize=standardize, drop=drop_constant
         )
         record = provenance(embedding)
     else:
-        _refuse_options(method, of_vectors, settings.keys() - METHODS[method]().get_params())
+        _refuse_options(method, vector_options, settings.keys() - METHODS[method]().get_params())
         one_of(unseen, "--unseen", _UNSEEN_RULES)
         names = None if items is None else read_item_names(items)
         triplets = _split_triplets(source, names, where, test_where, held_out, seed)
@@ -153,9 +153,9 @@ def command(
 
 
 def _refuse_options(method: str, options: Mapping[str, object], parameters: Iterable[str]) -> None:
-    """Raise `InvalidParameter` for an option that the method does not read."""
-    given = [option for option, value in options.items() if value]
-    for option in [*given, *(f"--{name}" for name in sorted(parameters))]:
+    """Raise `InvalidParameter` for an option that the method does not use."""
+    used = [option for option, value in options.items() if value]
+    for option in [*used, *(f"--{name}" for name in sorted(parameters))]:
         raise InvalidParameter(f"{option} does not apply to {method}: leave it out")
 
 
@@ -181,11 +181,11 @@ def _split_triplets(
         if held_out == 0:
             return _TripletSplit(data, None)
         return _TripletSplit(*data.split(held_out, seed))
-    # Both parts share one list of items, including items that occur in only one part.
+    # Both parts share one list of items, because an item may occur in only one part.
     ids = Triplets.from_csv(source).ids if ids is None else ids
-    held = read_triplets(source, ids, "--test-where", test_where)
+    tested = read_triplets(source, ids, "--test-where", test_where)
     if where:
-        return _TripletSplit(read_triplets(source, ids, "--where", where), held)
+        return _TripletSplit(read_triplets(source, ids, "--where", where), tested)
     raise InvalidParameter("--test-where without --where: also select the triplets to fit, such as --where alg=Random")
 
 

@@ -33,14 +33,14 @@ _RANDOM = default_label(Random())
 _TITLES = {
     "accuracy": "Accuracy of predicted choices",
     "log_loss": "Log loss",
-    "gain": "Share of people who gain",
+    "gain": "Share of people whom answers help",
     "calibration_error": "Calibration error",
     "regret": "Regret: {value} of the person's best item minus the pick's",
     "top_3": "Mean {value} of the first 3 recommended items",
     "top_5": "Mean {value} of the first 5 recommended items",
     "liked": "Share of shown items that the person likes",
 }
-_LEADS = {
+_LEAD_TITLES = {
     "accuracy": f"Lead in accuracy over {_RANDOM}",
     "regret": f"Regret minus the regret of {_RANDOM}",
     "top_3": f"Lead in mean {{value}} of the first 3 over {_RANDOM}",
@@ -90,11 +90,11 @@ def command(
         typer.Option(
             metavar="SHARE",
             help="Share of each person's pairs to withhold from the questions and predict. With 0, the search predicts "
-            "the pairs that it did not ask, which flatters strategies that ask the hard ones.",
+            "the pairs that it did not ask, which flatters strategies that ask hard questions.",
         ),
     ] = WITHHOLD,
     ties: Annotated[
-        str, typer.Option(metavar="HOW", help="Answer to pairs that the person left undecided: coin, or tie.")
+        str, typer.Option(metavar="HOW", help="Answer to pairs that a person left undecided: coin (at random), or tie.")
     ] = "coin",
     samples: Samples = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed.")] = 0,
@@ -106,16 +106,17 @@ def command(
 ) -> None:
     """Replay searches on recorded choices, and score the predictions.
 
-    A population is fitted to the other people. Each held-out person is asked
-    only about pairs in the data, including ties. Some of their pairs, drawn at
-    random before the first question, are withheld, and the search predicts them.
-    The baselines are random questions, the default model without a population,
-    and the majority preference. If people rated the items, or compared every
-    pair, recommendations are scored by what the person thinks of the items.
+    Each held-out person is asked only about pairs in the data, including ties,
+    by a search whose population was fitted to the other people. Some of the
+    person's pairs, drawn at random before the first question, are withheld, and
+    the search predicts them. The baselines are random questions, the default
+    model without a population, and the majority preference. If people rated the
+    items or compared every pair, recommendations are scored by the person's own
+    values.
     """
-    choices, given = read_choices_and_items(data, items, coordinates, learned=learn is not None)
-    who: Literal["people", "leave-one-out"] = one_of(hold_out, "--hold-out", ("people", "leave-one-out"))  # type: ignore[assignment]
-    what: Goal = one_of(goal, "--goal", tuple(FIRST_MEASURES))  # type: ignore[assignment]
+    choices, catalogue = read_choices_and_items(data, items, coordinates, learns_coordinates=learn is not None)
+    scheme: Literal["people", "leave-one-out"] = one_of(hold_out, "--hold-out", ("people", "leave-one-out"))  # type: ignore[assignment]
+    goal_name: Goal = one_of(goal, "--goal", tuple(FIRST_MEASURES))  # type: ignore[assignment]
     require_drawing()
     console = Console(highlight=False, stderr=as_json)
     for note in choices.notes:
@@ -126,16 +127,16 @@ def command(
             results = evaluate(
                 choices,
                 folder,
-                items=given,
+                items=catalogue,
                 learn=None if learn is None else parse_dimension("--learn", learn),
                 appeal=parse_setting("--appeal", appeal),
                 rescale=parse_setting("--rescale", rescale),
                 curvature=parse_setting("--curvature", curvature),
                 residual=parse_residual(residual),
-                goal=what,
+                goal=goal_name,
                 strategies=() if strategies is None else strategies_from(strategies),
                 answers=_counts(answers),
-                hold_out=who,
+                hold_out=scheme,
                 people=people,
                 splits=splits,
                 withhold=withhold,
@@ -146,11 +147,11 @@ def command(
                 progress=progress,
                 note=lambda line: console.print(Text(f"  {line}", "dim")) if console.is_terminal else None,
             )
-        pictures = draw(results, folder, title=data.stem, goal=what)
+        pictures = draw(results, folder, title=data.stem, goal=goal_name)
     if as_json:
         typer.echo(json.dumps(_record(results), indent=1))
         return
-    show(console, results, goal=what, implied=choices.derived, rated=choices.ratings is not None)
+    show(console, results, goal=goal_name, is_implied=choices.derived, is_rated=choices.ratings is not None)
     print_paths(console, [folder / "summary.csv", folder / "people.csv", *pictures[0].paths])
 
 
@@ -197,38 +198,40 @@ def _print_table(console: Console, results: EvaluationResults, title: str, rows:
     console.print()
 
 
-def show(console: Console, results: EvaluationResults, *, goal: Goal = "taste", implied: bool, rated: bool) -> None:
+def show(
+    console: Console, results: EvaluationResults, *, goal: Goal = "taste", is_implied: bool, is_rated: bool
+) -> None:
     """Print the tables of the summary, and how to read them.
 
     Parameters
     ----------
     goal
         Goal of the search, which determines the measures that come first.
-    implied
+    is_implied
         Whether the pairs are implied by ratings or rankings.
-    rated
-        Whether the values of items are ratings, and not shares of comparisons won.
+    is_rated
+        Whether the values of items are ratings rather than shares of comparisons won.
     """
     summary, answers = results.summary(), results.plan.answers
-    unit = "rating" if rated else "share of comparisons won"
+    unit = "rating" if is_rated else "share of comparisons won"
     measures = [name for name in (*FIRST_MEASURES[goal], "calibration_error") if results.valued or name not in PICKS]
     for measure in measures:
         rows = {}
         for arm in results.plan.labels:
             # Popularity asks nothing, so it neither gains from answers nor shows items.
             if arm != POPULARITY or measure not in ("gain", "liked"):
-                own = [row for row in summary if row["arm"] == arm]
-                rows[arm] = [_cell(row[measure], row.get(f"{measure}_se")) for row in own]
+                arm_rows = [row for row in summary if row["arm"] == arm]
+                rows[arm] = [_cell(row[measure], row.get(f"{measure}_se")) for row in arm_rows]
         _print_table(console, results, _TITLES[measure].format(value=unit), rows)
         if measure == measures[0]:
             others = [arm for arm in results.plan.labels if arm not in (_RANDOM, POPULARITY)]
             leads = {arm: [results.difference((arm, _RANDOM), measure, (n, n)) for n in answers] for arm in others}
             rows = {arm: [_cell(*lead, sign="+") for lead in leads_of_arm] for arm, leads_of_arm in leads.items()}
-            _print_table(console, results, f"{_LEADS[measure].format(value=unit)}, person by person", rows)
+            _print_table(console, results, f"{_LEAD_TITLES[measure].format(value=unit)}, person by person", rows)
     answer = "a coin toss" if results.plan.ties == "coin" else "a tie"
     notes = [
         f"{results.plan.predicted.capitalize()}. Pairs that they left undecided are answered with {answer}.",
-        "Each column leaves out people who have too few pairs for that many answers.",
+        "A column leaves out people with too few pairs for that many answers.",
     ]
     if results.valued:
         notes.append(f"A person likes the items whose {unit} is above that person's mean.")
@@ -237,7 +240,7 @@ def show(console: Console, results: EvaluationResults, *, goal: Goal = "taste", 
             "Nobody rated the items or compared every pair of their items, so regret, the value of recommended items "
             "and the share of liked items are unknown."
         )
-    if implied:
+    if is_implied:
         notes.append(
             "The pairs are implied by ratings or rankings, which never contradict themselves: these figures are upper "
             "bounds for answers to pairs."

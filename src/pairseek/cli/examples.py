@@ -55,16 +55,16 @@ def add_examples(app: typer.Typer) -> None:
     for name, command in commands_of(app):
         lines = EXAMPLES.get(name, ())
         if lines:
-            # Rich prints each paragraph of the epilogue as one line.
+            # Rich prints each paragraph of an epilogue as one line.
             title = "Example:" if len(lines) == 1 else "Examples:"
             command.epilog = "\n\n".join([title, *(f"  {line}" for line in lines)])
 
 
-def commands_of(app: typer.Typer, before: str = "") -> Iterator[tuple[str, CommandInfo]]:
+def commands_of(app: typer.Typer, prefix: str = "") -> Iterator[tuple[str, CommandInfo]]:
     """Iterate over all commands and their full names."""
     for command in app.registered_commands:
         name = command.name or getattr(command.callback, "__name__", "")
-        yield f"{before}{name}", command
+        yield f"{prefix}{name}", command
     for group in app.registered_groups:
         if group.typer_instance is not None:
-            yield from commands_of(group.typer_instance, f"{before}{group.name} ")
+            yield from commands_of(group.typer_instance, f"{prefix}{group.name} ")

@@ -27,7 +27,7 @@ def command(
     yes: Yes = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Delete a participant's sessions in a study, and what was learned from them.
+    """Delete a participant's sessions in a study, and all that was learned from them.
 
     Nothing about the person remains in the database. Earlier exports and
     backups still contain the data; see docs/how-to/service.md.
@@ -39,20 +39,20 @@ def command(
         from pairseek.web.studies.catalogue import Catalogue
 
         if study is None or participant is None:
-            expired_studies = forgetting.expire(opened, Catalogue(opened))
-            for deletion in expired_studies:
+            deletions = forgetting.expire(opened, Catalogue(opened))
+            for deletion in deletions:
                 typer.echo(f"{deletion.slug}: {forgetting.deletion_summary(deletion.deleted)}")
-            if not expired_studies:
+            if not deletions:
                 typer.echo("No retention period is over, so nothing was deleted.")
         else:
-            participants_study = find_study(opened, study)
-            count = len(forgetting.sessions_of_person(opened, participants_study, participant))
+            found_study = find_study(opened, study)
+            count = len(forgetting.sessions_of_person(opened, found_study, participant))
             if not count:
                 raise InvalidParameter(
                     f"the study {study!r} has no participant {participant!r}: give the id as in the export"
                 )
             confirm(participant, f"{plural(count, 'session')} of {participant} will be deleted.", yes=yes)
-            deleted = forgetting.forget(opened, participants_study, participant, current_user())
+            deleted = forgetting.forget(opened, found_study, participant, current_user())
             typer.echo(forgetting.deletion_summary(deleted))
         if not forgetting.scrub(opened):
             typer.echo("The database is in use: the service or the next deletion will clean up its files.", err=True)

@@ -1,4 +1,4 @@
-"""Input of items, the same for all commands."""
+"""Item files as input of the commands."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from pairseek.model.items import Items
 
 
 def read_items(path: Path, *, coordinates: str | None = None, scaled: bool = False, quiet: bool = False) -> Items:
-    """Read items with coordinates.
+    """Read items with coordinates, and print which columns are coordinates unless the option names them.
 
-    Columns that describe the appearance of items, such as ``image``, are data and not coordinates, as in the service.
-    Prints which columns are coordinates, unless the option names them.
+    As in the service, columns that describe the appearance of items, such as ``image``, are data and not coordinates.
 
     Parameters
     ----------
@@ -60,7 +59,7 @@ class ItemNames:
 
 
 def read_item_names(path: Path) -> ItemNames:
-    """Read ids and labels. A CSV or Parquet file needs no coordinates."""
+    """Read ids and labels; a CSV or Parquet file needs no coordinates."""
     if not is_table(path):
         items = read_items(path, quiet=True)
         return ItemNames(items.ids, items.labels)

@@ -16,7 +16,7 @@ from pairseek.core.csv import table_rows
 from pairseek.core.text import plural
 from pairseek.errors import InvalidFile, InvalidParameter
 
-_COLUMN = "participant"
+_PARTICIPANT_COLUMN = "participant"
 
 
 def command(
@@ -42,8 +42,8 @@ def command(
 
     Links are signed: until it expires, a link proves the participant's id, and
     whoever has it can continue the session from any browser. Send each link only
-    to its person. A study with the setting [bold]invited[/] accepts nobody without
-    such a link.
+    to its participant. A study with the setting [bold]invited[/] accepts nobody
+    without such a link.
     """
     if not address.startswith(("http://", "https://")):
         raise InvalidParameter(f"--address is {address!r}: give the address of the server, such as https://example.org")
@@ -54,17 +54,17 @@ def command(
 
         study, key = find_study(opened, slug).row, link_key(opened)
         rows = [(name, signed_link(key, address, study, name, days)) for name in names]
-        opened.write(lambda connection: studies.note(connection, current_user(), "link", slug, count=len(rows)))
+        opened.write(lambda connection: studies.log_action(connection, current_user(), "link", slug, count=len(rows)))
     if out is None:
-        csv.writer(sys.stdout).writerows([(_COLUMN, "link"), *rows])
+        csv.writer(sys.stdout).writerows([(_PARTICIPANT_COLUMN, "link"), *rows])
         return
     try:
-        # Whoever has a link can answer as its person.
+        # Whoever has a link can answer as its participant.
         handle = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise InvalidFile(f"{out} exists already and was not changed: give another name") from None
+        raise InvalidFile(f"{out} already exists and was not changed: give another name") from None
     with os.fdopen(handle, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([(_COLUMN, "link"), *rows])
+        csv.writer(file).writerows([(_PARTICIPANT_COLUMN, "link"), *rows])
     typer.echo(f"Wrote {plural(len(rows), 'link')} to {out}")
 
 
@@ -72,14 +72,14 @@ def read_participants(path: Path) -> list[str]:
     """Read ids, one per line or in the column ``participant``; reject duplicates."""
     lines = table_rows(path, InvalidFile, "one id per line").lines
     header = [cell.strip().casefold() for cell in lines[0][1]]
-    column = header.index(_COLUMN) if _COLUMN in header else 0
-    body = lines[1:] if _COLUMN in header else lines
-    seen: dict[str, int] = {}
+    column = header.index(_PARTICIPANT_COLUMN) if _PARTICIPANT_COLUMN in header else 0
+    body = lines[1:] if _PARTICIPANT_COLUMN in header else lines
+    line_of: dict[str, int] = {}
     for line, row in body:
-        if column >= len(row) or (_COLUMN not in header and len(row) > 1):
+        if column >= len(row) or (_PARTICIPANT_COLUMN not in header and len(row) > 1):
             raise InvalidFile(f"{path}, line {line}: expected one id, received {', '.join(row)[:80]!r}")
         name = row[column].strip()
-        if name in seen:
-            raise InvalidFile(f"{path}, line {line}: the id {name[:50]!r} is in line {seen[name]} already")
-        seen[name] = line
-    return list(seen)
+        if name in line_of:
+            raise InvalidFile(f"{path}, line {line}: the id {name[:50]!r} is already in line {line_of[name]}")
+        line_of[name] = line
+    return list(line_of)

@@ -40,7 +40,7 @@ LagOne = Annotated[
 ]
 Samples = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Number of particles. With this option, a particle posterior replaces EP."),
+    typer.Option(metavar="N", help="Number of particles; this option replaces EP by a particle posterior."),
 ]
 
 Data = Annotated[
@@ -71,6 +71,6 @@ Residual = Annotated[
     typer.Option(
         metavar="auto|implied|LOGITS",
         help="Standard deviation of the residual utilities, the part of a person's taste that coordinates do not "
-        "explain; 0 for none; implied: for answers that are implied by ratings and so never contradict each other.",
+        "explain; 0 for none; implied for answers implied by ratings, which never contradict each other.",
     ),
 ]

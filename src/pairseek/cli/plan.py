@@ -23,7 +23,7 @@ from pairseek.experiments.study_plan import DEFAULT_STRATEGIES, PlanningInputs, 
 from pairseek.model.noise import NOISES
 from pairseek.pairs.strategies import all_strategies
 
-# Bounds above this are shown with an exponent, and called uninformative.
+# Larger bounds are printed with an exponent and called uninformative.
 _UNINFORMATIVE_BOUND = 1e4
 
 
@@ -56,9 +56,8 @@ def command(
     """Estimate the number of questions that a study with your items needs.
 
     Simulated users answer according to the response model. For each strategy,
-    the table shows the number of questions after which the 95 % radius is below
-    the target for 50 % and for 90 % of the users. Below it is the theoretical
-    minimum.
+    the table shows after how many questions the 95 % radius is below the target
+    for 50 % and for 90 % of the users. The theoretical minimum follows.
     """
     names = tuple(part.strip() for part in strategies.split(",") if part.strip())
     for name in names:
@@ -110,7 +109,13 @@ def _show(console: Console, study_plan: StudyPlan) -> None:
         )
     )
     columns = Columns(box=None, pad_edge=False, header_style="dim")
-    for heading in ("strategy", "half of the users", "nine in ten", f"radius after {questions}", "error there"):
+    for heading in (
+        "strategy",
+        "half of the users",
+        "nine in ten",
+        f"radius after {questions}",
+        f"error after {questions}",
+    ):
         columns.add_column(heading, justify="left" if heading == "strategy" else "right")
     for need in study_plan.required_answers:
         columns.add_row(
@@ -130,21 +135,19 @@ def _count_text(value: int | None, questions: int) -> str:
 
 def _summary_line(need: RequiredAnswers) -> str:
     reached = f"{need.reached:.0%} of the users reached the target"
-    half = (
-        "fewer than half within the simulated questions"
-        if need.half is None
-        else f"half of all users after {need.half} questions"
-    )
-    most = "" if need.nine_in_ten is None else f", nine in ten after {need.nine_in_ten}"
-    return f"{need.strategy}: {reached}, {half}{most}."
+    half = "fewer than half within the simulated questions"
+    if need.half is not None:
+        half = f"half of all users after {need.half} questions"
+    nine_in_ten = "" if need.nine_in_ten is None else f", nine in ten after {need.nine_in_ten}"
+    return f"{need.strategy}: {reached}, {half}{nine_in_ten}."
 
 
 def _bound_lines(study_plan: StudyPlan) -> list[str]:
     lower, upper = study_plan.lower_bound, study_plan.upper_bound
-    lines = [f"No strategy needs fewer than {lower} questions on average (an answer has at most one bit)."]
+    lines = [f"No strategy needs fewer than {lower} questions on average (an answer gives at most one bit)."]
     if upper is not None:
         is_informative = upper < _UNINFORMATIVE_BOUND
         bound = f"{upper:,.0f}" if is_informative else f"{upper:.1e}"
-        remark = "" if is_informative else ", which is not informative at this noise"
+        remark = "" if is_informative else ", which says little at this noise"
         lines.append(f"With a free choice of pairs, EPMV provably needs at most {bound} on average{remark}.")
     return lines

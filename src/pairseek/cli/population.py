@@ -48,12 +48,12 @@ def fit(
     """Fit a population to a study, or to a file of choices, rankings or ratings.
 
     For a study, the fit uses the finished sessions. New sessions of the study
-    start with the population, and earlier sessions keep their own prior. For a
-    file, the population is written as JSON for [bold]ps.Population.load[/].
+    start with the population, and earlier sessions keep their prior. For a file,
+    the population is written as JSON for [bold]ps.Population.load[/].
     """
     path = Path(source)
     if not path.suffix:
-        given = {
+        file_options = {
             "--items": items is not None,
             "--coordinates": coordinates is not None,
             "--learn": learn is not None,
@@ -64,19 +64,19 @@ def fit(
             "--residual": residual != "auto",
             "--seed": seed != 0,
         }
-        unused = next((name for name, is_given in given.items() if is_given), None)
-        if unused is not None:
+        refused = next((name for name, is_given in file_options.items() if is_given), None)
+        if refused is not None:
             raise InvalidParameter(
-                f"{unused} with the study {source!r}: this option applies only to files; leave it out, or give a file "
+                f"{refused} with the study {source!r}: this option applies only to files; leave it out, or give a file "
                 f"name with its extension"
             )
-        _of_study(source, database, as_json=as_json)
+        _fit_to_study(source, database, as_json=as_json)
         return
     target = path.with_suffix(".population.json") if out is None else out
     for name, other in (("choices", path), ("items", items)):
         if other is not None and target.resolve() == other.resolve():
             raise InvalidParameter(f"--out is {target}, which is the file of the {name}: give another file")
-    choices, items_read = read_choices_and_items(path, items, coordinates, learned=learn is not None)
+    choices, catalogue = read_choices_and_items(path, items, coordinates, learns_coordinates=learn is not None)
     settings = {
         "dimension": None if learn is None else parse_dimension("--learn", learn),
         "appeal": parse_setting("--appeal", appeal),
@@ -88,12 +88,12 @@ def fit(
     count = f"{len(choices):,} pairs" if choices.ratings is None else f"{len(choices.ratings):,} ratings"
     task = f"Learning from {len(choices.people)} people, {count}"
     with LearningProgress(console, task) as progress:
-        population = Population.fit(choices, items_read, rng=seed, progress=progress, **settings)  # type: ignore[arg-type]
+        population = Population.fit(choices, catalogue, rng=seed, progress=progress, **settings)  # type: ignore[arg-type]
     population.save(target)
     _show(population, f"Wrote {target}", as_json=as_json)
 
 
-def _of_study(slug: str, database: str | None, *, as_json: bool) -> None:
+def _fit_to_study(slug: str, database: str | None, *, as_json: bool) -> None:
     with open_database(database, create=False) as opened:
         from pairseek.web.learning import populations
 
@@ -107,7 +107,7 @@ def _show(population: Population, outcome: str, *, as_json: bool) -> None:
         return
     typer.echo(f"Learned from {population.people} people about {population.items.n} items.")
     if population.informed:
-        typer.echo(f"{population.honest:.0%} of them give answers that are more informative than random answers.")
+        typer.echo(f"{population.honest:.0%} of them give answers that are more informative than random ones.")
     for note in population.provenance["notes"]:
         typer.echo(f"{note}.")
     typer.echo(outcome)

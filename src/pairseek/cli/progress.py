@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from types import TracebackType
 from typing import Self
 
@@ -25,8 +24,8 @@ from pairseek.experiments import Progress
 from pairseek.people.population.fit import LearningStep
 
 
-class _Rate(ProgressColumn):
-    """Column with the trials per second, or the seconds per trial if trials are slow."""
+class _SpeedColumn(ProgressColumn):
+    """Column with the trials per second, or with the seconds per trial if trials are slow."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
@@ -36,7 +35,7 @@ class _Rate(ProgressColumn):
 
 
 class _TitledBars:
-    """Context manager for bars below a heading. A console that is not a terminal shows nothing."""
+    """Context manager for progress bars below a heading; prints nothing unless the console is a terminal."""
 
     def __init__(self, console: Console, title: str, *columns: ProgressColumn) -> None:
         self._bars = Bars(*columns, console=console, disable=not console.is_terminal, transient=True)
@@ -60,9 +59,8 @@ class RunProgress(_TitledBars):
 
     def __init__(self, console: Console, title: str) -> None:
         name, bar = TextColumn("  {task.description}"), BarColumn(bar_width=24)
-        super().__init__(console, title, name, bar, MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+        super().__init__(console, title, name, bar, MofNCompleteColumn(), _SpeedColumn(), TimeRemainingColumn())
         self._ids: list[TaskID] = []
-        self.began = time.perf_counter()
 
     def __call__(self, progress: Progress) -> None:
         """Update the bars."""
@@ -72,8 +70,8 @@ class RunProgress(_TitledBars):
                 for label, done in zip(progress.arms, progress.done, strict=True)
             ]
             return
-        for name, done in zip(self._ids, progress.done, strict=True):
-            self._bars.update(name, completed=done)
+        for task_id, done in zip(self._ids, progress.done, strict=True):
+            self._bars.update(task_id, completed=done)
 
 
 class LearningProgress(_TitledBars):
@@ -92,13 +90,13 @@ class LearningProgress(_TitledBars):
 
 
 class CompilationProgress(_TitledBars):
-    """Bar of a quiz compilation; call it with the number of results so far."""
+    """Bar of a quiz compilation; call it with the number of finished results."""
 
     def __init__(self, console: Console, total: int) -> None:
         name, bar = TextColumn("  {task.description}"), BarColumn(bar_width=24)
         super().__init__(console, "Compiling", name, bar, MofNCompleteColumn(), TimeRemainingColumn())
-        self._id = self._bars.add_task("results", total=total)
+        self._task_id = self._bars.add_task("results", total=total)
 
     def __call__(self, done: int) -> None:
         """Update the bar."""
-        self._bars.update(self._id, completed=done)
+        self._bars.update(self._task_id, completed=done)

@@ -49,22 +49,22 @@ def command(
     """Rank items by what a group of people likes, and show the uncertainty.
 
     The ranking of a study or its bundle leaves out simulated people, void
-    sessions, and people whose answers look careless; --everyone includes those
-    people.
+    sessions, and people whose answers look careless; --everyone includes the
+    careless.
     """
     path = Path(source)
     if path.suffix.lower() == ".zip":
-        ranking = _of_bundle(path, items, coordinates, everyone=everyone)
+        ranking = _ranking_of_bundle(path, items, coordinates, everyone=everyone)
     elif path.suffix:
         if everyone:
             raise InvalidParameter(
                 f"--everyone with the file {source!r}: this option applies only to studies and bundles; leave it out"
             )
-        ranking = _of_choices(path, items, coordinates)
+        ranking = _ranking_of_choices(path, items, coordinates)
     else:
         if items is not None:
             raise InvalidParameter(f"--items with the study {source!r}: a study has its own items; leave it out")
-        ranking = _of_study(source, database, everyone=everyone)
+        ranking = _ranking_of_study(source, database, everyone=everyone)
     if out is not None:
         out.write_text(ranking.csv(), encoding="utf-8")
     if as_json:
@@ -76,27 +76,27 @@ def command(
         typer.echo(f"Wrote {out}")
 
 
-def _of_choices(path: Path, items: Path | None, coordinates: str | None) -> Ranking:
+def _ranking_of_choices(path: Path, items: Path | None, coordinates: str | None) -> Ranking:
     if items is None:
         return rank(Choices.read(path))
-    given = with_text_ids(read_items(items, coordinates=coordinates))
-    return rank(Choices.read(path, ids=given.ids), given)
+    catalogue = with_text_ids(read_items(items, coordinates=coordinates))
+    return rank(Choices.read(path, ids=catalogue.ids), catalogue)
 
 
-def _of_bundle(path: Path, items: Path | None, coordinates: str | None, *, everyone: bool) -> Ranking:
-    given = bundle.items(path) if items is None else with_text_ids(read_items(items, coordinates=coordinates))
-    choices = Choices.read(path, ids=given.ids)
-    left_out = set() if everyone else bundle.conspicuous(path)
-    people = [number for number, session in enumerate(choices.people) if session not in left_out]
+def _ranking_of_bundle(path: Path, items: Path | None, coordinates: str | None, *, everyone: bool) -> Ranking:
+    catalogue = bundle.items(path) if items is None else with_text_ids(read_items(items, coordinates=coordinates))
+    choices = Choices.read(path, ids=catalogue.ids)
+    excluded = set() if everyone else bundle.conspicuous(path)
+    people = [number for number, session in enumerate(choices.people) if session not in excluded]
     if not people:
         raise InvalidChoices(
-            f"the ranking leaves out all {len(choices.people)} people of {path}, because of how they answered: see the "
-            f"column flags of participants.csv, or rank with --everyone"
+            f"the answers of all {len(choices.people)} people of {path} look careless: see the column flags of "
+            f"participants.csv, or include them with --everyone"
         )
-    return rank(choices.only(people), given)
+    return rank(choices.only(people), catalogue)
 
 
-def _of_study(slug: str, database: str | None, *, everyone: bool) -> Ranking:
+def _ranking_of_study(slug: str, database: str | None, *, everyone: bool) -> Ranking:
     with open_database(database, create=False) as opened:
         from pairseek.web.results.findings import ranking_of
 

@@ -24,7 +24,7 @@ def command(
     ] = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Write the report of a study: ranking, segments, map, data quality.
+    """Write the report of a study: ranking, segments, map and data quality.
 
     The report is a single HTML page that needs no network. You can print it to
     PDF from a browser.

@@ -52,7 +52,7 @@ def command(
     table: Table = "csv",
     only_finished: Annotated[
         bool,
-        typer.Option("--finished", help="Run no trials; draw and report only the users that are already finished."),
+        typer.Option("--finished", help="Run no trials: draw and report only the finished users."),
     ] = False,
 ) -> None:
     """Reproduce figures of the paper by simulation.
@@ -84,7 +84,7 @@ def command(
     )
     if triplets is not None and "triplet-error" not in names:
         raise InvalidParameter(
-            f"--triplets {triplets}: only the figure triplet-error uses it: add that figure, or leave --triplets out"
+            f"--triplets {triplets}: only the figure triplet-error uses it; add that figure, or leave --triplets out"
         )
     folder = out or Path("pairseek-results") / preset
     sections = []

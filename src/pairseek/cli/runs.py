@@ -30,7 +30,7 @@ def job_count(jobs: int | None, scheduler: str | None) -> int:
 
 @contextlib.contextmanager
 def interruptible(console: Console) -> Iterator[None]:
-    """End the run cleanly on a signal, and explain how to resume it."""
+    """End the run cleanly on a signal, and print how to resume it."""
     try:
         with orderly_stop():
             yield

@@ -34,7 +34,7 @@ def command(
     workers: Annotated[int, typer.Option(metavar="N", help="Number of server processes.")] = 1,
     study: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Study configuration as YAML; the study is created first, unless it exists."),
+        typer.Option(metavar="FILE", help="Study configuration as YAML; creates the study unless it exists."),
     ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", metavar="", help=f"Create and open a study of colours in {_DEMO_DATABASE}.")
@@ -42,7 +42,7 @@ def command(
 ) -> None:
     """Run the web service: studies in the browser and over HTTP.
 
-    The first start prints a user name and a password, once. To configure the
+    Only the first start prints a user name and a password. To configure the
     service, set environment variables such as PAIRSEEK_DATABASE,
     PAIRSEEK_PASSWORD and PAIRSEEK_HTTPS; see docs/how-to/service.md.
     """
@@ -53,7 +53,7 @@ def command(
 
 @contextlib.contextmanager
 def _shared_metrics(workers: int) -> Iterator[None]:
-    """Create a folder for metrics that the workers share. It must exist before the metrics are imported."""
+    """Create a folder for the workers' shared metrics, which must exist before the metrics are imported."""
     if workers <= 1:
         yield
         return
@@ -67,31 +67,31 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
     from pairseek.web.settings import Settings
 
     settings = Settings.of(database=database)
-    # The demo has a file of its own, unless a database is named.
-    has_own_file = demo and database is None and settings.database == Settings.database
-    if has_own_file:
+    # The demo uses its own file unless the user names a database.
+    uses_demo_file = demo and database is None and settings.database == Settings.database
+    if uses_demo_file:
         settings = replace(settings, database=_DEMO_DATABASE)
-    links = [] if study is None else [_create_study(settings, study)]
+    slugs = [] if study is None else [_create_study(settings, study)]
     if demo:
-        links.append(_create_demo(settings))
+        slugs.append(_create_demo(settings))
 
     def announce(address: str) -> None:
-        for slug in links:
+        for slug in slugs:
             typer.echo(f"Answer at {address}/s/{slug}")
         if demo and sys.stdout.isatty():
-            webbrowser.open(f"{address}/s/{links[-1]}")
+            webbrowser.open(f"{address}/s/{slugs[-1]}")
 
-    serve(settings, host=host, port=port, workers=workers, announced=announce, demo=has_own_file)
+    serve(settings, host=host, port=port, workers=workers, announced=announce, demo=uses_demo_file)
 
 
 def _create_study(settings: Settings, path: Path) -> str:
-    """Create the study of a file unless it exists, and return its slug."""
+    """Create the study described by a file unless it exists, and return its slug."""
     from pairseek.store import studies
     from pairseek.web.studies.creation import create_study, from_file
 
     configuration, items, is_open, files = from_file(path)
     slug = configuration.slug_or_default()
-    with open_database(settings.database, noted=False) as database:
+    with open_database(settings.database, announce=False) as database:
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
             create_study(database, configuration, items, is_open=is_open, who=current_user(), files=files)
             if configuration.coordinates is None and items.columns_note is not None:
@@ -100,8 +100,8 @@ def _create_study(settings: Settings, path: Path) -> str:
                 typer.echo(f"Note: {items.scale_note}", err=True)
         else:
             typer.echo(
-                f"The study {slug} exists already and stays as it was created. If you have changed {path.name}, give "
-                f"the study another slug.",
+                f"The study {slug} already exists and stays as it is. If you have changed {path.name}, give the study "
+                f"another slug.",
                 err=True,
             )
     return slug
@@ -113,7 +113,7 @@ def _create_demo(settings: Settings) -> str:
     from pairseek.web.studies.creation import create_study
     from pairseek.web.studies.demo import colour_items, colour_study
 
-    with open_database(settings.database, noted=False) as database:
+    with open_database(settings.database, announce=False) as database:
         configuration = colour_study()
         slug = configuration.slug_or_default()
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:

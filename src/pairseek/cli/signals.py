@@ -13,7 +13,7 @@ _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 
 class Stopped(KeyboardInterrupt):
-    """Termination by a signal, with the signal's conventional exit code as ``code``."""
+    """Termination by a signal; ``code`` is the conventional exit code."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -24,8 +24,8 @@ class Stopped(KeyboardInterrupt):
 def orderly_stop() -> Iterator[Callable[[], None]]:
     """Raise `Stopped` at the first Ctrl-C, SIGTERM or SIGHUP, and ignore further signals during the cleanup.
 
-    Python discards an exception raised inside a callback from a compiled library. Calling the yielded function then
-    raises it again, and so does the next signal.
+    Python discards an exception that is raised inside a callback from a compiled library. The yielded function raises
+    it again, and so does the next signal.
     """
     received: list[int] = []
 

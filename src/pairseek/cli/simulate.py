@@ -60,24 +60,24 @@ def command(
 
     Describe the simulation in a specification file, by options, or both: options
     override the file. docs/how-to/experiments.md describes the file's format. The
-    output folder has the table of all trials, a figure per setting, and
+    output folder contains the table of all trials, a figure per setting, and
     report.html.
     """
-    setting = {"data": data, "dimension": dimension, "truth": truth}
-    numbers = {"queries": queries, "trials": trials, "samples": samples, "seed": seed}
+    scalars = {"data": data, "dimension": dimension, "truth": truth}
+    scalars |= {"queries": queries, "trials": trials, "samples": samples, "seed": seed}
     lists = {"strategies": strategies, "metrics": metrics}
-    flags: JSON = {
-        **{name: value for name, value in {**setting, **numbers}.items() if value is not None},
+    changes: JSON = {
+        **{name: value for name, value in scalars.items() if value is not None},
         **{name: [part.strip() for part in text.split(",")] for name, text in lists.items() if text is not None},
     }
     if rate is not None:
-        flags["rate"] = _parse_number(rate)
+        changes["rate"] = _parse_number(rate)
     if k is not None or noise is not None:
-        flags["response"] = {
+        changes["response"] = {
             **({} if k is None else {"k": _parse_number(k)}),
             **({} if noise is None else {"noise": noise}),
         }
-    resolved = _specification_of(specification, flags)
+    resolved = _specification_of(specification, changes)
     require_drawing()
     console = Console(highlight=False)
     folder = out or Path("pairseek-results") / resolved.name
@@ -99,24 +99,25 @@ def command(
 
 
 def _parse_number(text: str) -> float | str:
-    """Parse a number. Other text is returned as it is, and checked by the specification."""
+    """Parse a number; return other text unchanged for the specification to check."""
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def _specification_of(path: Path | None, flags: JSON) -> Specification:
+def _specification_of(path: Path | None, changes: JSON) -> Specification:
     if path is None:
-        if "strategies" not in flags or "data" not in flags:
+        if "strategies" not in changes or "data" not in changes:
             raise InvalidParameter(
                 "give a specification file, or at least --data and --strategies; see docs/how-to/experiments.md"
             )
-        return read_record({"name": "simulation", **flags}, folder=Path())
+        return read_record({"name": "simulation", **changes}, folder=Path())
     specification = read_specification(path)
-    fixed = [name for name in flags if name in ("data", "dimension", "truth", "response", "strategies")]
-    if fixed:
-        raise InvalidParameter(f"--{'k' if fixed[0] == 'response' else fixed[0]} with {path}: change it in the file")
-    if "metrics" in flags:
-        flags["metrics"] = tuple(flags["metrics"])
-    return replace(specification, **flags)
+    refused = [name for name in changes if name in ("data", "dimension", "truth", "response", "strategies")]
+    if refused:
+        option = "k" if refused[0] == "response" else refused[0]
+        raise InvalidParameter(f"--{option} with {path}: change it in the file")
+    if "metrics" in changes:
+        changes["metrics"] = tuple(changes["metrics"])
+    return replace(specification, **changes)

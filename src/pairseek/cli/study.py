@@ -32,9 +32,9 @@ def create(
     ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Create a study from a YAML file and the items that it names, or from the map of a similarity study."""
+    """Create a study from a YAML file and its items, or from the map of a similarity study."""
     if (path is None) == (source is None) or (slug is not None and source is None):
-        raise InvalidParameter("give either a study's FILE, or --from STUDY with an optional --slug")
+        raise InvalidParameter("give either FILE, or --from STUDY with an optional --slug")
     if source is not None:
         _create_from(source, slug, database)
         return
@@ -43,7 +43,7 @@ def create(
     from pairseek.web.studies.checks import check
     from pairseek.web.studies.creation import create_study, from_file
 
-    # Read the file first, so that a mistake in it leaves no empty database.
+    # Read the file first, so that a mistake in it does not leave an empty database behind.
     configuration, items, is_open, files = from_file(path)
     check(configuration, items)
     with open_database(database) as opened:
@@ -74,7 +74,7 @@ def show(*, database: DatabaseOption = None) -> None:
     with open_database(database, create=False) as opened:
         from pairseek.store import studies
 
-        rows = opened.read(studies.every)
+        rows = opened.read(studies.all_studies)
     for row in rows:
         typer.echo(f"{row.slug}\t{'open' if row.is_open else 'closed'}\t{row.configuration['title']}")
     if not rows:
@@ -102,8 +102,8 @@ def add(
 ) -> None:
     """Add items to a study whose items have no coordinates.
 
-    New items appear in random pairs, and get coordinates when the study next
-    learns. Sessions that have begun keep their items.
+    New items appear in random pairs at first, and get coordinates when the study
+    next learns. Sessions that have begun keep their items.
     """
     with open_database(database, create=False) as opened:
         from pairseek.web.studies.creation import add_items, items_in

@@ -31,10 +31,10 @@ def create(
     days: Annotated[int, typer.Option(metavar="NUMBER", help="Days until the token expires, at most 366.")] = 90,
     database: DatabaseOption = None,
 ) -> None:
-    """Create a token, and print only the token on standard output.
+    """Create a token, and print it on standard output.
 
-    The token is shown only this once; the database stores its hash. The user must
-    exist: see [bold]pairseek user add[/].
+    The token cannot be shown again, because the database stores only its hash.
+    The user must exist: see [bold]pairseek user add[/].
     """
     with open_database(database, create=False) as opened:
         from pairseek.store import people
@@ -55,10 +55,10 @@ def show(*, database: DatabaseOption = None) -> None:
         from pairseek.store import people
         from pairseek.store.database import now
 
-        rows, time = opened.read(people.every_token), now()
+        rows, time = opened.read(people.list_tokens), now()
     for row in rows:
-        end = "revoked" if row["revoked_at"] else "expired" if row["expires_at"] <= time else row["expires_at"][:10]
-        typer.echo(f"{row['id']}\t{row['name']}\t{row['user_name']}\t{','.join(row['scopes'])}\t{end}")
+        state = "revoked" if row["revoked_at"] else "expired" if row["expires_at"] <= time else row["expires_at"][:10]
+        typer.echo(f"{row['id']}\t{row['name']}\t{row['user_name']}\t{','.join(row['scopes'])}\t{state}")
 
 
 @app.command()

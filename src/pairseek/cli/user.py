@@ -26,7 +26,7 @@ def add(
         bool | None,
         typer.Option(
             "--admin/--no-admin",
-            help="Whether the user may see the record of deletions and remove users. The first user may.",
+            help="Whether the user may see the audit log and remove users. The first user may.",
             show_default=False,
         ),
     ] = None,
@@ -34,7 +34,7 @@ def add(
 ) -> None:
     """Create a user, or set a new password. A generated password is shown only once.
 
-    A new password ends the user's logins and revokes the user's tokens.
+    A new password ends the user's logins and revokes their tokens.
     """
     with open_database(database) as opened:
         from pairseek.web.access.auth import set_password
@@ -51,7 +51,7 @@ def remove(
     yes: Yes = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Remove a user and all of the user's tokens, and sign the user out. Studies stay."""
+    """Remove a user and their tokens, and sign them out. Their studies stay."""
     with open_database(database, create=False) as opened:
         from pairseek.store import people
         from pairseek.web.access.auth import remove_user
@@ -69,6 +69,6 @@ def show(*, database: DatabaseOption = None) -> None:
     with open_database(database, create=False) as opened:
         from pairseek.store import people
 
-        rows = opened.read(people.every_user)
+        rows = opened.read(people.all_users)
     for row in rows:
         typer.echo(f"{row['name']}\tadministrator" if row["is_admin"] else row["name"])

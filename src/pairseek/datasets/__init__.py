@@ -1,4 +1,4 @@
-"""Datasets that come with pairseek or are downloaded on demand.
+"""Data sets that come with pairseek or are downloaded on demand.
 
 Examples
 --------

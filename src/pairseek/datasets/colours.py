@@ -1,9 +1,9 @@
 """Named colours in Oklab, and conversions between Oklab and sRGB.
 
 Oklab (Björn Ottosson, "A perceptual color space for image processing", 2020,
-https://bottosson.github.io/posts/oklab/) is perceptually uniform: equal distances are equal perceived differences. This
-makes it a suitable embedding of colours. Its coordinates are the lightness, from 0 to 1, and two opponent axes, from
-green to red and from blue to yellow.
+https://bottosson.github.io/posts/oklab/) is perceptually uniform: equal distances look like equal differences, so Oklab
+is a suitable embedding of colours. Its coordinates are the lightness, from 0 to 1, and two opponent axes, from green to
+red and from blue to yellow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 
-# Published matrices. Using their numerical inverses makes conversions reversible to the last digit.
+# Published matrices; their numerical inverses make conversions reversible to the last digit.
 _CONES_FROM_LINEAR = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -41,7 +41,7 @@ _CONE_ROOTS_FROM_LAB = np.linalg.inv(_LAB_FROM_CONE_ROOTS)
 def colours() -> Items:
     """Return the 949 named colours of the XKCD survey in Oklab (d = 3).
 
-    The ids are the names, and so are the labels, except for a few coarse names. ``data["hex"]`` contains the colours as
+    The ids are the names, and so are the labels, except for a few crude names. ``data["hex"]`` contains the colours as
     ``#rrggbb``. The coordinates are not scaled; `Items.scaled` centres and scales them as in the paper. The data are
     in the public domain (CC0): see ``xkcd_colours.SOURCE.txt``.
 
@@ -93,7 +93,7 @@ def srgb_from_oklab(lab: npt.ArrayLike) -> FloatArray:
 
 
 def hex_from_oklab(lab: npt.ArrayLike) -> str:
-    """Convert one (3,) point of Oklab to ``#rrggbb``, clipped to the sRGB gamut.
+    """Convert a (3,) point in Oklab to ``#rrggbb``, clipped to the sRGB gamut.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Embeddings of Yummly Food-10k by the authors of the paper, and published facts about them.
 
 The embeddings do not come with this package. The environment variable ``PAIRSEEK_DATA`` can name a folder with local
-copies; otherwise they are downloaded once from a fixed commit of the authors' repository, and verified by checksum. The
-facts (scale, triplet error, fitted noise constants) do come with this package: see ``food10k.SOURCE.txt``.
+copies; otherwise they are downloaded once from a fixed commit of the authors' repository and verified by checksum. The
+facts (scale, triplet error, fitted noise constants) are included: see ``food10k.SOURCE.txt``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DATA_VARIABLE = "PAIRSEEK_DATA"
 MIRROR_VARIABLE = "PAIRSEEK_FOOD10K_URL"
 COMMIT = "9e621462af6b7ca502b362b1415c781dc10eb404"
 BASE_URL = f"https://raw.githubusercontent.com/siplab-gt/pairsearch/{COMMIT}/make-embedding/data/"
-_FOLDERS = ("data/food10k", "food10k", ".")
+_LOCAL_FOLDERS = ("data/food10k", "food10k", ".")
 _RESPONSES: dict[str, tuple[str, type[Response]]] = {
     "logistic": ("logistic", Logistic),
     "probit": ("gaussian", Probit),
@@ -45,7 +45,7 @@ class Food10kFacts:
     d, n
         Number of dimensions and of items.
     scale
-        Scale factor of the centred coordinates, the same as in `Items.scaled`.
+        Scale factor of the centred coordinates, as in `Items.scaled`.
     triplet_error
         Fraction of training triplets that the embedding violates.
     best
@@ -77,8 +77,8 @@ class Food10kFacts:
                 f"no constant was published for {name!r} with {noise!r} noise: use {' or '.join(_RESPONSES)} with "
                 f"{', '.join(PUBLISHED_NOISES)}"
             )
-        published, kind = _RESPONSES[name]
-        return kind(self._constants[published][noise]["k"], noise)
+        published_name, response_type = _RESPONSES[name]
+        return response_type(self._constants[published_name][noise]["k"], noise)
 
 
 @cache
@@ -131,7 +131,7 @@ def food10k(d: int, *, base_url: str | None = None) -> Items:
     d
         One of `food10k_dimensions`.
     base_url
-        Address from which to download the authors' files if there is no local copy. None: the environment variable
+        Address from which to download the authors' files if there is no local copy; None for the environment variable
         ``PAIRSEEK_FOOD10K_URL``, or else the authors' repository.
     """
     facts = food10k_facts(d)
@@ -146,16 +146,16 @@ def food10k(d: int, *, base_url: str | None = None) -> Items:
 
 
 def synthetic(d: int, *, n: int = 12_624) -> Items:
-    """Return normally distributed items, the same in every call, by default as many as in Food-10k.
+    """Return normally distributed items, by default as many as in Food-10k; every call returns the same items.
 
     Examples
     --------
     >>> synthetic(4).n, synthetic(3, n=50).d
     (12624, 3)
     """
-    for name, value, least in (("d", d, 1), ("n", n, 2)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InvalidParameter(f"{name} of synthetic items is {value!r}: give a whole number, at least {least}")
+    for name, value, minimum in (("d", d, 1), ("n", n, 2)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
+            raise InvalidParameter(f"{name} of synthetic items is {value!r}: give a whole number, at least {minimum}")
     return Items(np.random.default_rng([int(d), int(n)]).standard_normal((n, d)))
 
 
@@ -167,12 +167,12 @@ def _local_copy(facts: Food10kFacts) -> Path | None:
     folder = os.environ.get(DATA_VARIABLE)
     if not folder:
         return None
-    places = (Path(folder) / place / name for place in _FOLDERS for name in _file_names(facts))
+    places = (Path(folder) / place / name for place in _LOCAL_FOLDERS for name in _file_names(facts))
     return next((path for path in places if path.is_file()), None)
 
 
 def local_folder() -> Path | None:
-    """Return the folder of local copies below ``PAIRSEEK_DATA``, or None if it has no Food-10k file."""
+    """Return the folder of local copies below ``PAIRSEEK_DATA``; None if it has no Food-10k file."""
     copies = (_local_copy(food10k_facts(d)) for d in food10k_dimensions())
     return next((path.parent for path in copies if path is not None), None)
 
@@ -182,7 +182,7 @@ def _download(facts: Food10kFacts, base_url: str) -> Path:
         import pooch
     except ModuleNotFoundError:
         raise MissingExtra("downloading Food-10k", "data", f"; or {_instructions(facts)}") from None
-    # Suppress the download messages of pooch.
+    # Suppress pooch's download messages.
     pooch.get_logger().setLevel(logging.ERROR)
     url = f"{base_url.rstrip('/')}/{facts.source}"
     cache = Path(pooch.os_cache("pairseek")) / "food10k"

@@ -1,4 +1,4 @@
-"""Compilation of a quiz: an estimate of the cost of its tree, and growing the tree in several processes."""
+"""Compilation of a quiz: the expected cost of its tree, and its growth in several processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pairseek.search.state import SearchState
 RECOMMENDATION_COUNT = 6
 """Number of recommended items at the end of a quiz, as on the result page of a study."""
 _CUT_DEPTH = 6
-"""Answers after which the tree is divided: 64 parts suffice for many processes and a smooth progress bar."""
+"""Answers after which the tree is divided; 64 parts suffice for many processes and a smooth progress bar."""
 _PROBE_COUNT = 3
 """Number of paths through the tree that are timed to forecast its cost."""
 _MAX_PROBE_ANSWERS = 20
@@ -41,8 +41,8 @@ class TreeCost:
     results: int
     seconds: float
 
-    def elapsed(self, jobs: int) -> float:
-        """Return the expected time with this number of processes."""
+    def expected_time(self, jobs: int) -> float:
+        """Return the expected time in seconds with this number of processes."""
         if not _is_divided(self.seconds, jobs):
             return self.seconds
         return _WORKER_START_SECONDS + self.seconds / jobs
@@ -53,51 +53,52 @@ def _is_divided(seconds: float, jobs: int) -> bool:
 
 
 class CostProbe:
-    """Timing of questions and results along a few random paths, to estimate the cost of trees of any depth.
+    """Timing of questions and results along a few random paths, from which the cost of any tree is estimated.
 
     Parameters
     ----------
     search
         Search without answers, which is not modified.
     answers
-        Length of the paths, of which at most 20 answers are timed.
+        Depth of the deepest tree; at most 20 answers of a path are timed.
     """
 
     def __init__(self, search: SearchState, answers: int) -> None:
         answers = min(answers, _MAX_PROBE_ANSWERS)
         _walk(search, answers, 0)  # compiles and loads kernels
         walks = [_walk(search, answers, seed) for seed in range(1, _PROBE_COUNT + 1)]
-        # Take the minimum: other programs make some of the times longer.
-        self._asking = np.min([asking for asking, _ in walks], axis=0)
-        self._result = min(result for _, result in walks)
+        # Other programs only lengthen times, so the minimum is the best estimate.
+        self._question_seconds = np.min([question for question, _ in walks], axis=0)
+        self._result_seconds = min(result for _, result in walks)
 
     def cost(self, answers: int) -> TreeCost:
         """Return the cost of a tree of this depth."""
         levels = np.arange(answers)
-        asking = float(np.sum(2.0**levels * self._asking[np.minimum(levels, len(self._asking) - 1)]))
-        return TreeCost(2**answers - 1, 2**answers, asking + 2.0**answers * self._result)
+        per_question = self._question_seconds[np.minimum(levels, len(self._question_seconds) - 1)]
+        seconds = float(np.sum(2.0**levels * per_question)) + 2.0**answers * self._result_seconds
+        return TreeCost(2**answers - 1, 2**answers, seconds)
 
 
 def _walk(search: SearchState, answers: int, seed: int) -> tuple[list[float], float]:
-    """Return the time of each question on a random path, and the time of its result."""
+    """Return the seconds for each question on a random path, and for its result."""
     search = search.with_events(())  # a copy without cached values
     sides = np.random.default_rng(seed).integers(2, size=answers)
     times = [0.0] * answers
     for number, side in enumerate(sides.tolist()):
-        began = time.perf_counter()
+        start = time.perf_counter()
         query = search.next_query()
-        times[number] = time.perf_counter() - began
+        times[number] = time.perf_counter() - start
         if query is None:
             break
         search = search.after_answer(query, query.right if side else query.left)
-    began = time.perf_counter()
+    start = time.perf_counter()
     result_of(search, RECOMMENDATION_COUNT)
-    return times, time.perf_counter() - began
+    return times, time.perf_counter() - start
 
 
 @dataclass(frozen=True, eq=False)
 class BranchWork:
-    """Parts of a tree for worker processes; each part is a task, whose unit is the index of its path."""
+    """Parts of a tree for worker processes; a task grows one part, and its unit is the index of the part's path."""
 
     search: SearchState
     answers: int
@@ -113,7 +114,7 @@ class BranchWork:
         return grow_part
 
     def describe(self, task: Task) -> str:
-        """Return a description of the part for error messages."""
+        """Describe the part for error messages."""
         return f"the part of the quiz after the answers {self.cut[task.unit][0] or '(none)'}"
 
 
@@ -125,26 +126,26 @@ def compile_tree(
     jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> QuizTree:
-    """Compile the tree of a search: its query after every path of answers, and its result at the end of each path.
+    """Compile the tree of a search: the query after every path of answers, and the result at the end of each path.
 
     Parameters
     ----------
     search
         Search without answers, which is not modified.
     answers
-        Number of answers after which every path ends. A stop rule may end it earlier.
+        Number of answers after which every path ends, unless a stop rule ends it earlier.
     seconds
         Expected processor time, as from `CostProbe.cost`; short compilations start no processes.
     jobs
         Number of processes; the tree does not depend on it.
     progress
-        Called with the number of results whenever a part is complete.
+        Function that is called with the number of results whenever a part is complete.
     """
     tree = grow(search, "", answers, RECOMMENDATION_COUNT, cut=min(_CUT_DEPTH, answers))
     report = progress or (lambda _: None)
     report(len(tree.results))
 
-    def take(part: QuizTree) -> None:
+    def add(part: QuizTree) -> None:
         tree.add(part)
         report(len(tree.results))
 
@@ -155,5 +156,5 @@ def compile_tree(
     else:
         grow_part = work.begin()
         for task in tasks:
-            take(grow_part(task))
+            add(grow_part(task))
     return tree

@@ -1,4 +1,4 @@
-"""Compilation of a planned quiz into a folder."""
+"""Compilation of a quiz plan into a folder."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pairseek.quiz.writing import write_quiz
 
 @dataclass(frozen=True)
 class CompiledQuiz:
-    """A quiz on disk.
+    """Compiled quiz on disk.
 
     Attributes
     ----------
     folder
         Folder of its files.
     sizes
-        Size of each file in bytes, with one total for all pictures.
+        Size in bytes of each file, and of all pictures together.
     pairs, results, items
-        Numbers of pairs, of results and of items shown.
+        Numbers of pairs, results and items shown.
     seconds
-        Time of the compilation.
+        Time that the compilation took.
     """
 
     folder: Path
@@ -52,12 +52,12 @@ def compile_quiz(
     force
         Whether to replace a quiz in the folder.
     progress
-        Called with the number of results so far.
+        Function that is called with the number of results so far.
     """
-    began = time.perf_counter()
+    start = time.perf_counter()
     with staged(out, force=force) as folder:
         tree = compile_tree(plan.search, plan.answers, seconds=plan.cost.seconds, jobs=plan.jobs, progress=progress)
         record, pictures = quiz_record(plan.source, tree, plan.answers, plan.seed)
         sizes = write_quiz(folder, record, pictures)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - start
     return CompiledQuiz(out, sizes, len(tree.pairs), len(tree.results), len(tree.shown_items()), seconds)

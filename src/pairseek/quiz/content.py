@@ -31,7 +31,7 @@ _MESSAGE_KEYS = (
     "run.undo", "run.announce", "run.last.undo", "result.title", "result.map", "result.caption", "result.nearest",
     "result.share", "result.chosen.",
 )  # fmt: skip
-_NETWORK_MEDIA = ("audio", "video")
+_SERVER_MEDIA = ("audio", "video")
 # The map shows credible regions up to this fraction of its width beyond the items.
 _MAP_MARGIN = 0.15
 
@@ -45,9 +45,9 @@ class QuizSource:
     configuration, items
         Configuration and items of the study.
     copies
-        Function that returns the copies of a picture in several sizes, by its name in the items.
+        Function from the name of a picture to its copies in several sizes.
     population
-        Population learned by the study.
+        Population that the study has learned.
     """
 
     configuration: StudyConfiguration
@@ -61,12 +61,12 @@ class QuizSource:
 
 
 def check_media(items: Items) -> None:
-    """Raise `InvalidItems` if an item has a medium that needs a network."""
-    for name in _NETWORK_MEDIA:
+    """Raise `InvalidItems` if an item has a medium that needs a server."""
+    for name in _SERVER_MEDIA:
         if any(map(str, items.data.get(name, ()))):
             raise InvalidItems(
-                f"the items have the medium {name!r}, which needs a server, and a quiz has none: leave the column "
-                f"out, or serve the items as a study"
+                f"the items have a column {name!r}, which needs a server, and a quiz has none: leave the column out, "
+                f"or serve the items as a study"
             )
 
 
@@ -103,14 +103,14 @@ def _columns(
     """Return the ids, labels and media of the shown items as columns, and their pictures."""
     ids = [str(items.ids[row]) for row in shown]
     names = [name_of({name: str(values[row]) for name, values in items.data.items()}) for row in shown]
-    # A label derived from what the card shows is not repeated next to it.
+    # A label derived from the card's content is not repeated next to it.
     labels = [
         name if items.labels[row] == derived else items.labels[row]
         for row, name, derived in zip(shown, ids, names, strict=True)
     ]
     columns: JSON = {"id": ids}
     if labels != ids:
-        # Many labels are just the id with a capital letter, which need not be stored.
+        # Labels that are just the capitalized id need not be stored; many are.
         columns["label"] = [
             None if label == name[:1].upper() + name[1:] else label for name, label in zip(ids, labels, strict=True)
         ]
@@ -122,7 +122,7 @@ def _columns(
         if medium.conversion == "picture":
             copies_of = {value: list(copies(value)) for value in dict.fromkeys(values) if value}
             pictures += [picture for sizes in copies_of.values() for picture in sizes]
-            # The name of the picture, then the width and height of each copy.
+            # Each entry is the name of a picture, followed by the width and height of each copy.
             columns[name] = [
                 [value, *(size for picture in copies_of[value] for size in (picture.width, picture.height))]
                 if value
@@ -133,7 +133,7 @@ def _columns(
             columns[name] = [safe_html(value) if medium.conversion == "markdown" else value for value in values]
     alts = [str(items.data["alt"][row]) if "alt" in items.data else "" for row in shown]
     if pictures or "markdown" in columns:
-        # Without a label, these words describe pictures and formatted text.
+        # These words describe pictures and formatted text that have no label.
         columns["alt"] = [
             alt or (derived if label == name else "")
             for alt, derived, label, name in zip(alts, names, labels, ids, strict=True)
@@ -142,33 +142,33 @@ def _columns(
 
 
 def _map(items: Items, tree: QuizTree) -> tuple[MapFrame, JSON | None]:
-    """Return the map of the items, wide enough for every estimate, with the data to draw it."""
+    """Return the map of the items, wide enough for every estimate, and the data to draw it."""
     if not items.d:
         return MapFrame(np.zeros(2), np.zeros((2, 0))), None
-    shown = plane(items)
-    everything = dots(items)
-    left, low, right, high = _extent(np.array([(x, y) for x, y, _, _ in everything]), shown, tree).tolist()
-    placed, width, height = map_frame([(left, low), (right, high)])
+    map_plane = plane(items)
+    all_dots = dots(items)
+    left, low, right, high = _extent(np.array([(x, y) for x, y, _, _ in all_dots]), map_plane, tree).tolist()
+    placement, width, height = map_frame([(left, low), (right, high)])
     # The vertical axis of a drawing points downwards.
-    flip = np.array([[placed.scale], [-placed.scale]])
-    frame = MapFrame(np.array(placed.place(0.0, 0.0)) - (flip * shown.axes.T) @ shown.centre, flip * shown.axes.T)
-    drawn = [(*placed.place_rounded(x, y), colour or "") for x, y, colour, _ in thinned(everything, MAX_DOTS)]
+    axes = np.array([[placement.scale], [-placement.scale]]) * map_plane.axes.T
+    frame = MapFrame(np.array(placement.place(0.0, 0.0)) - axes @ map_plane.centre, axes)
+    drawn_dots = [(*placement.place_rounded(x, y), colour or "") for x, y, colour, _ in thinned(all_dots, MAX_DOTS)]
     # Names must not hide the middle, where most estimates are.
-    names = placed_names(everything, placed, (width // 2, height // 2), (width, height))
+    names = placed_names(all_dots, placement, (width // 2, height // 2), (width, height))
     drawing: JSON = {
         "size": [width, height],
         "origin": frame.origin.tolist(),
         "axes": frame.axes.tolist(),
-        "dots": drawn,
+        "dots": drawn_dots,
         "names": names,
     }
     return frame, drawing
 
 
-def _extent(places: FloatArray, shown: Plane, tree: QuizTree) -> FloatArray:
+def _extent(places: FloatArray, map_plane: Plane, tree: QuizTree) -> FloatArray:
     """Return the lowest and highest map coordinates of the items, the estimates and most of their credible regions."""
-    d, axes = len(shown.centre), shown.axes
-    points = shown.project(np.array([result.point[:d] for result in tree.results.values()]))
+    d, axes = len(map_plane.centre), map_plane.axes
+    points = map_plane.project(np.array([result.point[:d] for result in tree.results.values()]))
     reach = ellipse_radius(REGION) * np.sqrt(
         [np.maximum(np.diag(axes.T @ result.covariance[:d, :d] @ axes), 0.0) for result in tree.results.values()]
     )

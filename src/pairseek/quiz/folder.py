@@ -1,4 +1,4 @@
-"""Folder of a quiz, written next to its final place and moved there when complete."""
+"""Output folder of a quiz, written next to its final place and moved there when complete."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ TREE_PREFIX = "globalThis.pairseekQuiz="
 def staged(out: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield an empty folder, and move it to its final place if the block succeeds.
 
-    A half-written quiz is never mistaken for a finished one, because nothing is in place until everything is written.
-    A folder admits one compilation at a time, and the lock of a killed compilation is released.
+    So a half-written quiz is never mistaken for a finished one. Only one compilation into a folder can run at a time;
+    the lock is released even if the process is killed.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def _check_place(out: Path, *, force: bool) -> None:
         problem = "contains a quiz" if is_quiz(out) else "is not empty"
         raise InvalidParameter(f"the folder {out} {problem}: {advice}; nothing was changed", field="out")
     if out.exists() or out.is_symlink():
-        raise InvalidParameter(f"{out} is not a folder: name a folder; nothing was changed", field="out")
+        raise InvalidParameter(f"{out} exists and is not a folder: name a folder; nothing was changed", field="out")
 
 
 def is_quiz(folder: Path) -> bool:
@@ -70,7 +70,7 @@ def is_quiz(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def _locked(staging: Path, out: Path) -> Iterator[None]:
-    """Create the staging folder and lock it; the system releases the lock when this process ends."""
+    """Create the staging folder and lock it until the block or the process ends."""
     busy = InvalidParameter(
         f"another compilation into {out} is running: wait for it, or name another folder; nothing was changed",
         field="out",
@@ -103,7 +103,7 @@ def _locked(staging: Path, out: Path) -> Iterator[None]:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what a killed compilation left behind."""
+    """Delete the contents of a folder, left behind by a killed compilation."""
     for entry in folder.iterdir():
         if entry.is_dir():
             shutil.rmtree(entry)
@@ -112,16 +112,16 @@ def _clear(folder: Path) -> None:
 
 
 def _move(staging: Path, out: Path) -> None:
-    """Move the folder to its final place, replacing any quiz there."""
+    """Move the staging folder to its final place, replacing any quiz there."""
     if not out.exists():
         staging.rename(out)
         return
-    before = out.with_name(f".{out.name}.before")
-    shutil.rmtree(before, ignore_errors=True)
-    out.rename(before)
+    previous = out.with_name(f".{out.name}.before")
+    shutil.rmtree(previous, ignore_errors=True)
+    out.rename(previous)
     try:
         staging.rename(out)
     except OSError:
-        before.rename(out)
+        previous.rename(out)
         raise
-    shutil.rmtree(before, ignore_errors=True)
+    shutil.rmtree(previous, ignore_errors=True)

@@ -16,11 +16,11 @@ from pairseek.quiz.tree import items_of
 from pairseek.search.state import SearchState
 
 DEFAULT_ANSWERS = 12
-"""Default number of answers in a quiz without a study."""
+"""Default number of answers of a quiz made from an items file."""
 _FIXED_SIZE = 8_000
-"""Characters of texts and map."""
+"""Bytes for texts and map."""
 _PUNCTUATION_SIZE = 6
-"""Characters around each value in the columns of items."""
+"""Bytes for quotes and separators around each value in the columns of items."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,24 @@ class QuizLimits:
 
 @dataclass(frozen=True, eq=False)
 class QuizPlan:
-    """A quiz that is ready for compilation.
+    """Quiz that is ready for compilation.
 
     Attributes
     ----------
-    source, search, seed, answers
-        What to compile: the search asks along each path until it has this number of answers.
+    source, search, seed
+        Items and texts, initial state of the search, and its seed.
+    answers
+        Number of answers after which a path ends.
     cost
-        Maximum numbers of pairs and results, and processor time.
+        Maximum numbers of pairs and results, and expected processor time.
     seconds
-        Expected time with this number of processes.
+        Expected time with ``jobs`` processes.
     size
         Maximum size of the tree in bytes, without pictures.
     jobs
         Number of processes.
     notes
-        Notes about settings of the study that are left out.
+        Notes about settings of the study that have no effect.
     """
 
     source: QuizSource
@@ -87,9 +89,9 @@ def plan_quiz(
     source
         Study and items.
     answers
-        Number of answers. None: the study's.
+        Number of answers; None for the study's.
     seed
-        Seed of the search. None: the study's, or 0.
+        Seed of the search; None for the study's, or else 0.
     jobs
         Number of processes.
     limits
@@ -105,15 +107,15 @@ def plan_quiz(
     probe = CostProbe(search, answers)
 
     def expected_cost(depth: int) -> tuple[int, float]:
-        return tree_size(source.items, depth), probe.cost(depth).elapsed(jobs)
+        return tree_size(source.items, depth), probe.cost(depth).expected_time(jobs)
 
     size, seconds = expected_cost(answers)
     if not limits.fit(size, seconds):
-        fitting = next((depth for depth in range(answers - 1, 0, -1) if limits.fit(*expected_cost(depth))), None)
-        advice = "no number of answers fits" if fitting is None else f"at most {fitting} answers fit"
+        largest = next((depth for depth in range(answers - 1, 0, -1) if limits.fit(*expected_cost(depth))), None)
+        advice = "no number of answers fits" if largest is None else f"at most {largest} answers fit"
         raise InvalidParameter(
-            f"{answers} answers have {2**answers - 1:,} pairs and {2**answers:,} results: about {size / 1e6:,.1f} MB "
-            f"and {minutes_in_words(seconds)} with {jobs} processes, but the limits are {limits.megabytes:g} MB and "
+            f"{answers} answers need {2**answers - 1:,} pairs and {2**answers:,} results: about {size / 1e6:,.1f} MB "
+            f"and {duration_text(seconds)} with {jobs} processes, but the limits are {limits.megabytes:g} MB and "
             f"{limits.minutes:g} min; {advice}, or raise --megabytes and --minutes",
             field="answers",
         )
@@ -124,15 +126,15 @@ def tree_size(items: Items, answers: int) -> int:
     """Return an upper bound on the size of a quiz's tree in bytes."""
     shown: int = min(items.n, (2 + RECOMMENDATION_COUNT) * 2**answers)
     texts = [items.ids, items.labels, *(items.data[name] for name in MEDIA if name in items.data)]
-    written = sum(len(str(value).encode()) + _PUNCTUATION_SIZE for column in texts for value in column)
+    text_size = sum(len(str(value).encode()) + _PUNCTUATION_SIZE for column in texts for value in column)
     return (
         _FIXED_SIZE
-        + written * shown // items.n
+        + text_size * shown // items.n
         + encoded_size(items.n, items.d, answers, min(RECOMMENDATION_COUNT, items.n))
     )
 
 
-def minutes_in_words(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Format a time in seconds, minutes or hours."""
     if seconds < 100:
         return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"

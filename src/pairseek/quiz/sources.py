@@ -1,4 +1,4 @@
-"""Sources of quizzes: study files, items files and studies in the database."""
+"""Sources of quizzes: study files, items files, and studies in the database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pairseek.web.studies.names import spoken_name
 
 
 def from_study_file(path: Path) -> QuizSource:
-    """Read a study file and the items file that it names."""
+    """Read a study file and its items file."""
     configuration, items, _, files = from_file(path)
     return _with_files(configuration, items, files)
 
@@ -33,39 +33,37 @@ def from_study_file(path: Path) -> QuizSource:
 def from_items_file(path: Path, population: Path | None = None, coordinates: Sequence[str] | None = None) -> QuizSource:
     """Read an items file; the quiz is named after it."""
     title = spoken_name(path.resolve().stem)[:200]
-    chosen = None if coordinates is None else list(coordinates)
-    configuration = configured({"title": title, "answers": DEFAULT_ANSWERS, "coordinates": chosen})
+    columns = None if coordinates is None else list(coordinates)
+    configuration = configured({"title": title, "answers": DEFAULT_ANSWERS, "coordinates": columns})
     items, files = items_in(path, configuration)
-    loaded = None if population is None else Population.load(population)
-    return _with_files(configuration, items, files, loaded)
+    return _with_files(configuration, items, files, None if population is None else Population.load(population))
 
 
 def from_database(database: Database, study: Study) -> QuizSource:
     """Read a study from the database, with the population that new sessions start with."""
     _check_kind(study.configuration)
-    number = study.row.id
-    version = database.read(lambda connection: populations.latest(connection, number))
-    by_version = populations_of(database, [(number, version)])
+    study_id = study.row.id
+    version = database.read(lambda connection: populations.newest(connection, study_id))
+    population = populations_of(database, [(study_id, version)]).get((study_id, version))
 
     def stored_pictures(name: str) -> Sequence[StoredPicture]:
         def read(connection: sa.Connection) -> list[StoredPicture]:
             sizes = study.pictures.get(name, [])
-            stored_copies = [media.picture(connection, number, name, width) for width, _ in sizes]
+            stored_copies = [media.picture(connection, study_id, name, width) for width, _ in sizes]
             return [picture for picture in stored_copies if picture is not None]
 
         return database.read(read)
 
-    learned = by_version.get((number, version))
     return QuizSource(
-        study.configuration, study.items, stored_pictures, learned if isinstance(learned, Population) else None
+        study.configuration, study.items, stored_pictures, population if isinstance(population, Population) else None
     )
 
 
 def _check_kind(configuration: StudyConfiguration) -> None:
     if configuration.is_similarity:
         raise InvalidParameter(
-            f"the study {configuration.slug_or_default()!r} asks for similarity judgements, which a quiz cannot: make "
-            f"a preference study of its map with pairseek study create --from, and compile that"
+            f"the study {configuration.slug_or_default()!r} asks for similarity judgements, but a quiz asks for "
+            f"preferences: make a preference study of its map with pairseek study create --from, and compile that"
         )
 
 

@@ -1,4 +1,4 @@
-"""Tree of a quiz: the next pair after every path of answers, and the result at its end."""
+"""Tree of a quiz: the next pair after every path of answers, and the result at the end of each path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AnswerPath: TypeAlias = str
 
 @dataclass(frozen=True, eq=False)
 class QuizResult:
-    """The result at the end of a path.
+    """Result at the end of a path.
 
     Attributes
     ----------
@@ -27,8 +27,8 @@ class QuizResult:
     radius
         95 % credible radius.
     recommended
-        Rows of the recommended items, each with the probability that it is chosen over a random other item, in
-        decreasing order of that probability, as on the result page of a study.
+        Rows of the recommended items and the probability that each is chosen over a random other item, in decreasing
+        order of that probability, as on the result page of a study.
     """
 
     point: FloatArray
@@ -48,7 +48,7 @@ class QuizTree:
     results
         Results of the paths that have ended.
     cut
-        Events of the paths where this part of the tree ends and other parts continue.
+        Events of the paths at which this part of the tree ends and other parts continue.
     """
 
     pairs: dict[AnswerPath, tuple[int, int]] = field(default_factory=dict)
@@ -69,20 +69,20 @@ class QuizTree:
 def grow(search: SearchState, path: AnswerPath, answers: int, recommended: int, *, cut: int | None = None) -> QuizTree:
     """Grow the part of the tree below a path.
 
-    The walk is depth first, so a node costs one update of the belief and one selection of a pair.
+    The walk is depth first, so that a node costs only one update of the belief and one selection of a pair.
 
     Parameters
     ----------
     search
         Search after the answers of the path.
     path
-        The answers.
+        The answers so far.
     answers
         Number of answers after which every path ends.
     recommended
         Number of recommended items per result.
     cut
-        Number of answers at which the walk stops and records the events instead.
+        Number of answers at which the walk stops and records the events instead; None to walk to the end.
     """
     tree = QuizTree()
     _visit(search, path, answers, recommended, answers + 1 if cut is None else cut, tree)

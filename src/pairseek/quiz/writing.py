@@ -19,7 +19,7 @@ _PAGE_FOLDER = Path(__file__).parent / "page"
 
 
 def write_quiz(folder: Path, record: JSON, pictures: Sequence[StoredPicture]) -> dict[str, int]:
-    """Write the files of a quiz into a folder; return their sizes in bytes, with one total for all pictures."""
+    """Write the files of a quiz; return the size in bytes of each file, and of all pictures together."""
     module, player = ((_PAGE_FOLDER / name).read_text(encoding="utf-8") for name in (MODULE, PLAYER))
     files = {TREE_FILE: tree_text(record), MODULE: module, PLAYER: player, PAGE: _page(record, module)}
     sizes = {}
@@ -36,12 +36,12 @@ def write_quiz(folder: Path, record: JSON, pictures: Sequence[StoredPicture]) ->
 
 
 def tree_text(record: JSON) -> str:
-    """Return the tree file: a script, so that pages opened from a file can load it, with JSON after the first ``=``."""
+    """Return the tree file: JSON after an assignment, a script that also pages opened from a file can load."""
     return TREE_PREFIX + json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def _page(record: JSON, module: str) -> str:
-    """Return the page. It contains the module, because browsers do not import modules from files."""
+    """Return the page, which contains the module, because browsers do not import modules from files."""
     messages = words(record["language"])
     return Template((_PAGE_FOLDER / PAGE).read_text(encoding="utf-8")).substitute(
         language=record["language"],

@@ -1,6 +1,6 @@
 """Storage of studies, sessions and answers in SQLite or PostgreSQL, without algorithms.
 
-Guarantees, also for concurrent callers:
+Guarantees, which also hold for concurrent callers:
 
 - An event (an answer or an undo) is committed to disk before the function that adds it returns.
 - Events are append-only. A session has at most one answer per query, and its events are numbered consecutively. If two

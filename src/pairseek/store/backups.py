@@ -22,8 +22,8 @@ from pairseek.store.database import Database, now
 from pairseek.store.schema import logins, metadata, rates
 
 FORMAT = "pairseek backup"
-# Tables without a backup: rates, which soon expire, and logins, which must not be restored.
-_LEFT_OUT = {rates.name, logins.name}
+# Tables that backups leave out: rates soon expire, and logins must not be restored.
+_EXCLUDED_TABLES = {rates.name, logins.name}
 # Rows read or written at a time.
 _BATCH_SIZE = 500
 
@@ -31,9 +31,9 @@ _BATCH_SIZE = 500
 def write(database: Database, path: Path) -> int:
     """Write all rows of one snapshot to a file and return their number."""
     if path.exists():
-        raise InvalidFile(f"{path} exists already and was not overwritten: give another name")
+        raise InvalidFile(f"{path} already exists and was not overwritten: give another name")
     if not path.parent.is_dir():
-        raise InvalidFile(f"cannot write {path}: there is no folder {str(path.parent)!r}; make it first")
+        raise InvalidFile(f"cannot write {path}: the folder {str(path.parent)!r} does not exist; create it first")
     with _new_file(path) as file:
         with gzip.open(file, "wt", encoding="utf-8", compresslevel=5) as lines:
             count = database.read(lambda connection: _dump(connection, lines))
@@ -44,9 +44,10 @@ def write(database: Database, path: Path) -> int:
 
 @contextlib.contextmanager
 def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a private file that appears under its name once the block has ended without an error.
+    """Yield a private file that gets its name once the block has ended without an error.
 
-    Where Linux can, the file has no name until then, so that even a killed process leaves nothing behind.
+    On Linux the file has no name until then if the file system allows it, so even a killed process leaves nothing
+    behind.
     """
     try:
         handle = os.open(path.parent, os.O_WRONLY | os.O_TMPFILE, 0o600)
@@ -63,18 +64,18 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
     else:
         with os.fdopen(handle, "wb") as file:
             yield file
-            # Only with a descriptor of a directory does Python follow the link to the open file.
+            # Python follows the link to the open file only if it is given a directory descriptor.
             os.link(nameless, path, src_dir_fd=handle, follow_symlinks=True)
 
 
 def _dump(connection: sa.Connection, lines: TextIO) -> int:
-    head = {"format": FORMAT, "version": migrate.newest(), "made_at": now()}
+    head = {"format": FORMAT, "version": migrate.newest_version(), "made_at": now()}
     lines.write(json.dumps(head) + "\n")
     count = 0
     for table in _tables():
         streamed = connection.execution_options(yield_per=_BATCH_SIZE).execute(sa.select(table))
         for row in streamed.mappings():
-            lines.write(json.dumps({"table": table.name, "row": {k: _plain(v) for k, v in row.items()}}) + "\n")
+            lines.write(json.dumps({"table": table.name, "row": {k: _json_value(v) for k, v in row.items()}}) + "\n")
             count += 1
     lines.write(json.dumps({"rows": count}) + "\n")
     return count
@@ -86,14 +87,14 @@ def read(database: Database, path: Path) -> int:
     The rows of an older backup go into tables of its version, which are then upgraded. Tables and rows are written in
     one transaction, so that a restore that fails or is killed leaves nothing behind.
     """
-    new = database.path is not None and not database.path.exists()
+    is_new = database.path is not None and not database.path.exists()
     try:
         if database.read(lambda connection: sa.inspect(connection).get_table_names()):
             raise InvalidFile("the database is not empty: restore into a new one; nothing was changed")
         version, count = _verified(path)
         database.write(lambda connection: _restore(connection, path, version))
     except BaseException:
-        if new:
+        if is_new:
             _discard(database)
         raise
     return count
@@ -107,11 +108,9 @@ def _restore(connection: sa.Connection, path: Path, version: str) -> None:
     except (LookupError, TypeError, ValueError, AttributeError, sa.exc.SQLAlchemyError) as error:
         if isinstance(error, InvalidFile) or (isinstance(error, sa.exc.DBAPIError) and not _is_caused_by_rows(error)):
             raise
-        cause = str(getattr(error, "orig", None) or error).strip().splitlines()
-        raise InvalidFile(
-            f"{path} has rows that do not fit the tables ({cause[0] if cause else type(error).__name__}); nothing was "
-            f"restored"
-        ) from None
+        lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+        cause = lines[0] if lines else type(error).__name__
+        raise InvalidFile(f"{path} has rows that do not fit the tables ({cause}); nothing was restored") from None
 
 
 def _is_caused_by_rows(error: sa.exc.DBAPIError) -> bool:
@@ -120,7 +119,7 @@ def _is_caused_by_rows(error: sa.exc.DBAPIError) -> bool:
 
 
 def _discard(database: Database) -> None:
-    """Delete the file created by a failed restore."""
+    """Delete the file that a failed restore has created."""
     database.close()
     for ending in ("", "-wal", "-shm"):
         Path(f"{database.path}{ending}").unlink(missing_ok=True)
@@ -131,7 +130,7 @@ def _verified(path: Path) -> tuple[str, int]:
     version, count, last = "", 0, None
     for record in _records(path):
         if not isinstance(record, dict):
-            raise InvalidFile(f"{path} has a line after {count:,} rows that is not an object; nothing was restored")
+            raise InvalidFile(f"{path} is damaged after {count:,} rows: a line is not an object; nothing was restored")
         version, last = version or str(record["version"]), record
         count += "table" in record
     if last is None or last.get("rows") != count:
@@ -152,7 +151,7 @@ def _fill(connection: sa.Connection, path: Path) -> None:
         if name:
             unknown = set(record["row"]) - set(tables[name].c.keys())
             if unknown:
-                # The database would silently ignore it.
+                # The database would silently ignore the column.
                 raise LookupError(f"table {name} has no column {min(unknown)!r}")
             binary = {column.name for column in tables[name].c if isinstance(column.type, sa.LargeBinary)}
             batch.append({k: base64.b64decode(v) if k in binary else v for k, v in record["row"].items()})
@@ -160,9 +159,9 @@ def _fill(connection: sa.Connection, path: Path) -> None:
         # The rows were inserted with their ids, so the id sequences must continue after them.
         for table in tables.values():
             if "id" in table.c and isinstance(table.c["id"].type, sa.Integer):
-                top = f"(SELECT COALESCE(MAX(id), 0) + 1 FROM {table.name})"
-                number = f"pg_get_serial_sequence('{table.name}', 'id')"
-                connection.execute(sa.text(f"SELECT setval({number}, {top}, false)"))
+                next_id = f"(SELECT COALESCE(MAX(id), 0) + 1 FROM {table.name})"
+                sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
+                connection.execute(sa.text(f"SELECT setval({sequence}, {next_id}, false)"))
 
 
 def _records(path: Path) -> Iterator[JSON]:
@@ -170,18 +169,18 @@ def _records(path: Path) -> Iterator[JSON]:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             head = json.loads(next(lines, "{}"))
             if not isinstance(head, dict) or head.get("format") != FORMAT:
-                raise InvalidFile(f"{path} is not a backup of pairseek")
+                raise InvalidFile(f"{path} is not a pairseek backup")
             version = str(head.get("version"))
-            if version not in migrate.known():
+            if version not in migrate.upgradable_versions():
                 raise InvalidFile(
-                    f"{path} has tables of version {version}, but this pairseek needs {migrate.newest()}: "
+                    f"{path} has tables of version {version}, but this pairseek needs {migrate.newest_version()}: "
                     f"{migrate.advice(version, backup=True)}; nothing was restored"
                 )
             yield head
             for line in lines:
                 yield json.loads(line)
     except FileNotFoundError:
-        raise InvalidFile(f"there is no file {path}") from None
+        raise InvalidFile(f"the file {path} does not exist") from None
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         if isinstance(error, InvalidFile):
             raise
@@ -189,7 +188,7 @@ def _records(path: Path) -> Iterator[JSON]:
 
 
 def _tables() -> list[sa.Table]:
-    return [table for table in metadata.sorted_tables if table.name not in _LEFT_OUT]
+    return [table for table in metadata.sorted_tables if table.name not in _EXCLUDED_TABLES]
 
 
 def _tables_of(connection: sa.Connection) -> dict[str, sa.Table]:
@@ -199,10 +198,12 @@ def _tables_of(connection: sa.Connection) -> dict[str, sa.Table]:
     for table in reflected.tables.values():
         for column in table.c:
             if isinstance(column.type, sa.JSON):
-                # Reflection cannot tell how a column stores None.
+                # Reflection does not report how a column stores None.
                 column.type = sa.JSON(none_as_null=True)
-    return {name: table for name, table in reflected.tables.items() if name not in {*_LEFT_OUT, "alembic_version"}}
+    return {
+        name: table for name, table in reflected.tables.items() if name not in {*_EXCLUDED_TABLES, "alembic_version"}
+    }
 
 
-def _plain(value: object) -> object:
+def _json_value(value: object) -> object:
     return base64.b64encode(value).decode() if isinstance(value, bytes | memoryview) else value

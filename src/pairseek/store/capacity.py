@@ -1,7 +1,7 @@
-"""What the columns of both databases can hold.
+"""Limits of the columns in SQLite and PostgreSQL.
 
-SQLite takes texts of any length, with NUL, and integers of 64 bits; PostgreSQL refuses them. The store refuses such
-values on both, so that every backup of one database restores into the other.
+SQLite stores 64-bit integers and text of any length, with NUL; PostgreSQL refuses them. The store refuses such values
+in both, so that a backup of either database can be restored into the other.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ _MAX_INTEGER = 2**31 - 1
 def refuse_unstorable(
     _connection: object, _cursor: object, _statement: str, _parameters: object, context: Any, _many: object
 ) -> None:
-    """Raise an `InvalidParameter` for a row that only one of the databases could store; called before a statement."""
+    """Raise an `InvalidParameter` before a statement if one of the databases could not store its values."""
     if context is None or context.compiled is None or not (context.isinsert or context.isupdate):
         return
     kinds = {name: bind.type for name, bind in context.compiled.binds.items()}
     for row in context.compiled_parameters:
         for name, kind in kinds.items():
-            reason = _reason(kind, row.get(name))
-            if reason is not None:
+            obstacle = _obstacle(kind, row.get(name))
+            if obstacle is not None:
                 table = context.compiled.statement.table.name
                 raise InvalidParameter(
-                    f"the value of {name!r} for the table {table!r} cannot be stored: {reason}; change it"
+                    f"the value of {name!r} for the table {table!r} cannot be stored: {obstacle}; change it"
                 )
 
 
-def _reason(kind: sa.types.TypeEngine[Any], value: object) -> str | None:
+def _obstacle(kind: sa.types.TypeEngine[Any], value: object) -> str | None:
     if isinstance(value, str) and isinstance(kind, sa.String):
         return obstacle_to_storing(value, kind.length)
     if isinstance(value, int) and isinstance(kind, sa.Integer) and not isinstance(kind, sa.BigInteger):

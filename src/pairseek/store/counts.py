@@ -11,7 +11,21 @@ from pairseek.store.schema import events, marks, sessions
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts that exclude simulated sessions, previews and undone answers."""
+    """Counts that exclude simulated sessions, previews and undone answers.
+
+    Attributes
+    ----------
+    started, finished
+        Numbers of sessions.
+    answers
+        Number of answers.
+    recent
+        Number of answers since a given time; 0 if no time was given.
+    last_answer
+        Time of the last answer.
+    times
+        Newest response times in milliseconds.
+    """
 
     started: int
     finished: int
@@ -22,18 +36,15 @@ class Counts:
 
 
 def counts(connection: sa.Connection, study_id: int, since: str | None = None) -> Counts:
-    """Count the sessions and answers of a study.
-
-    ``recent`` counts the answers since a time, and is 0 without one; ``times`` are the newest response times in ms.
-    """
+    """Count the sessions and answers of a study."""
     people = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
     joined = events.join(sessions, sessions.c.id == events.c.session_id)
-    answered = people & (events.c.kind == "answer")
+    is_answer = people & (events.c.kind == "answer")
     started, finished = connection.execute(
         sa.select(sa.func.count(sessions.c.id), sa.func.count(sessions.c.finished_at)).where(people)
     ).one()
     given, last = connection.execute(
-        sa.select(sa.func.count(events.c.number), sa.func.max(events.c.at)).select_from(joined).where(answered)
+        sa.select(sa.func.count(events.c.number), sa.func.max(events.c.at)).select_from(joined).where(is_answer)
     ).one()
     undone = connection.execute(
         sa.select(sa.func.count(events.c.number)).select_from(joined).where(people & (events.c.kind == "undo"))
@@ -41,15 +52,15 @@ def counts(connection: sa.Connection, study_id: int, since: str | None = None) -
     recent = 0
     if since is not None:
         recent = connection.execute(
-            sa.select(sa.func.count(events.c.number)).select_from(joined).where(answered & (events.c.at >= since))
+            sa.select(sa.func.count(events.c.number)).select_from(joined).where(is_answer & (events.c.at >= since))
         ).scalar_one()
-    newest = sa.select(events.c.rt_ms).select_from(joined).where(answered & events.c.rt_ms.is_not(None))
+    newest = sa.select(events.c.rt_ms).select_from(joined).where(is_answer & events.c.rt_ms.is_not(None))
     times = connection.execute(newest.order_by(events.c.at.desc()).limit(500)).scalars()
     return Counts(int(started), int(finished), int(given) - int(undone), int(recent), last, [int(ms) for ms in times])
 
 
-def marked(connection: sa.Connection, study_id: int) -> list[dict[str, object]]:
+def newest_marks(connection: sa.Connection, study_id: int) -> list[dict[str, object]]:
     """Return the newest marks of a study, newest first."""
     joined = marks.join(sessions, sessions.c.id == marks.c.session_id)
-    chosen = sa.select(marks).select_from(joined).where(sessions.c.study_id == study_id)
-    return [dict(row) for row in connection.execute(chosen.order_by(marks.c.id.desc()).limit(200)).mappings()]
+    statement = sa.select(marks).select_from(joined).where(sessions.c.study_id == study_id)
+    return [dict(row) for row in connection.execute(statement.order_by(marks.c.id.desc()).limit(200)).mappings()]

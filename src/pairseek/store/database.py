@@ -26,7 +26,7 @@ logger = logging.getLogger("pairseek.store")
 
 # Attempts at a transaction that fails for a transient reason.
 _MAX_ATTEMPTS = 6
-# Mean pause before the first retry; it doubles with each further one.
+# Mean pause before the first retry; it doubles with each retry.
 _RETRY_SECONDS = 0.05
 # Seconds that a statement waits for another writer of a SQLite file.
 _BUSY_SECONDS = 20.0
@@ -65,14 +65,15 @@ class Database:
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgres(self.url)
         sa.event.listen(self.engine, "before_cursor_execute", refuse_unstorable)
         self.schema: str | None = None
-        """Schema version that every write requires; None before it was checked."""
-        # In PostgreSQL the row gets the lock of a foreign key, so that upgrades and writers wait for each other.
-        self._version = "SELECT version_num FROM alembic_version" + ("" if self.is_sqlite else " FOR KEY SHARE")
+        """Schema version that every write requires; None until it is checked."""
+        # In PostgreSQL the row is locked like the target of a foreign key, so that upgrades and writers wait for each
+        # other.
+        self._select_version = "SELECT version_num FROM alembic_version" + ("" if self.is_sqlite else " FOR KEY SHARE")
         self._turns = None if self.path is None else WriteTurns(self.path)
         self._turn: contextlib.AbstractContextManager[object] = self._turns or contextlib.nullcontext()
-        # Several statements read one snapshot: by default in SQLite, through this isolation level in PostgreSQL.
+        # All statements of a transaction read one snapshot: SQLite's default, and PostgreSQL's at this level.
         level = "REPEATABLE READ"
-        self._reading = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level=level)
+        self._read_engine = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level=level)
 
     @property
     def path(self) -> Path | None:
@@ -86,8 +87,8 @@ class Database:
     def write(self, function: Callable[[sa.Connection], T]) -> T:
         """Run a function in a write transaction and return its result once it is committed to disk.
 
-        After a lost connection or a lock the function is called again in a new transaction, so it must be safe to run
-        twice, for instance thanks to unique keys.
+        If the connection is lost or the database is locked, the function is called again in a new transaction, so it
+        must be safe to run twice, for instance thanks to unique keys.
         """
         return self._attempt(function, writes=True)
 
@@ -104,7 +105,7 @@ class Database:
 
     @contextlib.contextmanager
     def _begin(self, *, writes: bool) -> Iterator[sa.Connection]:
-        with (self.engine if writes else self._reading).begin() as connection:
+        with (self.engine if writes else self._read_engine).begin() as connection:
             if self.is_sqlite:
                 _begin_sqlite(connection, writes=writes)
             yield connection
@@ -112,9 +113,9 @@ class Database:
     def scrub(self, *, rewrite: bool = True) -> bool:
         """Remove the bytes of deleted rows from the database files; return whether that was possible.
 
-        In SQLite the file is rewritten, unless ``rewrite`` is false, and its log is emptied once running transactions
-        have ended. In PostgreSQL the space of deleted rows is freed; the server decides what remains in it until it is
-        reused, and in its own log.
+        SQLite rewrites the file, unless ``rewrite`` is false, and empties its log once running transactions have ended.
+        PostgreSQL frees the space of deleted rows, but the bytes may remain there until it is reused, and in the
+        server's log.
         """
         try:
             if not self.is_sqlite:
@@ -164,7 +165,7 @@ class Database:
 
     def _check_schema(self, connection: sa.Connection) -> None:
         """Raise `StoreOutdated` if the tables were upgraded or replaced while this process was running."""
-        version = connection.exec_driver_sql(self._version).scalar()
+        version = connection.exec_driver_sql(self._select_version).scalar()
         if version != self.schema:
             raise StoreOutdated(
                 f"the database now has tables of version {version}, but this server works with version {self.schema}: "
@@ -173,7 +174,7 @@ class Database:
 
 
 def _scrub_sqlite(connection: sqlite3.Connection, *, rewrite: bool) -> bool:
-    # Writers of this process have to wait, so give up early if another connection is in the way.
+    # This process's writers wait meanwhile, so give up early if another connection is in the way.
     connection.execute(f"PRAGMA busy_timeout={_SCRUB_MS}")
     try:
         if rewrite:
@@ -186,9 +187,9 @@ def _scrub_sqlite(connection: sqlite3.Connection, *, rewrite: bool) -> bool:
 
 def unavailable(error: Exception) -> StoreUnavailable:
     """Convert a driver error to a `StoreUnavailable` for operators."""
-    cause = str(getattr(error, "orig", None) or error).strip().splitlines()
-    text = cause[0] if cause else type(error).__name__
-    causes = {
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    text = lines[0] if lines else type(error).__name__
+    descriptions = {
         "readonly": "the database is read-only",
         "read-only": "the database is read-only",
         "disk is full": "the disk of the database is full",
@@ -199,8 +200,8 @@ def unavailable(error: Exception) -> StoreUnavailable:
         "not a database": "the file is not a database",
         "is locked": "the database is locked by another process",
     }
-    what = next((words for key, words in causes.items() if key in text), "the database cannot be reached")
-    return StoreUnavailable(what, text)
+    description = next((words for key, words in descriptions.items() if key in text), "the database cannot be reached")
+    return StoreUnavailable(description, text)
 
 
 def _is_transient(error: Exception) -> bool:
@@ -210,8 +211,8 @@ def _is_transient(error: Exception) -> bool:
     if isinstance(original, sqlite3.Error):
         return "locked" in str(original) or "busy" in str(original)
     state = getattr(original, "sqlstate", None)
-    lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    return lost or state is None or str(state).startswith(_TRANSIENT_STATES)
+    is_disconnected = isinstance(error, DBAPIError) and error.connection_invalidated
+    return is_disconnected or state is None or str(state).startswith(_TRANSIENT_STATES)
 
 
 def _url(text: str) -> sa.URL:
@@ -230,7 +231,7 @@ def _url(text: str) -> sa.URL:
     if backend == "postgresql":
         return url.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
-        raise InvalidParameter(f"the database is a {backend!r}: use sqlite:///FILE or postgresql://USER@HOST/NAME")
+        raise InvalidParameter(f"{backend!r} is not supported: use sqlite:///FILE or postgresql://USER@HOST/NAME")
     if not url.database or url.database == ":memory:":
         raise InvalidParameter(
             "a SQLite database needs a file, so that several workers can share it: give sqlite:///FILE"
@@ -249,8 +250,8 @@ def _sqlite(url: sa.URL) -> sa.Engine:
     )
 
     @sa.event.listens_for(engine, "do_connect")
-    def make(*_: object) -> None:
-        # No other user of the machine may read the answers. SQLite gives -wal and -shm the mode of the file. An
+    def create_private_file(*_: object) -> None:
+        # Other users of the machine must not read the answers. SQLite gives -wal and -shm the mode of the file. An
         # existing file is not opened, because closing it would release the locks of other connections.
         with contextlib.suppress(OSError):
             os.close(os.open(str(url.database), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -271,7 +272,7 @@ def _begin_sqlite(connection: sa.Connection, *, writes: bool) -> None:
     driver = connection.connection.driver_connection
     assert driver is not None
     try:
-        # A writer takes the lock immediately, because upgrading a read lock can fail.
+        # A writer takes the write lock immediately, because upgrading a read lock can fail.
         driver.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
     except sqlite3.Error as error:
         raise DBAPIError.instance("BEGIN", None, error, sqlite3.Error, hide_parameters=True) from error
@@ -288,7 +289,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("PRAGMA journal_mode=WAL")
     except sqlite3.OperationalError as error:
-        # A read-only database cannot change its journal mode, but it can be read.
+        # The journal mode of a read-only database cannot change, but the database can be read.
         if "readonly" not in str(error):
             raise
 
@@ -300,7 +301,7 @@ def _postgres(url: sa.URL) -> sa.Engine:
         raise MissingExtra("a PostgreSQL database", "postgres") from None
     return sa.create_engine(
         url,
-        # Few, because the workers of all servers share PostgreSQL's connections.
+        # Small, because the workers of all servers share PostgreSQL's connections.
         pool_size=_POOL_SIZE,
         max_overflow=_POOL_SIZE // 2,
         # Error messages must not carry ids and answers into the log.

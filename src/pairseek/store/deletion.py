@@ -1,4 +1,4 @@
-"""Deletion of sessions and studies with everything that refers to them, and of what was learned from them."""
+"""Deletion of sessions and studies with everything that refers to them or was learned from them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from pairseek.store.schema import (
 )
 from pairseek.store.studies import retire
 
-# Key in `meta` of a random value that changes with each deletion.
+# Key in `meta`; the value is random and changes with each deletion.
 _LAST_DELETION_KEY = "last_deletion"
-# Key in `meta` of the time of a deletion whose traces have not been scrubbed yet.
+# Key in `meta`; the value is the time of a deletion whose traces have not been scrubbed yet.
 _SCRUB_KEY = "scrub"
 # Ids per statement; databases limit the number of parameters.
 _BATCH_SIZE = 500
@@ -52,50 +52,50 @@ class AffectedSession:
 
     id: str
     population: int
-    finished: bool
+    is_finished: bool
     catalogue: int
 
 
 def sessions_of_person(connection: sa.Connection, study_id: int, person: str) -> list[str]:
     """Return the ids of a participant's sessions in a study; ``person`` is an id from a link or of a session."""
     condition = sa.or_(*(sessions.c[name] == person for name in ("id", "participant", "prolific_pid")))
-    chosen = sa.select(sessions.c.id).where((sessions.c.study_id == study_id) & condition)
-    return list(connection.execute(chosen.order_by(sessions.c.id)).scalars())
+    statement = sa.select(sessions.c.id).where((sessions.c.study_id == study_id) & condition)
+    return list(connection.execute(statement.order_by(sessions.c.id)).scalars())
 
 
-def ended_before(connection: sa.Connection, study_id: int, time: str | None) -> list[str]:
-    """Return the ids of participants' sessions whose end, or else last event, or else start, was before a time.
+def sessions_ended_before(connection: sa.Connection, study_id: int, time: str | None) -> list[str]:
+    """Return the ids of participants' sessions that ended before a time, or of all of them if it is None.
 
-    With ``time`` None, all sessions of participants are returned.
+    A session without an end counts by its last event, and without events by its start.
     """
     last = sa.select(sa.func.max(events.c.at)).where(events.c.session_id == sessions.c.id).scalar_subquery()
     ended = sa.func.coalesce(sessions.c.finished_at, last, sessions.c.created_at)
-    chosen = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
+    condition = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
     if time is not None:
-        chosen &= ended < time
-    return list(connection.execute(sa.select(sessions.c.id).where(chosen)).scalars())
+        condition &= ended < time
+    return list(connection.execute(sa.select(sessions.c.id).where(condition)).scalars())
 
 
-def lock(connection: sa.Connection, session_ids: Sequence[str]) -> list[str]:
-    """Lock sessions and return the ids that exist; during this transaction nobody can answer in or learn from them."""
+def lock_sessions(connection: sa.Connection, session_ids: Sequence[str]) -> list[str]:
+    """Lock sessions against answers and learning until the transaction ends; return the ids that exist."""
     locked: list[str] = []
     for ids in _batches(sorted(session_ids)):
-        chosen = sa.select(sessions.c.id).where(sessions.c.id.in_(ids)).order_by(sessions.c.id).with_for_update()
-        locked += connection.execute(chosen).scalars()
+        statement = sa.select(sessions.c.id).where(sessions.c.id.in_(ids)).order_by(sessions.c.id).with_for_update()
+        locked += connection.execute(statement).scalars()
     return locked
 
 
 def populations_learned_from(connection: sa.Connection, session_ids: Sequence[str]) -> list[tuple[int, int]]:
-    """Return (study id, version) of the populations that were learned from these sessions."""
+    """Return the (study id, version) of each population learned from any of these sessions."""
     versions: set[tuple[int, int]] = set()
     for ids in _batches(session_ids):
-        chosen = sa.select(learned_from.c.study_id, learned_from.c.version).where(learned_from.c.session_id.in_(ids))
-        versions |= {(row.study_id, row.version) for row in connection.execute(chosen)}
+        statement = sa.select(learned_from.c.study_id, learned_from.c.version).where(learned_from.c.session_id.in_(ids))
+        versions |= {(row.study_id, row.version) for row in connection.execute(statement)}
     return sorted(versions)
 
 
 def drop_population(connection: sa.Connection, study_id: int, version: int) -> None:
-    """Delete the content of a population and the facts about it; its number is not reused, as sessions refer to it."""
+    """Delete a population's content and facts; the row stays, because sessions refer to its version."""
     condition = (populations.c.study_id == study_id) & (populations.c.version == version)
     connection.execute(populations.update().where(condition).values(content=b"", facts=None, dropped_at=now()))
     condition = (learned_from.c.study_id == study_id) & (learned_from.c.version == version)
@@ -103,32 +103,32 @@ def drop_population(connection: sa.Connection, study_id: int, version: int) -> N
 
 
 def sessions_begun_with(connection: sa.Connection, study_id: int, versions: Iterable[int]) -> list[AffectedSession]:
-    """Return the sessions that began with populations of these versions, locked until the transaction ends."""
+    """Return the sessions that began with these population versions, locked until the transaction ends."""
     condition = (sessions.c.study_id == study_id) & sessions.c.population.in_(list(versions))
     names = ("id", "population", "finished_at", "catalogue")
-    chosen = sa.select(*(sessions.c[name] for name in names)).where(condition)
-    rows = connection.execute(chosen.order_by(sessions.c.id).with_for_update())
+    statement = sa.select(*(sessions.c[name] for name in names)).where(condition)
+    rows = connection.execute(statement.order_by(sessions.c.id).with_for_update())
     return [AffectedSession(row.id, row.population, row.finished_at is not None, row.catalogue) for row in rows]
 
 
 def replace_parts(
     connection: sa.Connection, session_ids: Sequence[str], content: JSON, *, without: Iterable[str] = ()
 ) -> None:
-    """Replace the parts of sessions, detach their population, and remove entries from the details of their queries."""
+    """Replace the parts of sessions, detach their population, and remove keys from the details of their queries."""
     if not session_ids:
         return
     key, names = stored_parts.add(connection, content), set(without)
     for ids in _batches(session_ids):
-        chosen = sessions.c.id.in_(ids)
-        connection.execute(sessions.update().where(chosen).values(parts=key, population=None))
+        condition = sessions.c.id.in_(ids)
+        connection.execute(sessions.update().where(condition).values(parts=key, population=None))
         if names:
             _strip_details(connection, ids, names)
     _delete_unused_parts(connection)
 
 
 def _strip_details(connection: sa.Connection, session_ids: Sequence[str], names: set[str]) -> None:
-    chosen = sa.select(queries.c.session_id, queries.c.name, queries.c.details)
-    rows = connection.execute(chosen.where(queries.c.session_id.in_(session_ids))).all()
+    statement = sa.select(queries.c.session_id, queries.c.name, queries.c.details)
+    rows = connection.execute(statement.where(queries.c.session_id.in_(session_ids))).all()
     changed = [
         {"of": row.session_id, "named": row.name, "kept": {k: v for k, v in row.details.items() if k not in names}}
         for row in rows
@@ -148,16 +148,15 @@ def mark(connection: sa.Connection, reasons: Mapping[str, str], action: str, who
     if rows:
         connection.execute(marks.insert(), rows)
     for ids in _batches(list(reasons)):
-        bumped = sessions.update().where(sessions.c.id.in_(ids)).values(version=sessions.c.version + 1)
-        connection.execute(bumped)
+        connection.execute(sessions.update().where(sessions.c.id.in_(ids)).values(version=sessions.c.version + 1))
 
 
 def delete_sessions(connection: sa.Connection, session_ids: Sequence[str]) -> Deleted:
     """Delete sessions with everything that refers to them, except populations, which must be dropped first."""
     count = answers = 0
     for ids in _batches(sorted(session_ids)):
-        given = (events.c.session_id.in_(ids)) & (events.c.kind == "answer")
-        answers += connection.execute(sa.select(sa.func.count()).select_from(events).where(given)).scalar_one()
+        is_answer = (events.c.session_id.in_(ids)) & (events.c.kind == "answer")
+        answers += connection.execute(sa.select(sa.func.count()).select_from(events).where(is_answer)).scalar_one()
         for table in (learned_from, blurs, marks, events, queries):
             connection.execute(table.delete().where(table.c.session_id.in_(ids)))
         count += connection.execute(sessions.delete().where(sessions.c.id.in_(ids))).rowcount
@@ -173,7 +172,7 @@ def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
     if connection.execute(sa.select(studies.c.id).where(studies.c.id == study_id).with_for_update()).first() is None:
         return None
     session_ids = connection.execute(sa.select(sessions.c.id).where(sessions.c.study_id == study_id)).scalars().all()
-    session_ids = lock(connection, session_ids)
+    session_ids = lock_sessions(connection, session_ids)
     connection.execute(learned_from.delete().where(learned_from.c.study_id == study_id))
     deleted = delete_sessions(connection, session_ids)
     for table in (learning, populations, media, tokens, catalogues):
@@ -185,12 +184,12 @@ def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
 
 
 def last_deletion(connection: sa.Connection) -> str | None:
-    """Return an identifier of the last deletion; workers clear their caches when it changes."""
+    """Return the id of the last deletion; workers clear their caches when it changes."""
     return meta.value(connection, _LAST_DELETION_KEY)
 
 
 def unscrubbed_since(connection: sa.Connection) -> str | None:
-    """Return the time of the last deletion if the database files have not been scrubbed since."""
+    """Return the time of the last deletion; None if the database files have been scrubbed since."""
     return meta.value(connection, _SCRUB_KEY)
 
 
@@ -206,7 +205,7 @@ def _note_deletion(connection: sa.Connection) -> None:
 
 
 def _delete_unused_parts(connection: sa.Connection) -> None:
-    # Also catches the parts of previews and empty sessions deleted earlier, which may derive from a population.
+    # This also deletes the parts of previews and empty sessions deleted earlier, which may derive from a population.
     used = sa.exists().where(sessions.c.parts == parts.c.key)
     connection.execute(parts.delete().where(~used))
 

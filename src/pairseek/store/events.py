@@ -15,7 +15,7 @@ from pairseek.store.schema import events, queries, sessions
 
 @dataclass(frozen=True, slots=True)
 class AskedPair:
-    """Stored pair that was asked, with the name by which its answer refers to it."""
+    """Pair that was asked; answers refer to it by its name."""
 
     session_id: str
     name: str
@@ -29,7 +29,7 @@ class AskedPair:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """Answer, or undoing of an answer."""
+    """An answer, or the undo of an answer."""
 
     session_id: str
     number: int
@@ -42,14 +42,14 @@ class EventRow:
     attempt: int | None
     at: str
     server_ms: float | None
-    # What was played on each side: yes, no, failed or unknown; None for a pair without media.
+    # Whether the sound or video of each side was played: yes, no, failed or unknown; None for a pair without media.
     played: dict[str, str] | None = None
 
 
 class AnsweredPair(NamedTuple):
-    """Pair with its answer, reduced to what later pairs depend on.
+    """Pair with its answer, reduced to the fields on which later pairs depend.
 
-    A named tuple, because it is fast to build, and all pairs of a session are rebuilt on each read.
+    A named tuple is fast to build, and each read rebuilds all pairs of a session.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class AnsweredPair(NamedTuple):
     outcome
         The answer.
     anchor
-        In a similarity study, the item to which the other two are compared.
+        In a similarity study, the item with which the other two are compared.
     void
         Whether a researcher has voided the answer.
     """
@@ -79,13 +79,13 @@ class Answers:
     Attributes
     ----------
     done
-        Answers that were not undone, in order.
+        Answers that stand, in order.
     undone
-        Outcomes of undone answers by the name of their pair.
+        Outcomes of undone answers, by the name of their pair.
     events
         Number of stored events.
     version
-        Version of the session when the answers were read; None without events.
+        Version of the session when the answers were read; None if it had no events.
     """
 
     done: tuple[AnsweredPair, ...] = ()
@@ -108,15 +108,15 @@ _ADD_EVENT, _ADD_QUERY = events.insert(), queries.insert()
 _QUERY_BY_NAME = sa.select(queries).where(
     (queries.c.session_id == sa.bindparam("session")) & (queries.c.name == sa.bindparam("query"))
 )
-_CHOSEN: sa.BindParameter[str] = sa.bindparam("chosen", expanding=True)
-_EVENTS = sa.select(events).where(events.c.session_id.in_(_CHOSEN)).order_by(events.c.session_id, events.c.number)
+_SESSION_IDS: sa.BindParameter[str] = sa.bindparam("session_ids", expanding=True)
+_EVENTS = sa.select(events).where(events.c.session_id.in_(_SESSION_IDS)).order_by(events.c.session_id, events.c.number)
 _QUERIES = (
     sa.select(queries)
-    .where(queries.c.session_id.in_(_CHOSEN))
+    .where(queries.c.session_id.in_(_SESSION_IDS))
     .order_by(queries.c.session_id, queries.c.position, queries.c.asked_at)
 )
-# Only the anchor is read from the details, because decoding all of them takes longer than everything else.
-_ANSWERED = (
+# Only the anchor is read from the details; decoding all of them would take longer than everything else.
+_EVENTS_WITH_PAIRS = (
     sa.select(
         sessions.c.version,
         events.c.kind,
@@ -141,7 +141,7 @@ _QUERIES_SINCE = (
 
 
 def add_event(connection: sa.Connection, event: EventRow, *, version: int) -> None:
-    """Add an event and increment the session's version; raise `VersionConflict` if it is no longer at ``version``."""
+    """Add an event and increment the session's version; raise `VersionConflict` if that is no longer ``version``."""
     changed = connection.execute(_NEXT_VERSION, {"session": event.session_id, "seen": version})
     if changed.rowcount != 1:
         raise VersionConflict
@@ -154,29 +154,29 @@ def add_pair(connection: sa.Connection, pair: AskedPair) -> None:
 
 
 def was_asked(connection: sa.Connection, session_id: str, query: str) -> bool:
-    """Return whether a session has a query of this name."""
+    """Return whether a session has a query with this name."""
     return connection.execute(_QUERY_BY_NAME, {"session": session_id, "query": query}).first() is not None
 
 
 def events_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[EventRow]:
     """Return all events, session by session, in order."""
-    return [EventRow(*row) for row in connection.execute(_EVENTS, {"chosen": session_ids}).all()]
+    return [EventRow(*row) for row in connection.execute(_EVENTS, {"session_ids": session_ids}).all()]
 
 
 def queries_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[AskedPair]:
     """Return all queries, session by session, in order."""
-    return [AskedPair(*row) for row in connection.execute(_QUERIES, {"chosen": session_ids}).all()]
+    return [AskedPair(*row) for row in connection.execute(_QUERIES, {"session_ids": session_ids}).all()]
 
 
 def answers_of(connection: sa.Connection, session_id: str) -> Answers:
     """Return the answers of a session."""
-    # All at once: fetching row by row takes 10 % longer and releases the interpreter lock at each row.
-    rows = connection.execute(_ANSWERED, {"session": session_id}).all()
+    # Fetch all rows at once: row by row takes 10 % longer and releases the interpreter lock at each row.
+    rows = connection.execute(_EVENTS_WITH_PAIRS, {"session": session_id}).all()
     if not rows:
         return Answers()
     kept = remaining_answers(row[1] for row in rows)
     remaining = set(kept)
-    # Interned, so that sessions share the strings.
+    # Interned strings are shared by all sessions.
     done = tuple(
         AnsweredPair._make((*(text and sys.intern(text) for text in rows[index][2:]), False)) for index in kept
     )
@@ -185,7 +185,7 @@ def answers_of(connection: sa.Connection, session_id: str) -> Answers:
 
 
 def remaining_answers(kinds: Iterable[str]) -> list[int]:
-    """Return the indices of the answers that were not undone, among events of these kinds, in order."""
+    """Return the indices, among events of these kinds, of the answers that were not undone."""
     indices: list[int] = []
     for index, kind in enumerate(kinds):
         if kind == "answer":
@@ -196,7 +196,7 @@ def remaining_answers(kinds: Iterable[str]) -> list[int]:
 
 
 def queries_since(connection: sa.Connection, session_id: str, position: int) -> list[AskedPair]:
-    """Return the queries of a session that were asked at a position or later, in order."""
+    """Return the queries of a session from a position onwards, in order."""
     rows = connection.execute(_QUERIES_SINCE, {"session": session_id, "first": position})
     return [AskedPair(*row) for row in rows]
 

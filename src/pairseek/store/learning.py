@@ -1,4 +1,4 @@
-"""Learning state of a study: whether learning is on, the chosen version, and the last attempt."""
+"""Learning state of a study: whether learning is on, the chosen population version, and the last attempt."""
 
 from __future__ import annotations
 
@@ -10,13 +10,25 @@ from pairseek.core.types import JSON
 from pairseek.store.database import now
 from pairseek.store.schema import events, learning, marks, queries, sessions
 
-# Predictions are scored on at most this number of answers to random pairs.
+# Largest number of answers to random pairs on which predictions are scored.
 _MAX_RANDOM_ANSWERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class LearningRow:
-    """Learning state; the defaults hold for a study whose state was never changed."""
+    """Learning state; the defaults apply to a study whose state was never changed.
+
+    Attributes
+    ----------
+    is_on
+        Whether learning is on; None if the study's configuration decides.
+    chosen
+        Version that sessions begin with: 0 for none, None for the newest.
+    tried
+        Number of finished sessions at the last attempt.
+    failure, failed_at
+        Why and when the last attempt failed; None if it succeeded.
+    """
 
     is_on: bool | None = None
     chosen: int | None = None
@@ -33,7 +45,7 @@ def state(connection: sa.Connection, study_id: int) -> LearningRow:
 
 
 def switch(connection: sa.Connection, study_id: int, *, is_on: bool) -> None:
-    """Switch learning on or off. After it is switched on, sessions begin with the newest version again."""
+    """Switch learning on or off; switching it on makes sessions begin with the newest version again."""
     _put(connection, study_id, {"is_on": is_on, **({"chosen": None} if is_on else {})})
 
 
@@ -42,52 +54,58 @@ def choose(connection: sa.Connection, study_id: int, version: int) -> None:
     _put(connection, study_id, {"is_on": False, "chosen": version})
 
 
-def tried(connection: sa.Connection, study_id: int, finished: int, failure: str | None = None) -> None:
-    """Store the number of finished sessions at an attempt, and why the attempt failed."""
-    failed = {"failure": failure, "failed_at": None if failure is None else now()}
-    _put(connection, study_id, {"tried": finished, **failed})
+def record_attempt(connection: sa.Connection, study_id: int, finished: int, failure: str | None = None) -> None:
+    """Store the number of finished sessions at an attempt, and why the attempt failed, if it did."""
+    failed_at = None if failure is None else now()
+    _put(connection, study_id, {"tried": finished, "failure": failure, "failed_at": failed_at})
 
 
-def restart(connection: sa.Connection, study_id: int) -> None:
-    """Forget the last attempt, because the newest version was dropped: the study learns again as soon as possible."""
+def forget_attempt(connection: sa.Connection, study_id: int) -> None:
+    """Forget the last attempt, so that a study whose newest version was dropped learns again as soon as possible."""
     connection.execute(learning.update().where(learning.c.study_id == study_id).values(tried=None))
 
 
-def finished(connection: sa.Connection, study_id: int) -> int:
-    """Return the number of people's finished sessions that are not void."""
-    mine = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & sessions.c.finished_at.is_not(None)
-    chosen = (
-        sa.select(sa.func.count()).select_from(sessions).where(mine & (sa.func.coalesce(_last_mark(), "") != "void"))
+def count_finished(connection: sa.Connection, study_id: int) -> int:
+    """Count people's finished sessions that are not void."""
+    condition = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & sessions.c.finished_at.is_not(None)
+    statement = (
+        sa.select(sa.func.count())
+        .select_from(sessions)
+        .where(condition & (sa.func.coalesce(_last_mark(), "") != "void"))
     )
-    return int(connection.execute(chosen).scalar_one())
+    return int(connection.execute(statement).scalar_one())
 
 
 def random_answers(connection: sa.Connection, study_id: int) -> list[tuple[int, JSON, str]]:
-    """Return the newest answers of people to random pairs: version of the population, details of the query, outcome.
+    """Return people's newest answers to random pairs: population version, details of the query, outcome.
 
-    Undone answers and void sessions are excluded.
+    Undone answers and void sessions are left out.
     """
-    given, back = events.alias(), events.alias()
+    answers, undos = events.alias(), events.alias()
     joined = queries.join(sessions, sessions.c.id == queries.c.session_id).join(
-        given, (given.c.session_id == queries.c.session_id) & (given.c.query == queries.c.name)
+        answers, (answers.c.session_id == queries.c.session_id) & (answers.c.query == queries.c.name)
     )
     undone = sa.exists().where(
-        (back.c.session_id == queries.c.session_id) & (back.c.query == queries.c.name) & (back.c.kind == "undo")
+        (undos.c.session_id == queries.c.session_id) & (undos.c.query == queries.c.name) & (undos.c.kind == "undo")
     )
-    mine = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & sessions.c.population.is_not(None)
-    asked = (queries.c.kind == "random") & (given.c.kind == "answer") & ~undone
-    chosen = sa.select(sessions.c.population, queries.c.details, given.c.outcome).select_from(joined)
-    chosen = chosen.where(mine & asked & (sa.func.coalesce(_last_mark(), "") != "void"))
-    return [tuple(row) for row in connection.execute(chosen.order_by(given.c.at.desc()).limit(_MAX_RANDOM_ANSWERS))]
+    condition = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & sessions.c.population.is_not(None)
+    asked = (queries.c.kind == "random") & (answers.c.kind == "answer") & ~undone
+    statement = sa.select(sessions.c.population, queries.c.details, answers.c.outcome).select_from(joined)
+    statement = statement.where(condition & asked & (sa.func.coalesce(_last_mark(), "") != "void"))
+    return [
+        tuple(row) for row in connection.execute(statement.order_by(answers.c.at.desc()).limit(_MAX_RANDOM_ANSWERS))
+    ]
 
 
 def _last_mark() -> sa.ScalarSelect[str]:
-    """Return the last void or restore of a session as a whole."""
-    whole = (marks.c.session_id == sessions.c.id) & marks.c.query.is_(None) & marks.c.action.in_(["void", "restore"])
-    return sa.select(marks.c.action).where(whole).order_by(marks.c.id.desc()).limit(1).scalar_subquery()
+    """Return the subquery of the last mark, void or restore, on a whole session."""
+    condition = (
+        (marks.c.session_id == sessions.c.id) & marks.c.query.is_(None) & marks.c.action.in_(["void", "restore"])
+    )
+    return sa.select(marks.c.action).where(condition).order_by(marks.c.id.desc()).limit(1).scalar_subquery()
 
 
 def _put(connection: sa.Connection, study_id: int, values: dict[str, object]) -> None:
-    same = learning.c.study_id == study_id
-    if not connection.execute(learning.update().where(same).values(values)).rowcount:
+    condition = learning.c.study_id == study_id
+    if not connection.execute(learning.update().where(condition).values(values)).rowcount:
         connection.execute(learning.insert().values(study_id=study_id, **values))

@@ -1,8 +1,8 @@
-"""Advisory locks for tasks of which only one may run at a time across all workers and servers.
+"""Advisory locks for tasks that only one worker or server may run at a time.
 
-In PostgreSQL a lock belongs to a connection, and in SQLite to an open file next to the database, so the lock of a
-process that dies is released at once. A lock does not protect rows: a task that loses its connection may overlap with
-the next one, so its transactions must be correct without the lock.
+A lock belongs to a connection in PostgreSQL, and to an open file next to the database in SQLite, so it is released at
+once when its process dies. A lock does not protect rows: a task that loses its connection may overlap with the next
+one, so its transactions must be correct without the lock.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _thread_locks: dict[str, threading.Lock] = {}
 
 @contextlib.contextmanager
 def try_lock(database: Database, task: str) -> Iterator[bool]:
-    """Yield whether this caller may run a task; if so, no other worker or server can until the block ends.
+    """Yield whether the caller may run a task; if so, no other worker or server can until the block ends.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def lock_key(task: str) -> int:
 def wait_in_transaction(connection: sa.Connection, task: str) -> None:
     """Wait until no other transaction holds the lock of a task, and hold it until this transaction ends.
 
-    In SQLite every write transaction excludes the others.
+    SQLite needs no lock, because a write transaction excludes all others.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": lock_key(task)})
@@ -66,7 +66,7 @@ def _advisory_lock(database: Database, task: str) -> Iterator[bool]:
     parameters = {"key": lock_key(task)}
     with contextlib.ExitStack() as stack:
         try:
-            # Autocommit, because an open transaction would keep PostgreSQL from vacuuming while the task runs.
+            # An open transaction would keep PostgreSQL from vacuuming while the task runs.
             autocommit = database.engine.execution_options(isolation_level="AUTOCOMMIT")
             connection = stack.enter_context(autocommit.connect())
             held = bool(connection.execute(_LOCK, parameters).scalar())
@@ -104,8 +104,7 @@ def _file_lock(database: Database, task: str) -> Iterator[bool]:
             return
         yield True
     finally:
-        # Closing the file releases the lock. The file stays, because another process that tries the lock may have it
-        # open.
+        # Closing the file releases the lock. The file stays, because another process may have it open.
         os.close(handle)
 
 

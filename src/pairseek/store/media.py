@@ -11,7 +11,7 @@ from pairseek.store.schema import media
 
 @dataclass(frozen=True, slots=True)
 class StoredPicture:
-    """One size of a picture."""
+    """Copy of a picture in one size."""
 
     study_id: int
     name: str
@@ -22,28 +22,28 @@ class StoredPicture:
 
 
 def add(connection: sa.Connection, picture: StoredPicture) -> None:
-    """Store a picture."""
+    """Store a copy of a picture."""
     connection.execute(media.insert().values({name: getattr(picture, name) for name in picture.__slots__}))
 
 
 def sizes(connection: sa.Connection, study_id: int) -> dict[str, list[tuple[int, int]]]:
     """Return the (width, height) of all copies by picture name, smallest first."""
-    chosen = sa.select(media.c.name, media.c.width, media.c.height).where(media.c.study_id == study_id)
-    out: dict[str, list[tuple[int, int]]] = {}
-    for name, width, height in connection.execute(chosen.order_by(media.c.name, media.c.width)):
-        out.setdefault(name, []).append((width, height))
-    return out
+    statement = sa.select(media.c.name, media.c.width, media.c.height).where(media.c.study_id == study_id)
+    sizes_by_name: dict[str, list[tuple[int, int]]] = {}
+    for name, width, height in connection.execute(statement.order_by(media.c.name, media.c.width)):
+        sizes_by_name.setdefault(name, []).append((width, height))
+    return sizes_by_name
 
 
 def picture(connection: sa.Connection, study_id: int, name: str, width: int) -> StoredPicture | None:
     """Return the copy of a picture with this width."""
-    same = (media.c.study_id == study_id) & (media.c.name == name) & (media.c.width == width)
-    row = connection.execute(sa.select(media).where(same)).first()
+    condition = (media.c.study_id == study_id) & (media.c.name == name) & (media.c.width == width)
+    row = connection.execute(sa.select(media).where(condition)).first()
     return None if row is None else StoredPicture(*row)
 
 
 def copy(connection: sa.Connection, study_id: int, target: int) -> None:
-    """Copy all pictures of a study to another study."""
+    """Copy all pictures of a study to the study with the id ``target``."""
     others = [column for column in media.c if column.name != "study_id"]
-    chosen = sa.select(sa.literal(target), *others).where(media.c.study_id == study_id)
-    connection.execute(media.insert().from_select(["study_id", *(column.name for column in others)], chosen))
+    statement = sa.select(sa.literal(target), *others).where(media.c.study_id == study_id)
+    connection.execute(media.insert().from_select(["study_id", *(column.name for column in others)], statement))

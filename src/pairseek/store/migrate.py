@@ -16,9 +16,9 @@ from pairseek.store.database import Database
 
 
 def upgrade(database: Database) -> str:
-    """Upgrade the tables to the newest version and return it; raise `StoreOutdated` if that is impossible."""
+    """Upgrade the tables to the newest version and return it; raise `StoreOutdated` if they are too old or too new."""
     version = _version(database)
-    if version is not None and version not in known():
+    if version is not None and version not in upgradable_versions():
         raise _outdated(version)
     with database.transaction() as connection:
         # A server that starts at the same time waits here, then finds the tables upgraded.
@@ -27,7 +27,7 @@ def upgrade(database: Database) -> str:
             # Wait for the writers of running servers before locking tables that they need.
             connection.execute(sa.text("SELECT version_num FROM alembic_version FOR UPDATE"))
         upgrade_within(connection)
-    return newest()
+    return newest_version()
 
 
 def upgrade_within(connection: sa.Connection, version: str = "head") -> None:
@@ -37,37 +37,39 @@ def upgrade_within(connection: sa.Connection, version: str = "head") -> None:
     command.upgrade(config, version)
 
 
-def newest() -> str:
+def newest_version() -> str:
     """Return the schema version that this pairseek needs."""
     return str(ScriptDirectory.from_config(_config()).get_current_head())
 
 
-def current(database: Database) -> str | None:
+def current_version(database: Database) -> str | None:
     """Return the schema version of the database; None if it is empty."""
     return database.read(lambda connection: MigrationContext.configure(connection).get_current_revision())
 
 
-def ready(database: Database) -> None:
-    """Create the tables in an empty database; raise `StoreOutdated`, now or at a later write, if versions differ."""
+def prepare(database: Database) -> None:
+    """Create the tables of an empty database; raise `StoreOutdated` if existing ones have another version.
+
+    Later writes check the version again.
+    """
     version = _version(database)
     if version is None:
         upgrade(database)
-    elif version != newest():
+    elif version != newest_version():
         raise _outdated(version)
-    database.schema = newest()
+    database.schema = newest_version()
 
 
 def advice(version: str, *, backup: bool = False) -> str:
-    """Return instructions for tables, or a backup, of another schema version."""
-    if version in known():
+    """Return instructions for tables or a backup of another schema version."""
+    if version in upgradable_versions():
         return "make a backup, then run pairseek db upgrade"
-    if version > newest():
+    if version > newest_version():
         return "it was written by a newer pairseek; install that version"
-    first = "restore it with the pairseek that wrote it and " if backup else "with the pairseek that wrote it, "
-    return (
-        f"tables before version {min(known())} cannot be upgraded; {first}export its studies (pairseek export), then "
-        f"create a new database"
-    )
+    oldest = min(upgradable_versions())
+    export = "restore it with the pairseek that wrote it and " if backup else "with the pairseek that wrote it, "
+    export += "export its studies (pairseek export)"
+    return f"tables before version {oldest} cannot be upgraded; {export}, then create a new database"
 
 
 def _version(database: Database) -> str | None:
@@ -82,10 +84,12 @@ def _version(database: Database) -> str | None:
 
 def _outdated(version: str) -> StoreOutdated:
     words = "they are not pairseek's tables; give another database" if version == "unknown" else advice(version)
-    return StoreOutdated(f"the database has tables of version {version}, but this pairseek needs {newest()}: {words}")
+    return StoreOutdated(
+        f"the database has tables of version {version}, but this pairseek needs {newest_version()}: {words}"
+    )
 
 
-def known() -> set[str]:
+def upgradable_versions() -> set[str]:
     """Return the schema versions that can be upgraded to the newest."""
     return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 

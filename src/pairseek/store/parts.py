@@ -1,4 +1,4 @@
-"""Resolved parts of searches, stored once for all sessions that share them."""
+"""Resolved parts of searches, stored once for all sessions that use them."""
 
 from __future__ import annotations
 

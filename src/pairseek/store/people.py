@@ -13,9 +13,9 @@ from pairseek.store.schema import attempts, logins, tokens, users
 
 
 def user(connection: sa.Connection, name: str, *, lock: bool = False) -> JSON | None:
-    """Return the user with this name; with ``lock``, nobody else can change or remove them during this transaction."""
-    chosen = sa.select(users).where(users.c.name == name)
-    return _first(connection, chosen.with_for_update() if lock else chosen)
+    """Return the user with this name; ``lock`` keeps them from being changed or removed until the transaction ends."""
+    statement = sa.select(users).where(users.c.name == name)
+    return _first(connection, statement.with_for_update() if lock else statement)
 
 
 def user_names(connection: sa.Connection) -> list[str]:
@@ -23,41 +23,41 @@ def user_names(connection: sa.Connection) -> list[str]:
     return list(connection.execute(sa.select(users.c.name).order_by(users.c.id)).scalars())
 
 
-def every_user(connection: sa.Connection) -> list[JSON]:
+def all_users(connection: sa.Connection) -> list[JSON]:
     """Return all users without their passwords, oldest first."""
     columns = [column for column in users.c if column.name != "password"]
     return [dict(row) for row in connection.execute(sa.select(*columns).order_by(users.c.id)).mappings()]
 
 
 def set_password(
-    connection: sa.Connection, name: str, password: str, *, is_admin: bool | None = None, new: bool = False
+    connection: sa.Connection, name: str, password: str, *, is_admin: bool | None = None, is_new: bool = False
 ) -> None:
     """Set the hashed password of a new or existing user, and end the user's logins and tokens.
 
-    With ``is_admin`` None, the first user becomes an administrator and an existing user's role stays as it is. With
-    ``new``, an existing user raises `IntegrityError`.
+    With ``is_admin`` None, the first user becomes an administrator, and an existing user keeps their role. With
+    ``is_new``, an existing user raises `IntegrityError`.
     """
-    existing = None if new else user(connection, name, lock=True)
+    existing = None if is_new else user(connection, name, lock=True)
     if existing is None:
-        first = not user_names(connection)
-        values = {"name": name, "password": password, "is_admin": first if is_admin is None else is_admin}
+        is_first = not user_names(connection)
+        values = {"name": name, "password": password, "is_admin": is_first if is_admin is None else is_admin}
         connection.execute(users.insert().values(created_at=now(), **values))
         return
     changes = {"password": password} if is_admin is None else {"password": password, "is_admin": is_admin}
     connection.execute(users.update().where(users.c.id == existing["id"]).values(changes))
     connection.execute(logins.delete().where(logins.c.user_id == existing["id"]))
-    live = (tokens.c.user_name == name) & tokens.c.revoked_at.is_(None)
-    connection.execute(tokens.update().where(live).values(revoked_at=now()))
+    condition = (tokens.c.user_name == name) & tokens.c.revoked_at.is_(None)
+    connection.execute(tokens.update().where(condition).values(revoked_at=now()))
 
 
 def admin_names(connection: sa.Connection) -> list[str]:
-    """Return the names of the administrators; nobody else changes them until this transaction ends."""
-    chosen = sa.select(users.c.name).where(users.c.is_admin).order_by(users.c.id).with_for_update()
-    return list(connection.execute(chosen).scalars())
+    """Return the names of the administrators; nobody else can change them until the transaction ends."""
+    statement = sa.select(users.c.name).where(users.c.is_admin).order_by(users.c.id).with_for_update()
+    return list(connection.execute(statement).scalars())
 
 
 def remove_user(connection: sa.Connection, name: str) -> int | None:
-    """Delete a user with all logins and tokens; return the number of tokens, or None if the user does not exist."""
+    """Delete a user with their logins and tokens; return the number of tokens, or None if the user does not exist."""
     existing = user(connection, name, lock=True)
     if existing is None:
         return None
@@ -68,21 +68,21 @@ def remove_user(connection: sa.Connection, name: str) -> int | None:
 
 
 def add_login(connection: sa.Connection, token_hash: str, user_id: int, expires_at: str) -> None:
-    """Store a login."""
+    """Store a login, and delete expired ones."""
     connection.execute(logins.delete().where(logins.c.expires_at < now()))
     values = {"token_hash": token_hash, "user_id": user_id, "expires_at": expires_at}
     connection.execute(logins.insert().values(created_at=now(), **values))
 
 
-def signed_in(connection: sa.Connection, token_hash: str) -> tuple[str, bool] | None:
-    """Return the user of an unexpired login, and whether they are an administrator."""
-    joined = sa.select(users.c.name, users.c.is_admin).join(logins, logins.c.user_id == users.c.id)
-    valid = (logins.c.token_hash == token_hash) & (logins.c.expires_at > now())
-    row = connection.execute(joined.where(valid)).first()
+def user_of_login(connection: sa.Connection, token_hash: str) -> tuple[str, bool] | None:
+    """Return the user of a login and whether they are an administrator; None if the login has expired."""
+    statement = sa.select(users.c.name, users.c.is_admin).join(logins, logins.c.user_id == users.c.id)
+    condition = (logins.c.token_hash == token_hash) & (logins.c.expires_at > now())
+    row = connection.execute(statement.where(condition)).first()
     return None if row is None else (str(row.name), bool(row.is_admin))
 
 
-def drop_login(connection: sa.Connection, token_hash: str) -> None:
+def delete_login(connection: sa.Connection, token_hash: str) -> None:
     """Delete a login."""
     connection.execute(logins.delete().where(logins.c.token_hash == token_hash))
 
@@ -113,34 +113,34 @@ def use_token(connection: sa.Connection, token_id: int) -> None:
     connection.execute(tokens.update().where(tokens.c.id == token_id).values(used_at=now()))
 
 
-def every_token(connection: sa.Connection, who: str | None = None) -> list[JSON]:
+def list_tokens(connection: sa.Connection, who: str | None = None) -> list[JSON]:
     """Return the tokens of a user, or of all users, newest first, without their hashes."""
     columns = [column for column in tokens.c if column.name != "token_hash"]
-    chosen = sa.select(*columns).order_by(tokens.c.id.desc())
-    rows = connection.execute(chosen if who is None else chosen.where(tokens.c.user_name == who))
+    statement = sa.select(*columns).order_by(tokens.c.id.desc())
+    rows = connection.execute(statement if who is None else statement.where(tokens.c.user_name == who))
     return [dict(row) for row in rows.mappings()]
 
 
 def revoke(connection: sa.Connection, token_id: int, who: str | None = None) -> bool:
-    """Revoke a token, if ``who`` is given only one of theirs; return whether it was valid."""
-    live = (tokens.c.id == token_id) & tokens.c.revoked_at.is_(None)
+    """Revoke a token, which must belong to ``who`` if given; return whether it was valid."""
+    condition = (tokens.c.id == token_id) & tokens.c.revoked_at.is_(None)
     if who is not None:
-        live &= tokens.c.user_name == who
-    return connection.execute(tokens.update().where(live).values(revoked_at=now())).rowcount == 1
+        condition &= tokens.c.user_name == who
+    return connection.execute(tokens.update().where(condition).values(revoked_at=now())).rowcount == 1
 
 
 def lock_attempts(connection: sa.Connection, *, forget_before: str) -> None:
-    """Block other transactions that count attempts until this one ends, and delete old attempts."""
+    """Delete old attempts, and block other transactions that count attempts until this one ends."""
     if connection.dialect.name == "postgresql":
-        # In SQLite every write transaction excludes the others.
+        # SQLite needs no lock, because a write transaction excludes all others.
         connection.execute(sa.text("LOCK TABLE attempts IN SHARE ROW EXCLUSIVE MODE"))
     connection.execute(attempts.delete().where(attempts.c.at < forget_before))
 
 
 def count_attempts(connection: sa.Connection, key: str, since: str) -> int:
     """Return the number of failed attempts with this key since a time."""
-    chosen = sa.select(sa.func.count(attempts.c.id)).where((attempts.c.key == key) & (attempts.c.at >= since))
-    return int(connection.execute(chosen).scalar_one())
+    statement = sa.select(sa.func.count(attempts.c.id)).where((attempts.c.key == key) & (attempts.c.at >= since))
+    return int(connection.execute(statement).scalar_one())
 
 
 def add_attempt(connection: sa.Connection, key: str) -> int:
@@ -150,20 +150,20 @@ def add_attempt(connection: sa.Connection, key: str) -> int:
     return int(number[0])
 
 
-def drop_attempts(connection: sa.Connection, numbers: Sequence[int]) -> None:
-    """Delete attempts that succeeded."""
+def delete_attempts(connection: sa.Connection, numbers: Sequence[int]) -> None:
+    """Delete attempts whose login succeeded after all."""
     connection.execute(attempts.delete().where(attempts.c.id.in_(numbers)))
 
 
-def tidy(connection: sa.Connection, *, attempts_before: str) -> None:
+def delete_expired(connection: sa.Connection, *, attempts_before: str) -> None:
     """Delete attempts before a time, and expired logins."""
     connection.execute(attempts.delete().where(attempts.c.at < attempts_before))
     connection.execute(logins.delete().where(logins.c.expires_at < now()))
 
 
-def secret(connection: sa.Connection, fresh: str, key: str = "secret") -> str:
-    """Return a secret shared by all workers; store ``fresh`` if there is no secret yet."""
-    return meta.put_first(connection, key, fresh)
+def secret(connection: sa.Connection, new: str, key: str = "secret") -> str:
+    """Return a secret shared by all workers; store ``new`` if there is no secret yet."""
+    return meta.put_first(connection, key, new)
 
 
 def _first(connection: sa.Connection, statement: sa.Select[tuple[object, ...]]) -> JSON | None:

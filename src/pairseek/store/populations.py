@@ -1,4 +1,4 @@
-"""Populations of a study, numbered and immutable until they are dropped, because sessions refer to them."""
+"""Population versions of a study, immutable until they are dropped, because sessions refer to them."""
 
 from __future__ import annotations
 
@@ -33,64 +33,64 @@ def add(
     return version
 
 
-def latest(connection: sa.Connection, study_id: int) -> int | None:
+def newest(connection: sa.Connection, study_id: int) -> int | None:
     """Return the newest version that was not dropped; None if the study has none."""
-    mine = (populations.c.study_id == study_id) & populations.c.dropped_at.is_(None)
-    version = connection.execute(sa.select(sa.func.max(populations.c.version)).where(mine)).scalar_one()
+    condition = (populations.c.study_id == study_id) & populations.c.dropped_at.is_(None)
+    version = connection.execute(sa.select(sa.func.max(populations.c.version)).where(condition)).scalar_one()
     return None if version is None else int(version)
 
 
 def current(connection: sa.Connection, study_id: int) -> int | None:
-    """Return the version with which sessions begin: the chosen version, or else the newest; None without a version."""
-    chosen = connection.execute(sa.select(learning.c.chosen).where(learning.c.study_id == study_id)).scalar()
-    if chosen == 0:
+    """Return the version that new sessions begin with: the chosen one, or else the newest; None if there is none."""
+    statement = connection.execute(sa.select(learning.c.chosen).where(learning.c.study_id == study_id)).scalar()
+    if statement == 0:
         return None
-    if chosen is not None and is_usable(connection, study_id, chosen, lock=False):
-        return int(chosen)
-    return latest(connection, study_id)
+    if statement is not None and is_usable(connection, study_id, statement, lock=False):
+        return int(statement)
+    return newest(connection, study_id)
 
 
-def every(connection: sa.Connection, study_id: int) -> list[JSON]:
+def summaries(connection: sa.Connection, study_id: int) -> list[JSON]:
     """Return the versions of a study without their content, newest first."""
     names = ("version", "created_at", "created_by", "dropped_at", "facts")
-    chosen = sa.select(*(populations.c[name] for name in names)).where(populations.c.study_id == study_id)
-    return [dict(row) for row in connection.execute(chosen.order_by(populations.c.version.desc())).mappings()]
+    statement = sa.select(*(populations.c[name] for name in names)).where(populations.c.study_id == study_id)
+    return [dict(row) for row in connection.execute(statement.order_by(populations.c.version.desc())).mappings()]
 
 
-def learned_sessions(connection: sa.Connection, study_id: int, version: int) -> set[str]:
-    """Return the sessions that a version was learned from."""
-    same = (learned_from.c.study_id == study_id) & (learned_from.c.version == version)
-    return set(connection.execute(sa.select(learned_from.c.session_id).where(same)).scalars())
+def sessions_learned_from(connection: sa.Connection, study_id: int, version: int) -> set[str]:
+    """Return the ids of the sessions that a version was learned from."""
+    condition = (learned_from.c.study_id == study_id) & (learned_from.c.version == version)
+    return set(connection.execute(sa.select(learned_from.c.session_id).where(condition)).scalars())
 
 
 def is_usable(connection: sa.Connection, study_id: int, version: int, *, lock: bool = True) -> bool:
-    """Return whether a version exists; with ``lock``, nobody drops it until this transaction ends."""
-    mine = (populations.c.study_id == study_id) & (populations.c.version == version)
-    chosen = sa.select(populations.c.version).where(mine & populations.c.dropped_at.is_(None))
-    return connection.execute(chosen.with_for_update(read=True) if lock else chosen).scalar() is not None
+    """Return whether a version was not dropped; with ``lock``, nobody drops it until the transaction ends."""
+    condition = (populations.c.study_id == study_id) & (populations.c.version == version)
+    statement = sa.select(populations.c.version).where(condition & populations.c.dropped_at.is_(None))
+    return connection.execute(statement.with_for_update(read=True) if lock else statement).scalar() is not None
 
 
 def content(connection: sa.Connection, study_id: int, version: int) -> bytes:
     """Return the content of a version."""
-    chosen = (populations.c.study_id == study_id) & (populations.c.version == version)
-    return bytes(connection.execute(sa.select(populations.c.content).where(chosen)).scalar_one())
+    condition = (populations.c.study_id == study_id) & (populations.c.version == version)
+    return bytes(connection.execute(sa.select(populations.c.content).where(condition)).scalar_one())
 
 
 def facts(connection: sa.Connection, study_id: int, version: int) -> JSON | None:
     """Return the facts stored with the content of a version; None if it has none."""
-    chosen = (populations.c.study_id == study_id) & (populations.c.version == version)
-    stored: JSON | None = connection.execute(sa.select(populations.c.facts).where(chosen)).scalar_one()
+    condition = (populations.c.study_id == study_id) & (populations.c.version == version)
+    stored: JSON | None = connection.execute(sa.select(populations.c.facts).where(condition)).scalar_one()
     return stored
 
 
 def versions(connection: sa.Connection, study_id: int) -> list[int]:
     """Return the versions that were not dropped, oldest first."""
-    mine = (populations.c.study_id == study_id) & populations.c.dropped_at.is_(None)
-    chosen = sa.select(populations.c.version).where(mine).order_by(populations.c.version)
-    return [int(version) for version in connection.execute(chosen).scalars()]
+    condition = (populations.c.study_id == study_id) & populations.c.dropped_at.is_(None)
+    statement = sa.select(populations.c.version).where(condition).order_by(populations.c.version)
+    return [int(version) for version in connection.execute(statement).scalars()]
 
 
 def created_at(connection: sa.Connection, study_id: int, version: int) -> str:
     """Return the time at which a version was learned."""
-    chosen = (populations.c.study_id == study_id) & (populations.c.version == version)
-    return str(connection.execute(sa.select(populations.c.created_at).where(chosen)).scalar_one())
+    condition = (populations.c.study_id == study_id) & (populations.c.version == version)
+    return str(connection.execute(sa.select(populations.c.created_at).where(condition)).scalar_one())

@@ -1,7 +1,7 @@
 """Token buckets shared by all workers and servers.
 
-PostgreSQL provides the time, because the clocks of servers differ. SQLite runs on one machine, whose monotonic clock
-all processes share; it starts again from zero when the machine restarts.
+PostgreSQL provides the time, because servers' clocks differ. SQLite runs on one machine, whose processes share a
+monotonic clock; it starts again from zero when the machine restarts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from pairseek.store.schema import rates
 
-# Seconds by which a clock may go back while it is being adjusted.
+# Seconds by which a clock may go back when it is adjusted.
 _CLOCK_TOLERANCE_SECONDS = 1.0
 
 
@@ -29,10 +29,7 @@ class Bucket:
     seconds: float
 
     def refilled(self, tokens: float, elapsed: float) -> float:
-        """Return the tokens after ``elapsed`` seconds.
-
-        A negative time means that the clock was reset; the bucket is then full.
-        """
+        """Return the number of tokens after ``elapsed`` seconds; a bucket is full if the clock went back to zero."""
         if elapsed < -_CLOCK_TOLERANCE_SECONDS:
             return float(self.count)
         return min(float(self.count), tokens + max(0.0, elapsed) * self.count / self.seconds)
@@ -45,10 +42,9 @@ def tokens(connection: sa.Connection, buckets: Sequence[Bucket]) -> list[float]:
 
 
 def take(connection: sa.Connection, buckets: Sequence[Bucket]) -> list[float]:
-    """Take one token from each bucket if none is empty; return the number of tokens before that."""
-    # Always in the same order, so that concurrent callers cannot deadlock.
-    ordered = sorted(buckets, key=lambda bucket: bucket.key)
-    for bucket in ordered:
+    """Take one token from each bucket if none is empty; return the numbers of tokens before that."""
+    # Rows are locked in the order of their keys, so that concurrent callers cannot deadlock.
+    for bucket in sorted(buckets, key=lambda bucket: bucket.key):
         new = {"key": bucket.key, "tokens": float(bucket.count), "at": 0.0}
         connection.execute(_insert(connection).values(new).on_conflict_do_nothing())
         connection.execute(sa.select(rates.c.key).where(rates.c.key == bucket.key).with_for_update())
@@ -56,13 +52,13 @@ def take(connection: sa.Connection, buckets: Sequence[Bucket]) -> list[float]:
     if min(available) >= 1:
         moment = _clock(connection)
         for bucket, count in zip(buckets, available, strict=True):
-            changed = rates.update().where(rates.c.key == bucket.key)
-            connection.execute(changed.values(tokens=count - 1, at=moment))
+            update = rates.update().where(rates.c.key == bucket.key)
+            connection.execute(update.values(tokens=count - 1, at=moment))
     return available
 
 
 def forget(connection: sa.Connection, seconds: float) -> None:
-    """Delete buckets unused for this time, and buckets from before the clock was reset."""
+    """Delete buckets unused for this many seconds, and buckets from before the clock was reset."""
     moment = _clock(connection)
     connection.execute(
         rates.delete().where((rates.c.at < moment - seconds) | (rates.c.at > moment + _CLOCK_TOLERANCE_SECONDS))
@@ -70,8 +66,8 @@ def forget(connection: sa.Connection, seconds: float) -> None:
 
 
 def _stored(connection: sa.Connection, buckets: Sequence[Bucket]) -> dict[str, tuple[float, float]]:
-    chosen = sa.select(rates).where(rates.c.key.in_([bucket.key for bucket in buckets]))
-    return {row.key: (row.tokens, row.at) for row in connection.execute(chosen)}
+    statement = sa.select(rates).where(rates.c.key.in_([bucket.key for bucket in buckets]))
+    return {row.key: (row.tokens, row.at) for row in connection.execute(statement)}
 
 
 def _tokens_now(bucket: Bucket, stored: dict[str, tuple[float, float]], moment: float) -> float:

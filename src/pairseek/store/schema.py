@@ -15,7 +15,7 @@ metadata = sa.MetaData(
     }
 )
 
-# Times are ISO 8601 in UTC with microseconds, so that they sort as text and read the same in both databases.
+# Times are ISO 8601 in UTC with microseconds, so that they sort as text and are alike in both databases.
 TIME = sa.String(32)
 NAME = sa.String(MAX_ID_LENGTH)
 KEY = sa.String(64)
@@ -90,7 +90,7 @@ studies = sa.Table(
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("created_by", NAME, nullable=False),
     sa.Column("closed_at", TIME, nullable=True),
-    # Number of times that items were added or replaced; workers reload the items when it changes.
+    # How often items were added or replaced; workers reload the items when it changes.
     sa.Column("additions", sa.Integer, nullable=False, server_default="0"),
     # Number of the catalogue in `items`; earlier ones are in `catalogues`.
     sa.Column("catalogue", sa.Integer, nullable=False, server_default="0"),
@@ -109,7 +109,7 @@ catalogues = sa.Table(
     sa.Column("replaced_at", TIME, nullable=False),
 )
 
-# Learning state of a study; without a row, its configuration applies.
+# Learning state of a study; if it has no row, its configuration applies.
 learning = sa.Table(
     "learning",
     metadata,
@@ -117,7 +117,7 @@ learning = sa.Table(
     sa.Column("is_on", sa.Boolean, nullable=True),
     # Version that sessions begin with: 0 for none, null for the newest.
     sa.Column("chosen", sa.Integer, nullable=True),
-    # Number of finished sessions at the last attempt, and why the attempt failed.
+    # Number of finished sessions at the last attempt, and why it failed.
     sa.Column("tried", sa.Integer, nullable=True),
     sa.Column("failure", sa.Text, nullable=True),
     sa.Column("failed_at", TIME, nullable=True),
@@ -172,7 +172,7 @@ sessions = sa.Table(
     sa.Column("study_id", sa.ForeignKey("studies.id"), nullable=False),
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("token_hash", KEY, nullable=False, unique=True),
-    # Hash of the person's id while they may have only one session, and hash of the browser that began it.
+    # Hash of the person's id, unique while they may have only one session, and hash of the browser that began it.
     sa.Column("claim", KEY, nullable=True),
     sa.Column("browser", KEY, nullable=True),
     sa.Column("seed", sa.BigInteger, nullable=False),

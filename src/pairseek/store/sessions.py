@@ -27,7 +27,7 @@ class SessionRow:
     finished_at, confirmed_at
         Time of the last answer, and time at which the person went on to the result.
     browser
-        Hash that only the browser that began the session can reproduce.
+        Hash of a secret that only the browser that began the session has.
     population
         Version of the study's population that the session began with; None if the study had none.
     parts
@@ -59,11 +59,11 @@ class SessionRow:
 
     @property
     def participant_name(self) -> str | None:
-        """Id of the participant in the link, or else the Prolific id; None without either."""
+        """Participant's id from the link, or else the Prolific id; None without either."""
         return self.participant or self.prolific_pid
 
 
-# Joined with the study, because every answer depends on whether the study is open.
+# Sessions are joined with their study, because every answer depends on whether the study is open.
 _COLUMNS = [*(sessions.c[name] for name in SessionRow.__slots__ if name != "is_open"), studies.c.is_open]
 _JOINED = sessions.join(studies, studies.c.id == sessions.c.study_id)
 # Statements are built once, because building takes as long as executing.
@@ -90,93 +90,96 @@ def by_id(connection: sa.Connection, session_id: str) -> SessionRow | None:
 
 
 def of_person(connection: sa.Connection, study_id: int, identity: Mapping[str, str | None]) -> SessionRow | None:
-    """Return the session that holds the person's claim, or else the newest with the same id; None without ids.
+    """Return the session that holds the person's claim, or else the newest with their id; None without ids.
 
-    A link may carry two ids, so somebody else's newer session can have this id as its second one.
+    The claim comes first, because a link may carry two ids, so this id can be the second id of somebody else's newer
+    session.
     """
     for name in ("prolific_pid", "participant"):
         if identity.get(name):
             condition = (sessions.c.study_id == study_id) & (sessions.c[name] == identity[name])
-            claimed = sa.case((sessions.c.claim == claim_of(identity), 0), else_=1)
-            return _newest(connection, condition & (sessions.c.kind == "person"), claimed)
+            claim_first = sa.case((sessions.c.claim == claim_of(identity), 0), else_=1)
+            return _newest(connection, condition & (sessions.c.kind == "person"), claim_first)
     return None
 
 
 def of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> list[SessionRow]:
     """Return all sessions of a study, oldest first."""
     condition = (sessions.c.study_id == study_id) & sessions.c.kind.in_(kinds)
-    chosen = sa.select(*_COLUMNS).select_from(_JOINED).where(condition).order_by(sessions.c.created_at, sessions.c.id)
-    return [SessionRow(*row) for row in connection.execute(chosen)]
+    statement = (
+        sa.select(*_COLUMNS).select_from(_JOINED).where(condition).order_by(sessions.c.created_at, sessions.c.id)
+    )
+    return [SessionRow(*row) for row in connection.execute(statement)]
 
 
-def finished_before(connection: sa.Connection, study_id: int, at: str, limit: int) -> list[SessionRow]:
-    """Return the people's sessions that finished last before a time, at most ``limit``, newest first."""
-    mine = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & (sessions.c.finished_at < at)
+def newest_finished(connection: sa.Connection, study_id: int, at: str, limit: int) -> list[SessionRow]:
+    """Return people's sessions that finished before a time, at most ``limit``, newest first."""
+    condition = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & (sessions.c.finished_at < at)
     order = sessions.c.finished_at.desc(), sessions.c.id
-    chosen = sa.select(*_COLUMNS).select_from(_JOINED).where(mine).order_by(*order).limit(limit)
-    return [SessionRow(*row) for row in connection.execute(chosen)]
+    statement = sa.select(*_COLUMNS).select_from(_JOINED).where(condition).order_by(*order).limit(limit)
+    return [SessionRow(*row) for row in connection.execute(statement)]
 
 
 def claim_of(identity: Mapping[str, str | None]) -> str | None:
-    """Return the claim of a person with these ids, which is unique within a study; None for a person without ids."""
+    """Return the claim of a person, which is unique within a study; None for a person without ids."""
     for name in ("prolific_pid", "participant"):
         if identity.get(name):
             return hashlib.sha256(f"{name}:{identity[name]}".encode()).hexdigest()
     return None
 
 
-def release(connection: sa.Connection, study_id: int, claim: str, until: str) -> None:
-    """Release the claim of sessions that began by a time; a session that begins concurrently keeps its claim."""
-    held = (sessions.c.study_id == study_id) & (sessions.c.claim == claim) & (sessions.c.created_at <= until)
-    connection.execute(sessions.update().where(held).values(claim=None))
+def release_claim(connection: sa.Connection, study_id: int, claim: str, until: str) -> None:
+    """Remove the claim from the session that holds it, unless that began after a time."""
+    condition = (sessions.c.study_id == study_id) & (sessions.c.claim == claim) & (sessions.c.created_at <= until)
+    connection.execute(sessions.update().where(condition).values(claim=None))
 
 
 def count_by_catalogue(connection: sa.Connection, study_id: int) -> dict[int, int]:
-    """Return the number of sessions per catalogue number of a study, without previews."""
-    mine = (sessions.c.study_id == study_id) & (sessions.c.kind != "preview")
-    chosen = sa.select(sessions.c.catalogue, sa.func.count()).where(mine).group_by(sessions.c.catalogue)
-    return {int(number): int(count) for number, count in connection.execute(chosen)}
+    """Return the number of sessions by catalogue number, without previews."""
+    condition = (sessions.c.study_id == study_id) & (sessions.c.kind != "preview")
+    statement = sa.select(sessions.c.catalogue, sa.func.count()).where(condition).group_by(sessions.c.catalogue)
+    return {int(number): int(count) for number, count in connection.execute(statement)}
 
 
 def count(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> int:
     """Return the number of sessions of a study."""
-    chosen = (sessions.c.study_id == study_id) & sessions.c.kind.in_(kinds)
-    return int(connection.execute(sa.select(sa.func.count()).select_from(sessions).where(chosen)).scalar_one())
+    condition = (sessions.c.study_id == study_id) & sessions.c.kind.in_(kinds)
+    return int(connection.execute(sa.select(sa.func.count()).select_from(sessions).where(condition)).scalar_one())
 
 
 def set_token(connection: sa.Connection, session_id: str, token_hash: str) -> None:
-    """Replace the token of a resumed session; the old token and the API token that began it lose access."""
+    """Replace the token of a resumed session; its old token and the API token that began it lose access."""
     values = {"token_hash": token_hash, "opened_by": None}
     connection.execute(sessions.update().where(sessions.c.id == session_id).values(values))
 
 
 def finish(connection: sa.Connection, session_id: str, reason: str, final: JSON, at: str) -> None:
-    """Store the end of a session with its result, unless it has already ended."""
-    fresh = (sessions.c.id == session_id) & sessions.c.finished_at.is_(None)
-    connection.execute(sessions.update().where(fresh).values(finished_at=at, reason=reason, final=final))
+    """Store the end of a session and its result, unless it has already ended."""
+    condition = (sessions.c.id == session_id) & sessions.c.finished_at.is_(None)
+    connection.execute(sessions.update().where(condition).values(finished_at=at, reason=reason, final=final))
 
 
 def reopen(connection: sa.Connection, session_id: str) -> bool:
-    """Remove the end of a session whose last answer was undone; return False if the end was confirmed."""
-    free = (sessions.c.id == session_id) & sessions.c.confirmed_at.is_(None)
-    changed = connection.execute(sessions.update().where(free).values(finished_at=None, reason=None, final=sa.null()))
+    """Remove the end of a session whose last answer was undone; return whether that was still possible."""
+    condition = (sessions.c.id == session_id) & sessions.c.confirmed_at.is_(None)
+    changed = connection.execute(
+        sessions.update().where(condition).values(finished_at=None, reason=None, final=sa.null())
+    )
     return changed.rowcount == 1
 
 
 def confirm(connection: sa.Connection, session_id: str) -> bool:
     """Confirm the end of a session; return False if it has not ended."""
     ended = (sessions.c.id == session_id) & sessions.c.finished_at.is_not(None)
-    fresh = sessions.update().where(ended & sessions.c.confirmed_at.is_(None)).values(confirmed_at=now())
-    connection.execute(fresh)
+    connection.execute(sessions.update().where(ended & sessions.c.confirmed_at.is_(None)).values(confirmed_at=now()))
     return connection.execute(sa.select(sessions.c.id).where(ended)).first() is not None
 
 
 def mark(connection: sa.Connection, session_id: str, query: str | None, action: str, reason: str, who: str) -> None:
-    """Void or restore a session (query None) or an answer, and keep a permanent record of it."""
+    """Void or restore a session (``query`` None) or an answer, and keep a permanent record of it."""
     values = {"session_id": session_id, "query": query, "action": action, "reason": reason, "who": who}
     connection.execute(marks.insert().values(at=now(), **values))
-    bumped = sessions.update().where(sessions.c.id == session_id).values(version=sessions.c.version + 1)
-    connection.execute(bumped)
+    connection.execute(sessions.update().where(sessions.c.id == session_id).values(version=sessions.c.version + 1))
 
 
 def marks_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON]:
@@ -184,45 +187,45 @@ def marks_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON
     return [dict(row) for row in connection.execute(_MARKS, {"chosen": session_ids}).mappings()]
 
 
-def blur(connection: sa.Connection, session_id: str, query: str, lost_at: str, ms: int) -> None:
-    """Store a loss of focus."""
+def add_blur(connection: sa.Connection, session_id: str, query: str, lost_at: str, ms: int) -> None:
+    """Store that the page lost focus."""
     connection.execute(blurs.insert().values(session_id=session_id, query=query, lost_at=lost_at, ms=ms))
 
 
 def count_blurs(connection: sa.Connection, session_id: str) -> int:
-    """Return the number of losses of focus of a session."""
-    chosen = sa.select(sa.func.count()).select_from(blurs).where(blurs.c.session_id == session_id)
-    return int(connection.execute(chosen).scalar_one())
+    """Count how often the page of a session lost focus."""
+    statement = sa.select(sa.func.count()).select_from(blurs).where(blurs.c.session_id == session_id)
+    return int(connection.execute(statement).scalar_one())
 
 
 def blurs_of(connection: sa.Connection, session_ids: Sequence[str]) -> list[JSON]:
-    """Return the losses of focus of sessions."""
-    chosen = sa.select(blurs).where(blurs.c.session_id.in_(session_ids)).order_by(blurs.c.id)
-    return [dict(row) for row in connection.execute(chosen).mappings()]
+    """Return when the pages of sessions lost focus."""
+    statement = sa.select(blurs).where(blurs.c.session_id.in_(session_ids)).order_by(blurs.c.id)
+    return [dict(row) for row in connection.execute(statement).mappings()]
 
 
-def forget_preview(connection: sa.Connection, before: str) -> None:
+def delete_previews(connection: sa.Connection, before: str) -> None:
     """Delete previews that began before a time."""
-    _forget(connection, (sessions.c.kind == "preview") & (sessions.c.created_at < before))
+    _delete(connection, (sessions.c.kind == "preview") & (sessions.c.created_at < before))
 
 
-def forget_empty(connection: sa.Connection, study_id: int, before: str) -> int:
-    """Delete people's sessions without any answer that began before a time, and return their number."""
+def delete_empty(connection: sa.Connection, study_id: int, before: str) -> int:
+    """Delete people's sessions without answers that began before a time, and return their number."""
     empty = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & (sessions.c.version == 0)
-    return _forget(connection, empty & (sessions.c.created_at < before))
+    return _delete(connection, empty & (sessions.c.created_at < before))
 
 
-def _forget(connection: sa.Connection, which: sa.ColumnElement[bool]) -> int:
-    old = sa.select(sessions.c.id).where(which)
+def _delete(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> int:
+    ids = sa.select(sessions.c.id).where(condition)
     for table in (learned_from, events, queries, marks, blurs):
-        connection.execute(table.delete().where(table.c.session_id.in_(old)))
-    return connection.execute(sessions.delete().where(which)).rowcount
+        connection.execute(table.delete().where(table.c.session_id.in_(ids)))
+    return connection.execute(sessions.delete().where(condition)).rowcount
 
 
 def was_opened_by(connection: sa.Connection, session_id: str, token_hash: str) -> bool:
     """Return whether the API token with this hash began a session."""
-    chosen = sa.select(sessions.c.opened_by).where(sessions.c.id == session_id)
-    return connection.execute(chosen).scalar() == token_hash
+    statement = sa.select(sessions.c.opened_by).where(sessions.c.id == session_id)
+    return connection.execute(statement).scalar() == token_hash
 
 
 def _newest(

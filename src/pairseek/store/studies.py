@@ -1,4 +1,4 @@
-"""Studies: immutable configuration, versions of the items, and the open state."""
+"""Studies: immutable configuration, versions of the items, open or closed; and the audit log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StudyRow:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueRow:
-    """Catalogue of replaced items, without their content."""
+    """Replaced catalogue without its items."""
 
     number: int
     hash: str
@@ -57,7 +57,7 @@ def add(connection: sa.Connection, slug: str, configuration: JSON, items: bytes,
 
 
 def _unused_id(connection: sa.Connection) -> dict[str, object]:
-    """Return an id that no study ever had, because SQLite would reuse the id of a deleted study."""
+    """Return the column with an id that no study ever had, where SQLite would reuse the id of a deleted study."""
     last = meta.value(connection, _LAST_STUDY_KEY)
     if last is None or connection.dialect.name == "postgresql":
         return {}
@@ -77,57 +77,57 @@ def by_id(connection: sa.Connection, study_id: int) -> StudyRow | None:
     return None if row is None else StudyRow(*row)
 
 
-def every(connection: sa.Connection) -> Sequence[StudyRow]:
+def all_studies(connection: sa.Connection) -> Sequence[StudyRow]:
     """Return all studies, newest first."""
     return [StudyRow(*row) for row in connection.execute(sa.select(*_COLUMNS).order_by(studies.c.id.desc()))]
 
 
 def with_items(connection: sa.Connection, study_id: int) -> tuple[StudyRow, bytes] | None:
-    """Return the study with this id and its items, as they were stored."""
+    """Return a study and its stored items."""
     row = connection.execute(sa.select(*_COLUMNS, studies.c["items"]).where(studies.c.id == study_id)).first()
     return None if row is None else (StudyRow(*row[:-1]), bytes(row[-1]))
 
 
-def replace_items(connection: sa.Connection, study_id: int, content: bytes, *, additions: int) -> bool:
-    """Store an extended set of items; return False if ``additions`` is no longer current."""
-    same = (studies.c.id == study_id) & (studies.c.additions == additions)
+def extend_items(connection: sa.Connection, study_id: int, content: bytes, *, additions: int) -> bool:
+    """Store the items of a study with additional ones; return False if ``additions`` is no longer current."""
+    condition = (studies.c.id == study_id) & (studies.c.additions == additions)
     values = {"items": content, "additions": additions + 1}
-    return connection.execute(studies.update().where(same).values(values)).rowcount == 1
+    return connection.execute(studies.update().where(condition).values(values)).rowcount == 1
 
 
-def add_catalogue(connection: sa.Connection, row: StudyRow, content: bytes, *, hash: str, count: int) -> bool:
+def replace_items(connection: sa.Connection, row: StudyRow, content: bytes, *, hash: str, count: int) -> bool:
     """Replace the items, and keep the present ones as a catalogue with this hash and number of items.
 
     Return False if items were added or replaced since the row was read.
     """
-    same = (studies.c.id == row.id) & (studies.c.additions == row.additions)
-    before = connection.execute(sa.select(studies.c["items"]).where(same).with_for_update()).scalar()
-    if before is None:
+    condition = (studies.c.id == row.id) & (studies.c.additions == row.additions)
+    present = connection.execute(sa.select(studies.c["items"]).where(condition).with_for_update()).scalar()
+    if present is None:
         return False
-    values = {"study_id": row.id, "number": row.catalogue, "hash": hash, "count": count, "items": before}
+    values = {"study_id": row.id, "number": row.catalogue, "hash": hash, "count": count, "items": present}
     connection.execute(catalogues.insert().values(replaced_at=now(), **values))
     changed = {"items": content, "additions": row.additions + 1, "catalogue": row.catalogue + 1}
-    return connection.execute(studies.update().where(same).values(changed)).rowcount == 1
+    return connection.execute(studies.update().where(condition).values(changed)).rowcount == 1
 
 
 def drop_catalogues(connection: sa.Connection, study_id: int, until: str) -> None:
     """Delete the catalogues that were replaced before a time and that no session uses."""
-    began = sa.exists().where((sessions.c.study_id == study_id) & (sessions.c.catalogue == catalogues.c.number))
-    old = (catalogues.c.study_id == study_id) & (catalogues.c.replaced_at < until)
-    connection.execute(catalogues.delete().where(old & ~began))
+    is_used = sa.exists().where((sessions.c.study_id == study_id) & (sessions.c.catalogue == catalogues.c.number))
+    is_old = (catalogues.c.study_id == study_id) & (catalogues.c.replaced_at < until)
+    connection.execute(catalogues.delete().where(is_old & ~is_used))
 
 
-def earlier(connection: sa.Connection, study_id: int) -> list[CatalogueRow]:
+def replaced_catalogues(connection: sa.Connection, study_id: int) -> list[CatalogueRow]:
     """Return the replaced catalogues of a study, oldest first."""
     columns = [catalogues.c[name] for name in CatalogueRow.__slots__]
-    chosen = sa.select(*columns).where(catalogues.c.study_id == study_id).order_by(catalogues.c.number)
-    return [CatalogueRow(*row) for row in connection.execute(chosen)]
+    statement = sa.select(*columns).where(catalogues.c.study_id == study_id).order_by(catalogues.c.number)
+    return [CatalogueRow(*row) for row in connection.execute(statement)]
 
 
-def earlier_items(connection: sa.Connection, study_id: int, number: int) -> bytes | None:
+def replaced_items(connection: sa.Connection, study_id: int, number: int) -> bytes | None:
     """Return the items of a replaced catalogue; None if no catalogue has this number."""
-    same = (catalogues.c.study_id == study_id) & (catalogues.c.number == number)
-    items = connection.execute(sa.select(catalogues.c["items"]).where(same)).scalar()
+    condition = (catalogues.c.study_id == study_id) & (catalogues.c.number == number)
+    items = connection.execute(sa.select(catalogues.c["items"]).where(condition)).scalar()
     return None if items is None else bytes(items)
 
 
@@ -143,19 +143,19 @@ def retire(connection: sa.Connection, study_id: int) -> None:
     meta.put(connection, _LAST_STUDY_KEY, str(max(last, study_id)))
 
 
-def note(connection: sa.Connection, who: str, action: str, study: str | None = None, **details: object) -> None:
+def log_action(connection: sa.Connection, who: str, action: str, study: str | None = None, **details: object) -> None:
     """Add an entry to the audit log."""
     connection.execute(audit.insert().values(at=now(), who=who, action=action, study=study, details=details))
 
 
-def every_note(connection: sa.Connection, limit: int = 500) -> list[JSON]:
+def audit_log(connection: sa.Connection, limit: int = 500) -> list[JSON]:
     """Return the audit log of all studies and users, newest first."""
     return [
         dict(row) for row in connection.execute(sa.select(audit).order_by(audit.c.id.desc()).limit(limit)).mappings()
     ]
 
 
-def notes(connection: sa.Connection, study: str, limit: int = 200) -> list[JSON]:
+def audit_log_of(connection: sa.Connection, study: str, limit: int = 200) -> list[JSON]:
     """Return the audit log of a study, newest first."""
-    chosen = sa.select(audit).where(audit.c.study == study).order_by(audit.c.id.desc()).limit(limit)
-    return [dict(row) for row in connection.execute(chosen).mappings()]
+    statement = sa.select(audit).where(audit.c.study == study).order_by(audit.c.id.desc()).limit(limit)
+    return [dict(row) for row in connection.execute(statement).mappings()]

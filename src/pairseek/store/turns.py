@@ -1,8 +1,8 @@
-"""Turns of the writers to a SQLite database, which allows one at a time.
+"""Queue of the writers to a SQLite database, which allows one at a time.
 
-A writer that waits inside SQLite polls at growing intervals of up to 0.1 s, during most of which the database is free.
-So writers queue before they begin: threads on a lock, and processes on a lock file next to the database, which they
-poll twice per millisecond. Only the user of the database can open that file, because whoever opens a file can lock it.
+A writer that waits inside SQLite polls at growing intervals of up to 0.1 s, and the database is free for most of that
+time. So writers queue before they begin: threads on a lock, and processes on a lock file next to the database, which
+they poll twice per millisecond. Only the database's user can open that file, because whoever opens a file can lock it.
 If queueing fails, SQLite itself still keeps writers apart.
 """
 
@@ -56,7 +56,7 @@ class WriteTurns:
             self._threads.release()
 
     def close(self) -> None:
-        """Close the lock file, which the next turn opens again; it stays, because other processes may have it open."""
+        """Close the lock file until the next turn; it is not deleted, because other processes may have it open."""
         with self._threads:
             if self._handle is not None:
                 os.close(self._handle)

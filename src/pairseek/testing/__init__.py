@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-# Before the imports, so that a failed assertion shows its values as in a test file.
+# Registered before the imports, so that a failed assertion shows its values as in a test file.
 pytest.register_assert_rewrite(
     "pairseek.testing.posteriors", "pairseek.testing.strategies", "pairseek.testing.sources", "pairseek.testing.stores"
 )

@@ -14,20 +14,20 @@ from pairseek.numerics.parallel import set_thread_count
 from pairseek.posteriors.base import Posterior
 from pairseek.testing.scenes import evidence_of, first_of, moments_by_quadrature, random_answers, standardized
 
-_USER = (0.3, -0.2)
+_USER_POINT = (0.3, -0.2)
 _NO_ANSWERS = Evidence(np.empty((0, 2)), np.empty(0), np.empty(0))
 _PRIORS: dict[str, Prior] = {
     "box": UniformBox((-1.0, 0.0), (2.0, 0.5)),
     "gaussian": GaussianPrior(0.5, np.array([[1.0, 0.3], [0.3, 0.5]])),
 }
-_EXTREME: dict[str, tuple[Response, tuple[float, float]]] = {
-    "k = 0": (Logistic(0.0), _USER),
-    "k = 1e6": (Logistic(1e6), _USER),
-    "k = 1e6, probit": (Probit(1e6), _USER),
+_EXTREME_MODELS: dict[str, tuple[Response, tuple[float, float]]] = {
+    "k = 0": (Logistic(0.0), _USER_POINT),
+    "k = 1e6": (Logistic(1e6), _USER_POINT),
+    "k = 1e6, probit": (Probit(1e6), _USER_POINT),
     "user outside the box": (Logistic(50.0), (4.0, 3.0)),
     "user in a corner": (Probit(30.0), (1.0, 1.0)),
 }
-_ARRAYS = ("samples", "weights", "mean", "covariance")
+_BELIEF_ARRAYS = ("samples", "weights", "mean", "covariance")
 
 
 def assert_valid_belief(belief: Belief, d: int) -> None:
@@ -50,10 +50,10 @@ class PosteriorContract:
     """Invariants of every posterior; override the fixture `posterior`.
 
     - Before the first answer the belief is the prior.
-    - ``infer`` is a pure function: equal arguments give bit-identical beliefs, on any number of threads and whatever
-      was inferred before, and no argument is modified.
+    - ``infer`` is a pure function: equal arguments give bit-identical beliefs on any number of threads, regardless of
+      earlier calls, and no argument is modified.
     - The belief is finite, read-only and inside the prior's box for any answers, even contradictory or noiseless ones.
-    - The moments match the samples, and are near the exact posterior.
+    - The moments match the samples and are close to those of the exact posterior.
     """
 
     @pytest.fixture
@@ -75,7 +75,7 @@ class PosteriorContract:
     def test_the_moments_are_those_of_the_samples(self, posterior: Posterior) -> None:
         """Assert agreement within 0.1 deviations and 10 %; the moments may be more precise than the samples."""
         response = Logistic(2.0)
-        evidence = evidence_of(response, random_answers(np.random.default_rng(1), _USER, 8, response))
+        evidence = evidence_of(response, random_answers(np.random.default_rng(1), _USER_POINT, 8, response))
         belief = posterior.infer(evidence, UniformBox(), response)
         mean = belief.weights @ belief.samples
         centred = belief.samples - mean
@@ -86,32 +86,32 @@ class PosteriorContract:
     def test_inference_is_a_pure_function(self, posterior: Posterior) -> None:
         """Assert bit-identical beliefs with another inference in between, and unmodified evidence."""
         response = Logistic(3.0)
-        evidence = evidence_of(response, random_answers(np.random.default_rng(2), _USER, 6, response))
+        evidence = evidence_of(response, random_answers(np.random.default_rng(2), _USER_POINT, 6, response))
         arrays = [evidence.slopes, evidence.offsets, evidence.decided]
         copies = [array.copy() for array in arrays]
         before = posterior.infer(evidence, UniformBox(), response)
         posterior.infer(first_of(evidence, 3), UniformBox(), response)
         after = posterior.infer(evidence, UniformBox(), response)
         assert all(np.array_equal(array, copy) for array, copy in zip(arrays, copies, strict=True))
-        for name in _ARRAYS:
+        for name in _BELIEF_ARRAYS:
             assert np.array_equal(getattr(before, name), getattr(after, name))
         assert before.info == after.info
 
     def test_the_number_of_threads_does_not_change_a_bit(self, posterior: Posterior) -> None:
-        """Assert bit-identical beliefs on one thread and on two."""
+        """Assert bit-identical beliefs on one thread and two threads."""
         response = Logistic(30.0)
-        evidence = evidence_of(response, random_answers(np.random.default_rng(3), _USER, 9, response))
+        evidence = evidence_of(response, random_answers(np.random.default_rng(3), _USER_POINT, 9, response))
         single, double = (
             _on_threads(count, lambda: posterior.infer(evidence, UniformBox(), response)) for count in (1, 2)
         )
-        for name in _ARRAYS:
+        for name in _BELIEF_ARRAYS:
             assert np.array_equal(getattr(single, name), getattr(double, name))
 
     @pytest.mark.filterwarnings("ignore::pairseek.errors.AccuracyWarning")
-    @pytest.mark.parametrize("name", _EXTREME)
+    @pytest.mark.parametrize("name", _EXTREME_MODELS)
     def test_the_belief_is_finite_and_inside_the_box(self, posterior: Posterior, name: str) -> None:
         """Assert a valid belief after each of fifteen answers, with contradictions and ties."""
-        response, user = _EXTREME[name]
+        response, user = _EXTREME_MODELS[name]
         answers = random_answers(np.random.default_rng(4), user, 10, response)
         answers += [(p, q, "second" if outcome == "first" else "first") for p, q, outcome in answers[:3]]
         answers += [(p, q, "tie") for p, q, _ in answers[5:7]]
@@ -132,9 +132,9 @@ class PosteriorContract:
 
     @pytest.mark.parametrize("d", [1, 2])
     def test_the_moments_are_near_the_exact_posterior(self, posterior: Posterior, d: int) -> None:
-        """Assert mean and covariance after thirty answers, where the posterior is nearly Gaussian."""
+        """Assert the mean and covariance after thirty answers, when the posterior is nearly Gaussian."""
         response = Logistic(3.0)
-        evidence = evidence_of(response, random_answers(np.random.default_rng(5), _USER[:d], 30, response))
+        evidence = evidence_of(response, random_answers(np.random.default_rng(5), _USER_POINT[:d], 30, response))
         belief = posterior.infer(evidence, UniformBox(), response)
         distance, low, high = standardized(belief, *moments_by_quadrature(response, evidence))
         assert distance < 0.08

@@ -29,8 +29,8 @@ def random_answers(rng: np.random.Generator, user: Sequence[float], count: int, 
     for _ in range(count):
         p, q = rng.uniform(-1, 1, size=(2, len(user)))
         slopes, offsets = response.planes(p[None], q[None])
-        first = rng.random() < response.probability(slopes @ np.asarray(user, dtype=np.float64) + offsets)[0]
-        answers.append((p, q, "first" if first else "second"))
+        wins_first = rng.random() < response.probability(slopes @ np.asarray(user, dtype=np.float64) + offsets)[0]
+        answers.append((p, q, "first" if wins_first else "second"))
     return answers
 
 
@@ -63,7 +63,7 @@ def random_belief(rng: np.random.Generator, count: int, d: int) -> Belief:
 
 
 def random_features(seed: int, response: Response) -> tuple[PairFeatures, Belief]:
-    """Return the features of four random pairs of points with appeal, and the belief behind them."""
+    """Return the features of four random pairs of points with appeal, and their belief."""
     rng = np.random.default_rng(seed)
     points, appeal = rng.uniform(-1, 1, size=(8, 3)), rng.normal(scale=0.5, size=8)
     belief, rows = random_belief(rng, 300, 3), np.arange(4)
@@ -73,12 +73,12 @@ def random_features(seed: int, response: Response) -> tuple[PairFeatures, Belief
 def random_scenes(repeats: int = 4) -> Iterator[tuple[int, PairFeatures, Belief]]:
     """Yield seeds, features and beliefs for every response, every noise kind and several noise constants."""
     models = product(range(repeats), RESPONSES.values(), NOISES)
-    for seed, (repeat, kind, noise) in enumerate(models):
-        yield seed, *random_features(seed, kind((0.3, 2.0, 8.0)[repeat % 3], noise))
+    for seed, (repeat, response_type, noise) in enumerate(models):
+        yield seed, *random_features(seed, response_type((0.3, 2.0, 8.0)[repeat % 3], noise))
 
 
 def standardized(belief: Belief, mean: FloatArray, covariance: FloatArray) -> tuple[float, float, float]:
-    """Return the distance of the means in standard deviations, and the extreme variance ratios over directions."""
+    """Return the distance between the means in standard deviations, and the extreme variance ratios over directions."""
     values, vectors = np.linalg.eigh(covariance)
     whitener = vectors / np.sqrt(values)
     ratios = np.linalg.eigvalsh(whitener.T @ belief.covariance @ whitener)

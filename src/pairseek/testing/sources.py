@@ -19,8 +19,8 @@ def selection_context(resting: Resting | None = None) -> SelectionContext:
     points = ITEMS.coordinates.copy()
     points[1] = points[0]
     belief = random_belief(np.random.default_rng(3), 500, 3)
-    nothing = Resting.of(ITEM_COUNT, [], [])
-    return SelectionContext(points, np.zeros(ITEM_COUNT), belief, Logistic(2.0), InfoGain(), resting or nothing)
+    resting = resting or Resting.of(ITEM_COUNT, [], [])
+    return SelectionContext(points, np.zeros(ITEM_COUNT), belief, Logistic(2.0), InfoGain(), resting)
 
 
 class CandidateSourceContract:
@@ -28,7 +28,7 @@ class CandidateSourceContract:
 
     The source must be able to choose among all pairs of twelve items.
 
-    - ``choose`` returns two different rows, never two items at the same point, never a resting pair or item.
+    - ``choose`` returns two different rows, but never two items at the same point and never a resting pair or item.
     - It is a pure function: equal contexts and generators give equal selections.
     - A selection reports the utility of its pair, and considered at least one pair.
     - It returns None if every pair rests.

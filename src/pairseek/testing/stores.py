@@ -1,4 +1,4 @@
-"""Contract tests of stores: what sessions rely on, with any database."""
+"""Contract tests of stores: the invariants on which sessions rely, for any database."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def session_row(database: Database) -> SessionRow:
 class StoreContract:
     """Invariants of the store; override the fixture `database_url` to return the address of an empty database.
 
-    - Events are appended, in order; each raises the version of its session by one.
-    - A writer that has not seen the newest event gets `VersionConflict`; exactly one of several concurrent writers
+    - Events are appended in order, and each increments the version of its session.
+    - A writer that has not seen the newest event gets a `VersionConflict`, so exactly one of several concurrent writers
       succeeds.
     - A session has at most one answer to a query, and a failed transaction leaves no trace.
     - Queries and parts are stored once and read as they were written; adding equal parts again is idempotent.
@@ -60,7 +60,7 @@ class StoreContract:
     def database(self, database_url: str) -> Iterator[Database]:
         """Return a database with tables and one session."""
         database = Database(database_url)
-        migrate.ready(database)
+        migrate.prepare(database)
         database.write(add_session)
         yield database
         database.close()
@@ -68,30 +68,30 @@ class StoreContract:
     def test_events_are_read_in_order_and_raise_the_version(self, database: Database) -> None:
         """Assert the order of three answers and the version after them."""
         for number in range(3):
-            database.write(_adding(answer_row(number, f"p{number + 1}"), version=number))
+            database.write(_add(answer_row(number, f"p{number + 1}"), version=number))
         assert [event.query for event in database.read(lambda c: events.events_of(c, [SESSION]))] == ["p1", "p2", "p3"]
         assert session_row(database).version == 3
 
     def test_a_query_has_one_answer(self, database: Database) -> None:
         """Assert that a second answer is rejected and rolled back, and that an undo is accepted."""
-        database.write(_adding(answer_row(0, "p1"), version=0))
+        database.write(_add(answer_row(0, "p1"), version=0))
         with pytest.raises(sa.exc.IntegrityError):
-            database.write(_adding(answer_row(1, "p1", "right"), version=1))
+            database.write(_add(answer_row(1, "p1", "right"), version=1))
         assert session_row(database).version == 1
-        database.write(_adding(replace(answer_row(1, "p1"), kind="undo", outcome=None), version=1))
+        database.write(_add(replace(answer_row(1, "p1"), kind="undo", outcome=None), version=1))
 
     def test_an_outdated_writer_gets_a_conflict(self, database: Database) -> None:
         """Assert `VersionConflict` for a version that is not the newest."""
-        database.write(_adding(answer_row(0, "p1"), version=0))
+        database.write(_add(answer_row(0, "p1"), version=0))
         with pytest.raises(VersionConflict):
-            database.write(_adding(answer_row(0, "p2"), version=0))
+            database.write(_add(answer_row(0, "p2"), version=0))
 
     def test_of_concurrent_writers_one_succeeds(self, database: Database) -> None:
         """Assert one success and seven conflicts among eight threads that saw the same version."""
 
         def add(writer: int) -> str:
             try:
-                database.write(_adding(answer_row(0, f"p{writer}"), version=0))
+                database.write(_add(answer_row(0, f"p{writer}"), version=0))
             except VersionConflict:
                 return "conflict"
             return "added"
@@ -108,25 +108,25 @@ class StoreContract:
         assert database.read(lambda c: events.queries_of(c, [SESSION])) == [query]
 
     def test_events_are_read_with_their_queries(self, database: Database) -> None:
-        """Assert what a session is rebuilt from: its answers with their pairs, and the pairs that follow."""
+        """Assert the records that rebuild a session: its answers with their pairs, and the pairs that follow."""
         details: list[JSON] = [{"strategy": "random", "anchor": "c"}, {"anchor": None}, {}]
-        asked = [
+        pairs = [
             AskedPair(SESSION, f"p{place + 1}", place, "strategy", "a", "b", now(), detail)
             for place, detail in enumerate(details)
         ]
-        for pair in asked:
+        for pair in pairs:
             database.write(partial(events.add_pair, pair=pair))
         assert database.read(lambda c: events.answers_of(c, SESSION)) == events.Answers()
-        database.write(_adding(answer_row(0, "p1"), version=0))
-        database.write(_adding(answer_row(1, "p2", "tie"), version=1))
-        database.write(_adding(replace(answer_row(2, "p2"), kind="undo", outcome=None), version=2))
-        database.write(_adding(answer_row(3, "p3", "right"), version=3))
+        database.write(_add(answer_row(0, "p1"), version=0))
+        database.write(_add(answer_row(1, "p2", "tie"), version=1))
+        database.write(_add(replace(answer_row(2, "p2"), kind="undo", outcome=None), version=2))
+        database.write(_add(answer_row(3, "p3", "right"), version=3))
         done = (
             AnsweredPair("p1", "strategy", "a", "b", "left", "c"),
             AnsweredPair("p3", "strategy", "a", "b", "right"),
         )
         assert database.read(lambda c: events.answers_of(c, SESSION)) == events.Answers(done, {"p2": "tie"}, 4, 4)
-        assert database.read(lambda c: events.queries_since(c, SESSION, 1)) == asked[1:]
+        assert database.read(lambda c: events.queries_since(c, SESSION, 1)) == pairs[1:]
 
     def test_parts_are_stored_once_and_read_to_the_bit(self, database: Database) -> None:
         """Assert one key for equal parts from concurrent writers, and another key for other parts."""
@@ -151,7 +151,7 @@ class StoreContract:
 
         def read(connection: sa.Connection) -> tuple[list[EventRow], list[EventRow]]:
             before = events.events_of(connection, [SESSION])
-            thread = threading.Thread(target=lambda: database.write(_adding(answer_row(0, "p1"), version=0)))
+            thread = threading.Thread(target=lambda: database.write(_add(answer_row(0, "p1"), version=0)))
             thread.start()
             thread.join()
             return before, events.events_of(connection, [SESSION])
@@ -160,7 +160,8 @@ class StoreContract:
         assert len(database.read(lambda c: events.events_of(c, [SESSION]))) == 1
 
 
-def _adding(event: EventRow, *, version: int) -> Callable[[sa.Connection], None]:
+def _add(event: EventRow, *, version: int) -> Callable[[sa.Connection], None]:
+    """Return the function that adds an event on a connection."""
     return lambda connection: events.add_event(connection, event, version=version)
 
 

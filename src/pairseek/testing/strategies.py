@@ -33,9 +33,9 @@ def resolved_for_test_items(strategy: Utility) -> BaseUtility:
 
 def scores_of(strategy: Utility) -> list[Score]:
     """Return ``score`` of a resolved strategy, and ``exact`` if it is defined."""
-    ready = resolved_for_test_items(strategy)
-    exact = [] if ready.exact is None else [ready.exact]
-    return [score_of(ready), *exact]
+    resolved = resolved_for_test_items(strategy)
+    exact = [] if resolved.exact is None else [resolved.exact]
+    return [score_of(resolved), *exact]
 
 
 def score_of(strategy: BaseUtility) -> Score:
@@ -56,7 +56,7 @@ def _features(belief: Belief, response: Logistic, appeal: FloatArray | None = No
 class StrategyContract:
     """Invariants of every utility; override the fixture `strategy`.
 
-    - It is a frozen dataclass with a name, and equal to another one with the same settings.
+    - It is a frozen dataclass with a name, and equals another one with the same settings.
     - ``score``, and ``exact`` if it is defined, return one finite number for each pair, give equal results for equal
       arguments, and modify nothing.
     - The score of a pair does not depend on the other pairs, their order, the sides, the origin or the axes of the
@@ -113,16 +113,16 @@ class StrategyContract:
         """Assert that translated and rotated items and beliefs get the same scores."""
         for seed, features, belief in random_scenes():
             rng = np.random.default_rng(seed)
-            turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+            rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
             shift = rng.normal(size=3)
             moved = sampled_belief(
-                np.ascontiguousarray(belief.samples @ turn + shift),
+                np.ascontiguousarray(belief.samples @ rotation + shift),
                 belief.weights,
-                (belief.mean @ turn + shift, turn.T @ belief.covariance @ turn),
+                (belief.mean @ rotation + shift, rotation.T @ belief.covariance @ rotation),
                 BeliefInfo("particles"),
             )
             moved_features = PairFeatures.of(
-                np.ascontiguousarray(features.points @ turn + shift),
+                np.ascontiguousarray(features.points @ rotation + shift),
                 features.first,
                 features.second,
                 belief=moved,
@@ -136,7 +136,7 @@ class StrategyContract:
         """Assert that adding a constant to all appeals changes no score."""
         belief = random_belief(np.random.default_rng(1), 50, 3)
         appeal = np.random.default_rng(2).normal(size=ITEM_COUNT)
-        plain, shifted = (_features(belief, Logistic(2.0), appeal + more) for more in (0.0, 100.0))
+        plain, shifted = (_features(belief, Logistic(2.0), appeal + constant) for constant in (0.0, 100.0))
         for score in scores_of(strategy):
             assert score(shifted, belief) == pytest.approx(score(plain, belief), abs=1e-9)
 
@@ -144,11 +144,16 @@ class StrategyContract:
     def test_scores_are_finite_for_extreme_noise_constants(self, strategy: Utility, k: float) -> None:
         """Assert finite scores from k = 0 (coin tosses) to k = 1e6 (hardly any noise), for every response and noise."""
         belief, rows = random_belief(np.random.default_rng(1), 300, 3), np.arange(6)
-        for kind in RESPONSES.values():
+        for response_type in RESPONSES.values():
             for noise in NOISES:
                 for appeal in (np.zeros(ITEM_COUNT), np.linspace(-40, 40, ITEM_COUNT)):
                     features = PairFeatures.of(
-                        ITEMS.coordinates, rows, rows + 6, belief=belief, response=kind(k, noise), appeal=appeal
+                        ITEMS.coordinates,
+                        rows,
+                        rows + 6,
+                        belief=belief,
+                        response=response_type(k, noise),
+                        appeal=appeal,
                     )
                     for score in scores_of(strategy):
                         assert np.all(np.isfinite(score(features, belief)))
@@ -157,11 +162,11 @@ class StrategyContract:
         """Assert that two items at the same point raise no warning and lose to any other pair."""
         belief = random_belief(np.random.default_rng(1), 50, 3)
         points = np.vstack([ITEMS.coordinates, ITEMS.coordinates[:1]])
-        ready, appeal, count = resolved_for_test_items(strategy), np.arange(13.0), ITEM_COUNT + 1
+        resolved, appeal, count = resolved_for_test_items(strategy), np.arange(13.0), ITEM_COUNT + 1
         first, second = np.array([0, 0]), np.array([ITEM_COUNT, 5])
         features = PairFeatures.of(points, first, second, belief=belief, response=Logistic(2.0), appeal=appeal)
-        assert len(score_of(ready)(features, belief)) == 2
-        context = SelectionContext(points, appeal, belief, Logistic(2.0), ready, Resting.of(count, [], []))
+        assert len(score_of(resolved)(features, belief)) == 2
+        context = SelectionContext(points, appeal, belief, Logistic(2.0), resolved, Resting.of(count, [], []))
         scores = context.scores(features)
         assert scores[0] == -np.inf
         assert np.isfinite(scores[1])

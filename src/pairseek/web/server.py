@@ -102,7 +102,7 @@ def prepare(settings: Settings, *, demo: bool = False) -> dict[int, Study]:
     """Create the tables and the first user, print the password once, compile the kernels, and load the studies."""
     database = Database(settings.database)
     try:
-        migrate.ready(database)
+        migrate.prepare(database)
         password = _demo_password(database, settings) if demo else auth.create_first_user(database, settings.password)
         if demo and password is None:
             _say(f"Sign in as {auth.FIRST_USER} with the password that was set; pairseek user add changes it")

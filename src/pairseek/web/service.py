@@ -80,7 +80,7 @@ class Service:
     def opened(cls, settings: Settings, preloaded: Mapping[int, Study] | None = None) -> Service:
         """Open the database, check its schema, and start the background threads; ``preloaded`` maps ids to studies."""
         database = Database(settings.database)
-        migrate.ready(database)
+        migrate.prepare(database)
         catalogue = Catalogue(database, preloaded)
         fresh = secrets.token_urlsafe(32)
         secret = settings.secret or database.write(lambda connection: people.secret(connection, fresh))

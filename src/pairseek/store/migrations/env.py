@@ -1,4 +1,4 @@
-"""Alembic environment, which runs on the connection that it is given."""
+"""Alembic environment, which uses the caller's connection."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ def set_password(
     def change(connection: sa.Connection) -> None:
         if is_admin is False and people.admin_names(connection) == [name]:
             raise _last_admin(name)
-        people.set_password(connection, name, password_hash, is_admin=is_admin, new=new)
-        studies.note(connection, name, "password")
+        people.set_password(connection, name, password_hash, is_admin=is_admin, is_new=new)
+        studies.log_action(connection, name, "password")
 
     database.write(change)
 
@@ -153,7 +153,7 @@ def verify(database: Database, attempt: Attempt, password: str) -> str:
         if user is None or user["password"] != attempt.password_hash:
             # The user was removed or got a new password after the attempt was admitted.
             return False
-        people.drop_attempts(connection, attempt.counted)
+        people.delete_attempts(connection, attempt.counted)
         people.add_login(connection, hashed(token), int(user["id"]), expires)
         return True
 
@@ -176,14 +176,14 @@ def signed_in(database: Database, token: str | None) -> Account | None:
     """Return the user of a login token; None if the token is not valid."""
     if not token:
         return None
-    user = database.read(lambda connection: people.signed_in(connection, hashed(token)))
+    user = database.read(lambda connection: people.user_of_login(connection, hashed(token)))
     return None if user is None else Account(*user)
 
 
 def sign_out(database: Database, token: str | None) -> None:
     """Delete a login."""
     if token:
-        database.write(lambda connection: people.drop_login(connection, hashed(token)))
+        database.write(lambda connection: people.delete_login(connection, hashed(token)))
 
 
 def remove_user(database: Database, name: str, who: str) -> int:
@@ -197,7 +197,7 @@ def remove_user(database: Database, name: str, who: str) -> int:
             raise _last_admin(name)
         count = people.remove_user(connection, name)
         if count is not None:
-            studies.note(connection, who, "remove_user", None, user=name, tokens=count)
+            studies.log_action(connection, who, "remove_user", None, user=name, tokens=count)
         return count
 
     count = database.write(remove)
@@ -237,7 +237,7 @@ def make_token(
         people.add_token(
             connection, name.strip(), hashed(token), scopes, study_id=study_id, who=who, expires_at=expires
         )
-        studies.note(connection, who, "token", None, name=name.strip(), scopes=scopes, days=days)
+        studies.log_action(connection, who, "token", None, name=name.strip(), scopes=scopes, days=days)
 
     database.write(add)
     return token
@@ -252,7 +252,7 @@ def revoke_token(database: Database, number: int, who: str, owner: str | None = 
     def revoke(connection: sa.Connection) -> bool:
         revoked = people.revoke(connection, number, owner)
         if revoked:
-            studies.note(connection, who, "revoke", None, token=number)
+            studies.log_action(connection, who, "revoke", None, token=number)
         return revoked
 
     if not database.write(revoke):

@@ -69,7 +69,7 @@ class Learner:
 
     def _learn_all_due(self) -> None:
         # An error in one study must not keep the others from learning.
-        attempt_all(partial(self._learn_if_due, row.slug) for row in self._database.read(studies.every))
+        attempt_all(partial(self._learn_if_due, row.slug) for row in self._database.read(studies.all_studies))
 
     def _learn_if_due(self, slug: str) -> None:
         """Let a study learn if it has enough new sessions."""

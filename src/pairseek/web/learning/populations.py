@@ -51,8 +51,8 @@ def _fit(database: Database, study: Study, who: str, run: Learn) -> tuple[int, P
 
     def store(connection: sa.Connection) -> int:
         version = populations.add(connection, number, result.content, who, result.sessions, result.facts)
-        studies.note(connection, who, "population", study.row.slug, version=version, **result.note)
-        learning.tried(connection, number, learning.finished(connection, number))
+        studies.log_action(connection, who, "population", study.row.slug, version=version, **result.note)
+        learning.record_attempt(connection, number, learning.count_finished(connection, number))
         return version
 
     return database.write(store), Population.from_record(result.learned)
@@ -77,11 +77,11 @@ def learn_version(database: Database, study: Study) -> LearnedVersion:
 def _previous(database: Database, study: Study) -> tuple[Population | None, set[str]]:
     """Return the newest population, and the sessions that it was learned from."""
     number = study.row.id
-    version = database.read(lambda connection: populations.latest(connection, number))
+    version = database.read(lambda connection: populations.newest(connection, number))
     if version is None:
         return None, set()
     population = history.populations_of(database, [(number, version)])[number, version]
-    used = database.read(lambda connection: populations.learned_sessions(connection, number, version))
+    used = database.read(lambda connection: populations.sessions_learned_from(connection, number, version))
     assert isinstance(population, Population)
     return population, used
 
@@ -124,7 +124,7 @@ def lock_name(study: Study) -> str:
 
 def _learn_now(database: Database, study: Study, who: str, run: Learn | None) -> int | None:
     """Learn and return the new version; if that fails, store the reason for the study's owner and return None."""
-    count = database.read(lambda connection: learning.finished(connection, study.row.id))
+    count = database.read(lambda connection: learning.count_finished(connection, study.row.id))
     try:
         return fit(database, study, who, run)[0]
     except StoreUnavailable:
@@ -133,7 +133,7 @@ def _learn_now(database: Database, study: Study, who: str, run: Learn | None) ->
     except PairseekError as error:
         reason = str(error)
         logger.warning("learning failed", extra={"facts": {"study": study.row.slug, "why": reason[:300]}})
-        database.write(lambda connection: learning.tried(connection, study.row.id, count, reason))
+        database.write(lambda connection: learning.record_attempt(connection, study.row.id, count, reason))
         return None
 
 
@@ -144,7 +144,7 @@ def check(database: Database, study: Study) -> None:
 
 def _is_due(database: Database, study: Study) -> bool:
     state, count = database.read(
-        lambda connection: (learning.state(connection, study.row.id), learning.finished(connection, study.row.id))
+        lambda connection: (learning.state(connection, study.row.id), learning.count_finished(connection, study.row.id))
     )
     return is_on(study, state) and is_due(count, state.tried)
 
@@ -154,7 +154,7 @@ def switch(database: Database, study: Study, who: str, *, is_on: bool) -> None:
 
     def change(connection: sa.Connection) -> None:
         learning.switch(connection, study.row.id, is_on=is_on)
-        studies.note(connection, who, "learning_on" if is_on else "learning_off", study.row.slug)
+        studies.log_action(connection, who, "learning_on" if is_on else "learning_off", study.row.slug)
 
     database.write(change)
 
@@ -172,7 +172,7 @@ def choose(database: Database, study: Study, who: str, version: int) -> None:
                 hint="Choose one of the versions on the page of the study, or 0 for none.",
             )
         learning.choose(connection, study.row.id, version)
-        studies.note(connection, who, "choose_version", study.row.slug, version=version)
+        studies.log_action(connection, who, "choose_version", study.row.slug, version=version)
 
     database.write(change)
 
@@ -196,7 +196,7 @@ def versions(database: Database, study: Study) -> list[JSON]:
     """Return the versions of a study, newest first, with facts about each and how well it predicts."""
     number = study.row.id
     rows, answers = database.read(
-        lambda connection: (populations.every(connection, number), learning.random_answers(connection, number))
+        lambda connection: (populations.summaries(connection, number), learning.random_answers(connection, number))
     )
     pairs: Counter[int] = Counter()
     right: Counter[int] = Counter()

@@ -81,7 +81,7 @@ def judgements(database: Database, study: Study) -> Judgements:
 
 def latest(database: Database, study: Study) -> MapVersion | None:
     """Return the newest version of the map; None before the first."""
-    version = database.read(lambda connection: populations.latest(connection, study.row.id))
+    version = database.read(lambda connection: populations.newest(connection, study.row.id))
     return None if version is None else _read(database, study, version)
 
 
@@ -115,7 +115,7 @@ def learn_if_due(database: Database, study: Study, who: str = LEARNER, run: Lear
     A failure leaves the last version in use and is noted in the study's audit log.
     """
     answers = _count_answers(database, study)
-    rows = database.read(lambda connection: populations.every(connection, study.row.id))
+    rows = database.read(lambda connection: populations.summaries(connection, study.row.id))
     # A map dropped with a forgotten person is replaced without waiting for new answers.
     before = rows[0]["version"] if rows and rows[0]["dropped_at"] is None else None
     if is_due(study.items.n, answers, None if before is None else _answers_learned_from(database, study, before)):
@@ -134,10 +134,10 @@ def learn_now(database: Database, study: Study, who: str, run: Learn | None = No
     except PairseekError as error:
         reason = str(error)
         logger.warning("a map was not learned", extra={"facts": {"study": study.row.slug, "why": reason}})
-        notes = database.read(lambda connection: studies.notes(connection, study.row.slug, 1))
+        notes = database.read(lambda connection: studies.audit_log_of(connection, study.row.slug, 1))
         if not notes or notes[0]["details"].get("reason") != reason:
             database.write(
-                lambda connection: studies.note(connection, who, "learning_failed", study.row.slug, reason=reason)
+                lambda connection: studies.log_action(connection, who, "learning_failed", study.row.slug, reason=reason)
             )
     return True
 
@@ -197,7 +197,7 @@ def _learn(database: Database, study: Study, who: str, run: Learn, *, noted: boo
     def store(connection: sa.Connection) -> int:
         version = populations.add(connection, number, result.content, who, result.sessions, result.facts)
         if noted:
-            studies.note(connection, who, "map", study.row.slug, version=version, **result.note)
+            studies.log_action(connection, who, "map", study.row.slug, version=version, **result.note)
         return version
 
     return database.write(store)
@@ -247,7 +247,7 @@ def search_among(database: Database, study: Study, who: str, *, slug: str | None
             number = studies.add(connection, name, record, pack_items(items), is_open=True, who=who)
             media.copy(connection, study.row.id, number)
             facts = {"items": items.n, "source": study.row.slug, "version": newest.version}
-            studies.note(connection, who, "create_study", name, **facts)
+            studies.log_action(connection, who, "create_study", name, **facts)
 
         try:
             database.write(add)

@@ -40,7 +40,7 @@ def appeal_before(database: Database, study: Study, session: SessionHistory) -> 
     at = session.row.finished_at
     if at is None:
         return None
-    rows = database.read(lambda connection: sessions.finished_before(connection, study.row.id, at, _MAX_PEOPLE))
+    rows = database.read(lambda connection: sessions.newest_finished(connection, study.row.id, at, _MAX_PEOPLE))
     choices = choices_of(study, (other for other in read_histories(database, study, rows) if not other.is_void))
     try:
         return None if choices is None else learn_appeal(choices, session.parts.study_items)

@@ -135,4 +135,4 @@ def revoke_token(number: int, service: TheService, who: Researcher) -> Response:
 
 
 def _user(service: Service, number: int) -> JSON | None:
-    return next((row for row in service.database.read(people.every_user) if row["id"] == number), None)
+    return next((row for row in service.database.read(people.all_users) if row["id"] == number), None)

@@ -85,7 +85,7 @@ def _study(service: Service, slug: str, who: Caller, scope: str) -> Study:
 def list_studies(request: Request, service: TheService, who: TheCaller) -> list[JSON]:
     """List the studies that this token may read."""
     who.require_scope("read", who.study_id)
-    rows = service.database.read(studies.every)
+    rows = service.database.read(studies.all_studies)
     readable = [row for row in rows if who.study_id in (None, row.id)]
     return [_facts(service.catalogue.named(row.slug), request) for row in readable]
 
@@ -140,7 +140,7 @@ def list_catalogues(slug: Slug, service: TheService, who: TheCaller) -> list[JSO
     """List the versions of the items of a study, newest first; replaced versions without sessions may be missing."""
     study = _study(service, slug, who, "read")
     earlier, counts = service.database.read(
-        lambda c: (studies.earlier(c, study.row.id), sessions.count_by_catalogue(c, study.row.id))
+        lambda c: (studies.replaced_catalogues(c, study.row.id), sessions.count_by_catalogue(c, study.row.id))
     )
     versions: list[tuple[int, str, int, str | None]] = [(study.row.catalogue, study.items.hash, study.items.n, None)]
     versions += [(row.number, row.hash, row.count, row.replaced_at) for row in reversed(earlier)]
@@ -215,7 +215,10 @@ def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]
     """List the sessions of a study."""
     study = _study(service, slug, who, "read")
     rows, earlier = service.database.read(
-        lambda c: (sessions.of_study(c, study.row.id, ["person", "simulated"]), studies.earlier(c, study.row.id))
+        lambda c: (
+            sessions.of_study(c, study.row.id, ["person", "simulated"]),
+            studies.replaced_catalogues(c, study.row.id),
+        )
     )
     hashes = {catalogue.number: catalogue.hash for catalogue in earlier}
     return [
@@ -261,7 +264,7 @@ def sign_links(
         {"participant": name, "link": signed_link(service.link_key, address, study, name, body.days)}
         for name in body.participants
     ]
-    service.database.write(lambda connection: studies.note(connection, who.label, "link", slug, count=len(links)))
+    service.database.write(lambda connection: studies.log_action(connection, who.label, "link", slug, count=len(links)))
     return links
 
 
@@ -322,7 +325,7 @@ def _recommended_items(service: Service, row: SessionRow, state: SessionState, v
     if version is None or version == own:
         return None
     study = service.catalogue.refreshed(row.study_id)
-    rows = service.database.read(lambda connection: studies.earlier(connection, row.study_id))
+    rows = service.database.read(lambda connection: studies.replaced_catalogues(connection, row.study_id))
     numbers = {row.hash: row.number for row in rows} | {study.items.hash: study.row.catalogue}
     if version not in numbers:
         raise _other_catalogue(version, f"Read the study again; this session has version {own} of the items.")

@@ -221,7 +221,7 @@ def preview(slug: str, service: TheService, who: Researcher) -> Response:  # noq
     """Begin a preview session, which is deleted later."""
     study = service.catalogue.named(slug)
     old = stamp(datetime.now(UTC) - timedelta(hours=2))
-    service.database.write(lambda connection: sessions.forget_preview(connection, old))
+    service.database.write(lambda connection: sessions.delete_previews(connection, old))
     _, token = service.sessions.open(study, {}, kind="preview")
     response = RedirectResponse(f"/s/{slug}", 303)
     set_cookie(response, cookie_of(slug), token, service.settings, path=f"/s/{slug}", days=2 / 24)
@@ -235,7 +235,7 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
         raise invalid(f"the number of simulated people is {count}", count, f"Give 1 to {simulated.MAX_SESSIONS}.")
     study = service.catalogue.named(slug)
     rng = np.random.default_rng(secrets.randbits(64))
-    service.database.write(lambda connection: studies.note(connection, who.name, "simulate", slug, count=count))
+    service.database.write(lambda connection: studies.log_action(connection, who.name, "simulate", slug, count=count))
     service.later(lambda: simulated.simulate_sessions(service.sessions, service.gate, study, count, rng))
     return RedirectResponse(f"/studies/{slug}?filling={count}", 303)
 

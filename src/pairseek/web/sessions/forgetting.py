@@ -85,7 +85,7 @@ def delete_study(database: Database, study: Study, who: str) -> Deleted:
         if deleted is None:
             return Deleted()
         facts = {"sessions": deleted.sessions, "answers": deleted.answers}
-        studies.note(connection, who, "delete_study", study.row.slug, **facts)
+        studies.log_action(connection, who, "delete_study", study.row.slug, **facts)
         return deleted
 
     return _with_retries(database, run)
@@ -103,18 +103,18 @@ def expire(database: Database, catalogue: Catalogue) -> list[Expired]:
         if setting["after"] == "close" and (row.is_open or row.closed_at is None or row.closed_at >= limit):
             return
         until = limit if setting["after"] == "session" else None
-        if database.read(lambda connection: deletion.ended_before(connection, row.id, until)):
+        if database.read(lambda connection: deletion.sessions_ended_before(connection, row.id, until)):
             expired.append(Expired(row.slug, _with_retries(database, _expiring(catalogue.named(row.slug), until))))
 
     # An error in one study must not keep the others from being cleaned.
-    attempt_all(partial(expire_study, row) for row in database.read(studies.every))
+    attempt_all(partial(expire_study, row) for row in database.read(studies.all_studies))
     return expired
 
 
 def _expiring(study: Study, until: str | None) -> Callable[[sa.Connection], Deleted]:
     def run(connection: sa.Connection) -> Deleted:
         # Read again in the deleting transaction, because someone may have answered since.
-        ids = deletion.ended_before(connection, study.row.id, until)
+        ids = deletion.sessions_ended_before(connection, study.row.id, until)
         return _forget(connection, study, ids, RETENTION_ACTOR, "expire")
 
     return run
@@ -124,10 +124,10 @@ def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: st
     """Delete sessions, and drop the populations that were learned from them."""
     # Lock first: a population that is being learned from these sessions is then either already stored, and found below,
     # or cannot be stored.
-    ids = deletion.lock(connection, ids)
+    ids = deletion.lock_sessions(connection, ids)
     versions = [version for _, version in deletion.populations_learned_from(connection, ids)]
-    if populations.latest(connection, study.row.id) in versions:
-        learning.restart(connection, study.row.id)
+    if populations.newest(connection, study.row.id) in versions:
+        learning.forget_attempt(connection, study.row.id)
     for version in versions:
         deletion.drop_population(connection, study.row.id, version)
     deleted = deletion.delete_sessions(connection, ids)
@@ -135,9 +135,9 @@ def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: st
     if deleted.sessions:
         # Without id or name: the log must not contain what was forgotten.
         facts = {"sessions": deleted.sessions, "answers": deleted.answers}
-        studies.note(connection, who, action, study.row.slug, **facts)
+        studies.log_action(connection, who, action, study.row.slug, **facts)
     for version in versions:
-        studies.note(connection, who, "drop_population", study.row.slug, version=version)
+        studies.log_action(connection, who, "drop_population", study.row.slug, version=version)
     return Deleted(deleted.sessions, deleted.answers, tuple(versions))
 
 
@@ -145,10 +145,10 @@ def _replace_parts(connection: sa.Connection, study: Study, versions: Sequence[i
     """Replace the parts of sessions that began with dropped populations, and mark these sessions."""
     affected = deletion.sessions_begun_with(connection, study.row.id, versions)
     for version in versions:
-        finished = [session.id for session in affected if session.finished and session.population == version]
+        finished = [session.id for session in affected if session.is_finished and session.population == version]
         deletion.replace_parts(connection, finished, dropped_record(version))
-    for number in {session.catalogue for session in affected if not session.finished}:
-        unfinished = [session.id for session in affected if not session.finished and session.catalogue == number]
+    for number in {session.catalogue for session in affected if not session.is_finished}:
+        unfinished = [session.id for session in affected if not session.is_finished and session.catalogue == number]
         record = SessionParts.resolved(study.configuration, study.at(number).items).record
         deletion.replace_parts(connection, unfinished, record, without=_ESTIMATE_KEYS)
     reasons = {

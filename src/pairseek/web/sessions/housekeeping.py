@@ -137,5 +137,5 @@ def _delete_outdated(connection: sa.Connection) -> None:
     now = datetime.now(UTC)
     meta.put(connection, _DONE_AT_KEY, stamp(now))
     rates.forget(connection, _DAY)
-    sessions.forget_preview(connection, stamp(now - timedelta(hours=_PREVIEW_HOURS)))
-    people.tidy(connection, attempts_before=stamp(now - timedelta(minutes=auth.ATTEMPT_MINUTES)))
+    sessions.delete_previews(connection, stamp(now - timedelta(hours=_PREVIEW_HOURS)))
+    people.delete_expired(connection, attempts_before=stamp(now - timedelta(minutes=auth.ATTEMPT_MINUTES)))

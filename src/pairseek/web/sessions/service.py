@@ -71,7 +71,7 @@ def _previous_session(connection: sa.Connection, study: Study, visitor: Visitor,
     if previous is None:
         return None
     if is_expired(previous, study):
-        sessions.release(connection, study.row.id, claim, previous.created_at)
+        sessions.release_claim(connection, study.row.id, claim, previous.created_at)
         return None
     check_return(previous, study, visitor)
     return previous
@@ -215,7 +215,7 @@ class Sessions:
         if sessions.count(connection, study.row.id, ["person"]) < self._max_sessions:
             return
         earliest = datetime.now(UTC) - timedelta(hours=study.configuration.resume.hours)
-        if not sessions.forget_empty(connection, study.row.id, stamp(earliest)):
+        if not sessions.delete_empty(connection, study.row.id, stamp(earliest)):
             raise study_full()
 
     def by_token(self, token: str) -> SessionRow | None:
@@ -280,7 +280,7 @@ class Sessions:
                 raise UnknownQuery(f"query {query!r} was not asked in this session: name one that was")
             if sessions.count_blurs(connection, row.id) >= MAX_BLURS:
                 raise too_many_events()
-            sessions.blur(connection, row.id, query, lost_at, ms)
+            sessions.add_blur(connection, row.id, query, lost_at, ms)
 
         try:
             self.database.write(add)

@@ -63,7 +63,7 @@ def warm_studies(database: Database, seconds: float = _MAX_SECONDS) -> dict[int,
     """Warm up the newest open studies for at most ``seconds``, and return the loaded ones by id."""
     until = monotonic() + seconds
     catalogue = Catalogue(database)
-    rows = [row for row in database.read(studies.every) if row.is_open]
+    rows = [row for row in database.read(studies.all_studies) if row.is_open]
     for row in rows[:_MAX_STUDIES]:
         if monotonic() > until:
             logger.warning("some studies were not warmed up in time")

@@ -39,7 +39,7 @@ class EarlierItems:
         """Return the items of a catalogue by its number."""
         with self._lock:
             if number not in self._cache:
-                content = self._database.read(lambda c: studies.earlier_items(c, self._study_id, number))
+                content = self._database.read(lambda c: studies.replaced_items(c, self._study_id, number))
                 if content is None:
                     raise not_found("catalogue", number)
                 self._cache[number] = unpack_items(content)
@@ -49,7 +49,7 @@ class EarlierItems:
         """Return these items, followed by items of earlier catalogues that have been removed."""
         with self._lock:
             if self._joined is None or self._joined[0] != row.additions:
-                catalogues = self._database.read(lambda c: studies.earlier(c, self._study_id))
+                catalogues = self._database.read(lambda c: studies.replaced_catalogues(c, self._study_id))
                 numbers = [catalogue.number for catalogue in catalogues]
                 for number in reversed(numbers):
                     items = joined_items(items, self.numbered(number))
@@ -185,7 +185,7 @@ class Catalogue:
 
     def clear_cache(self) -> None:
         """Remove deleted studies from the cache."""
-        existing = {row.id for row in self._database.read(studies.every)}
+        existing = {row.id for row in self._database.read(studies.all_studies)}
         with self._lock:
             for number in set(self._cache) - existing:
                 del self._cache[number]

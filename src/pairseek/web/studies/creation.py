@@ -160,7 +160,7 @@ def create_study(
             # In a single transaction, because other workers cache a study as soon as they see it.
             number = studies.add(connection, slug, record, packed, is_open=is_open, who=who)
             copies.store(connection, number)
-            studies.note(connection, who, "create_study", slug, items=items.n)
+            studies.log_action(connection, who, "create_study", slug, items=items.n)
 
         try:
             database.write(add)
@@ -217,10 +217,10 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
     with PictureCopies(items, readers) as copies:
 
         def change(connection: sa.Connection) -> bool:
-            if not studies.replace_items(connection, study.row.id, packed, additions=study.row.additions):
+            if not studies.extend_items(connection, study.row.id, packed, additions=study.row.additions):
                 return False
             copies.store(connection, study.row.id)
-            studies.note(connection, who, "add_items", slug, count=items.n)
+            studies.log_action(connection, who, "add_items", slug, count=items.n)
             return True
 
         if not database.write(change):
@@ -263,10 +263,10 @@ def replace_items(database: Database, study: Study, items: Items, *, who: str) -
         return False
 
     def change(connection: sa.Connection) -> bool:
-        if not studies.add_catalogue(connection, study.row, packed, hash=present.hash, count=present.n):
+        if not studies.replace_items(connection, study.row, packed, hash=present.hash, count=present.n):
             return False
         studies.drop_catalogues(connection, study.row.id, stamp(datetime.now(UTC) - _UNUSED_AGE))
-        studies.note(connection, who, "replace_items", slug, count=items.n)
+        studies.log_action(connection, who, "replace_items", slug, count=items.n)
         return True
 
     try:
@@ -302,7 +302,7 @@ def set_open(database: Database, row: StudyRow, *, is_open: bool, who: str) -> N
 
     def change(connection: sa.Connection) -> None:
         studies.set_open(connection, row.id, is_open=is_open)
-        studies.note(connection, who, "open" if is_open else "close", row.slug)
+        studies.log_action(connection, who, "open" if is_open else "close", row.slug)
 
     if row.is_open != is_open:
         database.write(change)

@@ -24,7 +24,7 @@ def user_facts(user: Account) -> User:
 def tokens_page(service: Service, user: Account, fresh: str | None = None, error: Problem | None = None) -> TokensPage:
     """Return the context of the page of API tokens: the user's own tokens, or all of them for an administrator."""
     whose = None if user.is_admin else user.name
-    rows, time = service.database.read(lambda connection: people.every_token(connection, whose)), now()
+    rows, time = service.database.read(lambda connection: people.list_tokens(connection, whose)), now()
     return {
         "user": user_facts(user),
         "tokens": [
@@ -69,9 +69,9 @@ def administration_page(service: Service, user: Account) -> AdministrationPage:
     """Return the context of the administration page."""
     rows, tokens, notes = service.database.read(
         lambda connection: (
-            people.every_user(connection),
-            people.every_token(connection),
-            studies.every_note(connection),
+            people.all_users(connection),
+            people.list_tokens(connection),
+            studies.audit_log(connection),
         )
     )
     time = now()
@@ -100,7 +100,7 @@ def confirm_user(service: Service, user: Account, row: JSON, *, wrong: bool) -> 
         "user": user_facts(user),
         "kind": "user",
         "name": row["name"],
-        "count": len(service.database.read(lambda connection: people.every_token(connection, row["name"]))),
+        "count": len(service.database.read(lambda connection: people.list_tokens(connection, row["name"]))),
         "consequences": ["studies", "record", "undone"],
         "action": f"/administration/users/{row['id']}/remove",
         "back": "/administration",

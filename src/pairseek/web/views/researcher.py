@@ -22,7 +22,7 @@ from pairseek.search.goals import Goal
 from pairseek.store import learning as stored_learning
 from pairseek.store import populations as stored_populations
 from pairseek.store import studies
-from pairseek.store.counts import counts, marked
+from pairseek.store.counts import counts, newest_marks
 from pairseek.store.database import now, stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.store.studies import StudyRow
@@ -105,7 +105,7 @@ def study_facts(service: Service, row: StudyRow, items: int) -> StudyContext:
 
 def studies_page(service: Service, user: Account) -> StudiesPage:
     """Return the context of the list of studies."""
-    rows = service.database.read(studies.every)
+    rows = service.database.read(studies.all_studies)
     facts = [study_facts(service, row, service.catalogue.named(row.slug).items.n) for row in rows]
     return {"user": user_facts(user), "studies": facts}
 
@@ -160,7 +160,7 @@ def learning_facts(service: Service, study: Study, *, requested: bool) -> Learni
     state, finished, current = service.database.read(
         lambda connection: (
             stored_learning.state(connection, number),
-            stored_learning.finished(connection, number),
+            stored_learning.count_finished(connection, number),
             stored_populations.current(connection, number),
         )
     )
@@ -310,7 +310,7 @@ def _column(column: ColumnScale) -> Column:
 
 def _audit(service: Service, study: Study) -> list[AuditRow]:
     marks, notes = service.database.read(
-        lambda connection: (marked(connection, study.row.id), studies.notes(connection, study.row.slug))
+        lambda connection: (newest_marks(connection, study.row.id), studies.audit_log_of(connection, study.row.slug))
     )
     rows: list[AuditRow] = [
         {

@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the table and the columns; all existing sessions began with the present items."""
+    """Add the table and the columns; all existing sessions use the present items."""
     op.create_table(
         "catalogues",
         sa.Column("study_id", sa.Integer(), nullable=False),

@@ -1,4 +1,4 @@
-"""Removal of prefetched queries, which are kept in memory, and of facts about dropped populations."""
+"""Removal of prefetched queries, now kept in memory, and of facts about dropped populations."""
 
 from __future__ import annotations
 
