@@ -119,9 +119,9 @@ def _is_caused_by_rows(error: sa.exc.DBAPIError) -> bool:
 
 
 def _discard(database: Database) -> None:
-    """Delete the file that a failed restore has created."""
+    """Delete the files that a failed restore has created."""
     database.close()
-    for ending in ("", "-wal", "-shm"):
+    for ending in ("", "-wal", "-shm", "-turns.lock"):
         Path(f"{database.path}{ending}").unlink(missing_ok=True)
 
 
