@@ -121,7 +121,7 @@ def test_a_list_of_things_becomes_a_search_that_knows_people(visit, visitors, tm
         assert page.locator(".nearest li").first.inner_text().splitlines()[1] == "Corgi"
         page.context.close()
     # The pairs are now chosen by the strategy, under what was learned.
-    rows = service.overview.of(study)
+    rows = service.overview.participants(study)
     owner.set_viewport_size(DESKTOP["viewport"])
     owner.goto(f"{visitors.address}/studies/dogs/people/{rows[0][0]['session']}")
     kept(owner, "person")

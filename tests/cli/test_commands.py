@@ -219,7 +219,7 @@ class TestErrors:
             (["demo", "--answers", "0"], "Invalid value for '--answers'"),
             (["demo", "--answers", "many"], "Invalid value for '--answers'"),
             (["demo", "--seed", "-1"], "Invalid value for '--seed'"),
-            (["demo", "--seed", "1", "--resume", "x.json"], "the search in x.json has its own seed"),
+            (["demo", "--seed", "1", "--resume", "x.json"], "the search in x.json already has a seed"),
             (["demo", "--resume", "x.json"], "there is no file x.json"),
             (
                 ["demo", "--save", "no/where.json"],

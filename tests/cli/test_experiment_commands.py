@@ -106,7 +106,7 @@ class TestSimulate:
             (["reproduce", "figure2", "--strategies", "Randm"], "did you mean 'Random'"),
             (["reproduce", "figure2", "--trials", "0"], "trials is 0"),
             (["reproduce", "figure2", "--data", "colours"], "data is 'colours': use one of food10k, synthetic"),
-            (["reproduce", "figure1", "--triplets", "x.csv"], "only the figure triplet-error uses it: add that figure"),
+            (["reproduce", "figure1", "--triplets", "x.csv"], "only the figure triplet-error uses it; add that figure"),
             (["plan", "--items", "none.csv"], "there is no file none.csv"),
             (["plan", "--items", "wines.csv", "--strategies", "infogian"], "did you mean 'infogain'?"),
             (["plan", "--items", "wines.csv", "--target-radius", "0"], "target radius is 0"),

@@ -260,7 +260,7 @@ def test_a_wrong_command_line_prints_one_line_with_a_remedy(folder, capsys, argu
 def test_a_backup_into_a_missing_folder_is_refused(folder, capsys):
     assert run(capsys, "user", "add", "ann", "--database", "w.db")[0] == 0
     code, _, err = run(capsys, "backup", "nowhere/b.gz", "--database", "w.db")
-    assert (code, err) == (2, "pairseek: cannot write nowhere/b.gz: there is no folder 'nowhere'; make it first\n")
+    assert (code, err) == (2, "pairseek: cannot write nowhere/b.gz: there is no folder 'nowhere'; create it first\n")
 
 
 class TestTheDatabaseNote:
@@ -268,8 +268,8 @@ class TestTheDatabaseNote:
         code, out, err = run(capsys, "study", "create", "wine.yaml")
         assert (code, f"Database: {folder / 'pairseek.db'}" in out) == (0, True)
         assert err == (
-            f"Note: created the database {folder / 'pairseek.db'}, which did not exist. A server that was started in "
-            f"another folder has a database of its own: to use that one, give --database or set PAIRSEEK_DATABASE.\n"
+            f"Note: created the database {folder / 'pairseek.db'}, which did not exist. A server started in another "
+            f"folder uses another database; to use that one, give --database or set PAIRSEEK_DATABASE.\n"
         )
         (folder / "other.yaml").write_text(YAML.replace("title: Wine", "title: Other"))
         code, out, err = run(capsys, "study", "create", "other.yaml")

@@ -23,7 +23,7 @@ from pairseek.web.studies import media
 from pairseek.web.studies.cards import card, safe_html
 from pairseek.web.studies.configuration import slug_of
 from pairseek.web.studies.items import pack_items, read_items, unpack_items
-from pairseek.web.views.result import flat, plane
+from pairseek.web.views.result import plane_of, project
 
 
 @pytest.mark.parametrize(
@@ -215,10 +215,10 @@ def test_pictures_are_turned_upright_and_stripped():
 def test_a_map_of_many_dimensions_keeps_the_widest_two():
     points = np.random.default_rng(1).normal(size=(200, 5)) * [1, 9, 1, 4, 1]
     items = Items(points)
-    axes = plane(items).axes
+    axes = plane_of(items).axes
     assert np.argmax(np.abs(axes), axis=0).tolist() == [1, 3]
     assert np.allclose(axes.T @ axes, np.eye(2))
-    assert flat(Items([[0.0], [2.0]]), np.array([1.5])) == [(1.5, 0.0)]
+    assert project(Items([[0.0], [2.0]]), np.array([1.5])) == [(1.5, 0.0)]
 
 
 def answered(name, kind="strategy", outcome="left", ms=900, **details):

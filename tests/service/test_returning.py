@@ -127,7 +127,7 @@ def test_an_attention_check_that_failed_cannot_be_repaired_by_undo(visitors):
     page = client.get(f"/s/{slug}/result").text
     assert "NOPAY" in page
     assert "PAID" not in page.replace("NOPAY", "")
-    rows = visitors.service.overview.of(visitors.service.catalogue.named(slug))
+    rows = visitors.service.overview.participants(visitors.service.catalogue.named(slug))
     assert rows[0][0]["quality"]["attention"] == 0.0
     assert "attention" in rows[0][0]["quality"]["flags"]
 

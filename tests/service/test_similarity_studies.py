@@ -428,7 +428,7 @@ def test_pages_from_the_first_visitor_to_the_search(tmp_path, monkeypatch):
         page = owner.get("/studies/alike")
         assert "What is alike" in page.text
         assert page.text.count("alike-item") == N
-        session = visitors.service.overview.of(study)[0][0]["session"]
+        session = visitors.service.overview.participants(study)[0][0]["session"]
         assert "Compared with" in owner.get(f"/studies/alike/people/{session}").text
         assert owner.get("/studies/alike/findings").headers["location"] == "/studies/alike"
         reply = owner.post("/studies/alike/search", data={"csrf": csrf_of(page)})

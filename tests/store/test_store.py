@@ -285,7 +285,11 @@ def test_what_another_process_commits_is_seen(database, session):
 
 @pytest.mark.parametrize(
     ("url", "words"),
-    [("mysql://a/b", "'mysql' is not supported: use"), ("sqlite://", "needs a file"), (":::://", "is not valid: give a path")],
+    [
+        ("mysql://a/b", "'mysql' is not supported: use"),
+        ("sqlite://", "needs a file"),
+        (":::://", "is not valid: give a path"),
+    ],
 )
 def test_an_address_that_is_no_database_is_refused(url, words):
     with pytest.raises(InvalidParameter, match=words):
@@ -316,7 +320,7 @@ def test_only_the_owner_reads_the_file_of_a_new_database(tmp_path):
         made.close()
     finally:
         os.umask(old)
-    assert modes == {"new.db": 0o600, "new.db-wal": 0o600, "new.db-shm": 0o600}
+    assert modes == {f"new.db{ending}": 0o600 for ending in ("", "-wal", "-shm", "-turns.lock")}
     # The mode that somebody gave a file on purpose stays.
     (tmp_path / "new.db").chmod(0o640)
     again = Database(str(tmp_path / "new.db"))

@@ -182,7 +182,7 @@ def test_a_participant_loads_less_than_62_kilobytes() -> None:
 def test_a_map_of_many_items_is_thinned_and_keeps_its_shape() -> None:
     many = {"items": [(x, 2 * y, None, None) for x, y, *_ in dots(12_624)], "point": (0.5, 0.0), "ellipse": []}
     drawing = draw_map(many)
-    assert drawing.plain.count("M") == MAX_DOTS
+    assert drawing.plain_dots.count("M") == MAX_DOTS
     assert drawing.height > drawing.width, "twice as high as wide, on the same scale"
     assert len(render(*result(map=many)).encode()) < 15_000
     alone = draw_map({"items": [(1.0, 1.0, "#000000", None)], "point": (1.0, 1.0), "ellipse": []})

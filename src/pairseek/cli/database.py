@@ -65,8 +65,8 @@ def open_database(
     try:
         if not create and is_new:
             raise InvalidParameter(
-                f"the database {database.path} does not exist: give another with --database, or create a study with "
-                f"pairseek study create"
+                f"there is no database {database.path}: give another with --database, or create a study with pairseek "
+                f"study create"
             )
         if prepare:
             migrate.prepare(database)
@@ -77,8 +77,8 @@ def open_database(
             note = f"Note: created the database {database.path.absolute()}, which did not exist."
             if chosen == Settings.database:
                 note += (
-                    " A server started in another folder has another database; to use it, give --database or set "
-                    "PAIRSEEK_DATABASE."
+                    " A server started in another folder uses another database; to use that one, give --database or "
+                    "set PAIRSEEK_DATABASE."
                 )
             typer.echo(note, err=True)
 
@@ -102,7 +102,8 @@ def find_study(database: Database, slug: str) -> Study:
         if problem.status != 404:
             raise
         raise InvalidParameter(
-            f"the database has no study {slug!r}: see pairseek study list, or give another database with --database"
+            f"there is no study {slug!r} in the database: see pairseek study list, or give another database with "
+            f"--database"
         ) from None
 
 

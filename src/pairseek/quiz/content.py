@@ -23,7 +23,7 @@ from pairseek.web.pages.map import MAX_DOTS, map_frame, placed_names
 from pairseek.web.studies.cards import safe_html
 from pairseek.web.studies.configuration import StudyConfiguration
 from pairseek.web.studies.names import name_of
-from pairseek.web.views.result import REGION, dots, plane
+from pairseek.web.views.result import REGION_PROBABILITY, dots, plane_of
 
 FORMAT, FORMAT_VERSION = "pairseek quiz", 1
 _MESSAGE_KEYS = (
@@ -145,7 +145,7 @@ def _map(items: Items, tree: QuizTree) -> tuple[MapFrame, JSON | None]:
     """Return the map of the items, wide enough for every estimate, and the data to draw it."""
     if not items.d:
         return MapFrame(np.zeros(2), np.zeros((2, 0))), None
-    map_plane = plane(items)
+    map_plane = plane_of(items)
     all_dots = dots(items)
     left, low, right, high = _extent(np.array([(x, y) for x, y, _, _ in all_dots]), map_plane, tree).tolist()
     placement, width, height = map_frame([(left, low), (right, high)])
@@ -169,7 +169,7 @@ def _extent(places: FloatArray, map_plane: Plane, tree: QuizTree) -> FloatArray:
     """Return the lowest and highest map coordinates of the items, the estimates and most of their credible regions."""
     d, axes = len(map_plane.centre), map_plane.axes
     points = map_plane.project(np.array([result.point[:d] for result in tree.results.values()]))
-    reach = ellipse_radius(REGION) * np.sqrt(
+    reach = ellipse_radius(REGION_PROBABILITY) * np.sqrt(
         [np.maximum(np.diag(axes.T @ result.covariance[:d, :d] @ axes), 0.0) for result in tree.results.values()]
     )
     margin = _MAP_MARGIN * float(np.ptp(places, axis=0).max())

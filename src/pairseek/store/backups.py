@@ -33,7 +33,7 @@ def write(database: Database, path: Path) -> int:
     if path.exists():
         raise InvalidFile(f"{path} already exists and was not overwritten: give another name")
     if not path.parent.is_dir():
-        raise InvalidFile(f"cannot write {path}: the folder {str(path.parent)!r} does not exist; create it first")
+        raise InvalidFile(f"cannot write {path}: there is no folder {str(path.parent)!r}; create it first")
     with _new_file(path) as file:
         with gzip.open(file, "wt", encoding="utf-8", compresslevel=5) as lines:
             count = database.read(lambda connection: _dump(connection, lines))
@@ -180,7 +180,7 @@ def _records(path: Path) -> Iterator[JSON]:
             for line in lines:
                 yield json.loads(line)
     except FileNotFoundError:
-        raise InvalidFile(f"the file {path} does not exist") from None
+        raise InvalidFile(f"there is no file {path}") from None
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         if isinstance(error, InvalidFile):
             raise

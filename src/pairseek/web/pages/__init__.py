@@ -1,7 +1,7 @@
 """Pages: templates, style sheets and scripts.
 
-Pages depend on neither the database nor the search. The service passes a context of `pairseek.web.pages.contexts` to
-`render`, and serves the directory `STATIC` under ``/static``.
+Pages depend on neither the database nor the search. The service passes one of the contexts in
+`pairseek.web.pages.contexts` to `render`, and serves the folder `STATIC` under ``/static``.
 """
 
 from pairseek.core.messages import Words, languages, preferred_language, words

@@ -13,29 +13,32 @@ from starlette.types import Scope
 
 from pairseek.web.pages.rendering import STATIC
 
-# For URLs with a content hash.
+# Cache header of URLs with a content hash.
 _IMMUTABLE = "public, max-age=31536000, immutable"
-# For all other URLs.
+# Cache header of all other URLs.
 _REVALIDATE = "no-cache"
 
 
 class PageFiles(StaticFiles):
-    """Static files of `STATIC`, compressed. Pages are not, because they contain secrets that compression could leak."""
+    """Static files of `STATIC`, compressed.
+
+    Pages are never compressed: they contain secrets, which the size of a compressed reply could leak.
+    """
 
     def __init__(self) -> None:
         super().__init__(directory=STATIC)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """Return one file with its cache headers."""
+        """Return a file with its cache headers."""
         response = await super().get_response(path, scope)
         if isinstance(response, FileResponse) and "gzip" in Headers(scope=scope).get("accept-encoding", ""):
-            kept = {name: response.headers[name] for name in ("etag", "last-modified", "content-type")}
-            packed = _packed(Path(response.path)) if scope["method"] == "GET" else b""
-            response = Response(packed, headers={**kept, "content-encoding": "gzip", "vary": "accept-encoding"})
+            headers = {name: response.headers[name] for name in ("etag", "last-modified", "content-type")}
+            content = _compressed(Path(response.path)) if scope["method"] == "GET" else b""
+            response = Response(content, headers={**headers, "content-encoding": "gzip", "vary": "accept-encoding"})
         response.headers["cache-control"] = _IMMUTABLE if scope["query_string"].startswith(b"v=") else _REVALIDATE
         return response
 
 
 @cache
-def _packed(path: Path) -> bytes:
+def _compressed(path: Path) -> bytes:
     return gzip.compress(path.read_bytes(), mtime=0)

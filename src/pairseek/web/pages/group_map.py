@@ -14,19 +14,19 @@ WIDTH = 1000
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 40, 40, 88
 _FONT_SIZE = 15
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
-"""Colours of the segments, after Okabe and Ito, which people with a colour vision deficiency can tell apart."""
+"""Colours of the segments, after Okabe and Ito, chosen for people with a colour vision deficiency."""
 
 
 @dataclass(frozen=True)
 class DrawnItem:
-    """Item in view-box units; ``named`` is its label (centre of the baseline, text) if there is room for it."""
+    """Item in view-box units; ``label`` is (centre of the baseline, text), None if there is no room for it."""
 
     card: CardSchema
     x: int
     y: int
     place: int
     radius: int
-    named: tuple[int, int, str] | None
+    label: tuple[int, int, str] | None
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class DrawnPerson:
 
 @dataclass(frozen=True)
 class GroupDrawing:
-    """Drawing in view-box units; ``legend`` has number, x, mark and colour of each segment."""
+    """Drawing in view-box units; ``legend`` contains the number, x, mark and colour of each segment."""
 
     width: int
     height: int
@@ -58,15 +58,15 @@ def draw_group_map(data: GroupMap) -> GroupDrawing:
     points = [item["point"] for item in data["items"]] + [person["point"] for person in data["people"]]
     left, right = min(x for x, _ in points), max(x for x, _ in points)
     low, high = min(y for _, y in points), max(y for _, y in points)
-    # Ellipses may enlarge the map, but large ones only up to a limit.
-    wide, tall = max(right - left, 1e-9), max(high - low, 1e-9)
-    left, right = _within(sorted(x for x, _ in corners), left, right, 0.15 * wide)
-    low, high = _within(sorted(y for _, y in corners), low, high, 0.15 * tall)
+    # Ellipses may enlarge the map, but only up to a limit.
+    width, height = max(right - left, 1e-9), max(high - low, 1e-9)
+    left, right = _extended(left, right, [x for x, _ in corners], 0.15 * width)
+    low, high = _extended(low, high, [y for _, y in corners], 0.15 * height)
     room = WIDTH - _LEFT - _RIGHT
     frame = Frame.fitted([(left, low), (right, high)], (room, 0.9 * room), (_LEFT, _TOP))
-    height = max(round((high - low) * frame.scale), 120) + _TOP + _BOTTOM
-    ground = (_LEFT - 24, _TOP - 24, room + 48, height - _TOP - _BOTTOM + 48)
-    items = _drawn(data["items"], frame, ground)
+    view_height = max(round((high - low) * frame.scale), 120) + _TOP + _BOTTOM
+    ground = (_LEFT - 24, _TOP - 24, room + 48, view_height - _TOP - _BOTTOM + 48)
+    items = _drawn_items(data["items"], frame, ground)
     people = []
     for person in data["people"]:
         outline = closed_path(frame.place_rounded(*corner) for corner in person["outline"])
@@ -77,35 +77,36 @@ def draw_group_map(data: GroupMap) -> GroupDrawing:
         (
             number,
             _LEFT + 14 + 150 * (number - 1),
-            mark_path(_LEFT + 14 + 150 * (number - 1), height - 22, number),
+            mark_path(_LEFT + 14 + 150 * (number - 1), view_height - 22, number),
             colour_of(number),
         )
         for number in range(1, data["segments"] + 1)
     )
-    return GroupDrawing(WIDTH, height, items, tuple(people), legend, data["axes"], ground)
+    return GroupDrawing(WIDTH, view_height, items, tuple(people), legend, data["axes"], ground)
 
 
-def _drawn(items: Sequence[GroupItem], frame: Frame, ground: tuple[int, int, int, int]) -> tuple[DrawnItem, ...]:
+def _drawn_items(items: Sequence[GroupItem], frame: Frame, ground: tuple[int, int, int, int]) -> tuple[DrawnItem, ...]:
     """Place the items; if they are few, label them within the ground, best-liked first."""
-    half = 22 if len(items) <= 60 else 13
+    picture_radius = 22 if len(items) <= 60 else 13
     marks = [
-        Mark(*frame.place_rounded(*item["point"]), _radius(item["card"], half), item["card"]["name"]) for item in items
+        Mark(*frame.place_rounded(*item["point"]), _radius(item["card"], picture_radius), item["card"]["name"])
+        for item in items
     ]
     left, top, width, height = ground
     has_labels = len(items) <= MAX_LABELLED_ITEMS
     labels = (
         place_labels(marks, _FONT_SIZE, (left, top, left + width, top + height)) if has_labels else [None] * len(marks)
     )
-    names = [None if label is None else (round(label.x), round(label.y), label.text) for label in labels]
+    rounded = [None if label is None else (round(label.x), round(label.y), label.text) for label in labels]
     return tuple(
-        DrawnItem(item["card"], round(mark.x), round(mark.y), item["place"], round(mark.radius), name)
-        for item, mark, name in zip(items, marks, names, strict=True)
+        DrawnItem(item["card"], round(mark.x), round(mark.y), item["place"], round(mark.radius), label)
+        for item, mark, label in zip(items, marks, rounded, strict=True)
     )
 
 
-def _radius(card: CardSchema, half: int) -> int:
-    """Return the radius of an item: half the side of a picture, or that of a coloured disc or of a small circle."""
-    return half if "image" in card["media"] else half - 4 if "colour" in card["media"] else 7
+def _radius(card: CardSchema, picture_radius: int) -> int:
+    """Return the radius of an item's picture (half of its side), coloured disc or small circle."""
+    return picture_radius if "image" in card["media"] else picture_radius - 4 if "colour" in card["media"] else 7
 
 
 def colour_of(segment: int) -> str:
@@ -127,8 +128,6 @@ def mark_path(x: int, y: int, segment: int) -> str:
     return f"M{x - 3} {y - 8}h6v5h5v6h-5v5h-6v-5h-5v-6h5Z"
 
 
-def _within(values: list[float], low: float, high: float, margin: float) -> tuple[float, float]:
-    """Extend an interval to sorted values, by at most a margin on either side."""
-    if not values:
-        return low, high
-    return max(min(values[0], low), low - margin), min(max(values[-1], high), high + margin)
+def _extended(low: float, high: float, values: list[float], margin: float) -> tuple[float, float]:
+    """Extend an interval to contain values, by at most a margin on either side."""
+    return max(min([low, *values]), low - margin), min(max([high, *values]), high + margin)

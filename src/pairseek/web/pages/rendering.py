@@ -23,7 +23,7 @@ STATIC = FOLDER / "static"
 
 
 def render(page: str, data: Mapping[str, object], *, language: str = DEFAULT) -> str:
-    """Render a page as HTML; ``page`` names the template, ``data`` is its context of `pairseek.web.pages.contexts`."""
+    """Render a page as HTML; ``page`` names the template, and ``data`` is its context."""
     catalogue = words(language)
     template = _environment().get_template(f"{page}.html")
     return template.render(data, t=catalogue.say, words=catalogue, page=page)
@@ -37,7 +37,7 @@ def render_report(data: Mapping[str, object], *, language: str = DEFAULT) -> str
 
 
 def plotly_script() -> Path:
-    """Return the path of the script in the plotly package."""
+    """Return the path of Plotly's script in the plotly package."""
     spec = importlib.util.find_spec("plotly")
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra("the plots of the dashboard", "web")
@@ -65,22 +65,22 @@ def short_time(moment: str | datetime | None, catalogue: Words) -> str:
     return when.strftime(catalogue.say("date.minute"))
 
 
-def paired(value: str) -> tuple[str, str]:
+def option(value: str) -> tuple[str, str]:
     """Return a form option whose label is its value."""
     return value, value
 
 
-def named(value: str, catalogue: Words, under: str) -> tuple[str, str]:
-    """Return a form option: its value, and its label from the message catalogue under a prefix."""
-    return value, catalogue.say(f"{under}{value}")
+def labelled_option(value: str, catalogue: Words, prefix: str) -> tuple[str, str]:
+    """Return a form option: its value, and the message of that name below a prefix as its label."""
+    return value, catalogue.say(f"{prefix}{value}")
 
 
 def language_name(language: str) -> str:
-    """Return the name of a language in that language."""
+    """Return the name of a language in the language itself."""
     return words(language).say("language.name")
 
 
-def with_language_name(language: str) -> tuple[str, str]:
+def language_option(language: str) -> tuple[str, str]:
     """Return a form option: a language and its name."""
     return language, language_name(language)
 
@@ -96,9 +96,9 @@ def _environment() -> Environment:
     )
     environment.filters["in_script"] = in_script
     environment.filters["short_time"] = short_time
-    environment.filters["paired"] = paired
-    environment.filters["named"] = named
-    environment.filters["with_language_name"] = with_language_name
+    environment.filters["option"] = option
+    environment.filters["labelled_option"] = labelled_option
+    environment.filters["language_option"] = language_option
     environment.globals["language_name"] = language_name
     environment.globals["static"] = static_address
     environment.globals["draw_map"] = draw_map

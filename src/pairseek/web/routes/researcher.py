@@ -157,7 +157,7 @@ def show_study(
 @router.get("/studies/{slug}/live.json")
 def live(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
     """Return the figures that the dashboard keeps refreshing."""
-    return JSONResponse(views.live(service, service.catalogue.named(slug)))
+    return JSONResponse(views.live_figures(service, service.catalogue.named(slug)))
 
 
 @router.get("/studies/{slug}/findings")
@@ -329,7 +329,7 @@ def forget_person(
     if service.sessions.by_id(session) is None:
         return RedirectResponse(f"/studies/{slug}", 303)
     study, row = _study_and_session(service, slug, session)
-    if not same_name(name, views.shown_name(row)):
+    if not same_name(name, views.display_name(row)):
         data = views.confirm_participant(service, who, study, row, wrong=True)
         return service.page(request, "confirm", data, status=422)
     with suppress(NothingToDelete):

@@ -20,7 +20,7 @@ from pairseek.web.sessions.playing import has_failed
 from pairseek.web.sessions.schedule import pair_at, scheduled_pair
 from pairseek.web.studies.configuration import StudyConfiguration
 
-NEAREST = 6
+RECOMMENDATION_COUNT = 6
 """Number of recommended items that are stored at the end of a session and shown on its result page."""
 
 
@@ -207,7 +207,7 @@ class SessionState:
 
     def final(self) -> JSON:
         """Return the result to store at the end, so that later model versions do not change it."""
-        nearest = [[str(item.id), item.probability] for item in self.search.recommend(NEAREST)]
+        nearest = [[str(item.id), item.probability] for item in self.search.recommend(RECOMMENDATION_COUNT)]
         return {**self.estimate_record(), "covariance": self.covariance.tolist(), "nearest": nearest}
 
     @property

@@ -1,1 +1,1 @@
-"""View functions: contexts of the pages, computed from the service."""
+"""Views: functions that compute the contexts of pages from the service."""

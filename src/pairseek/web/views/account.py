@@ -16,17 +16,17 @@ LIFETIMES = (7, 30, TOKEN_DAYS, MAX_TOKEN_DAYS)
 """Lifetimes of an API token in days to choose from."""
 
 
-def user_facts(user: Account) -> User:
-    """Return the signed-in user."""
+def user_context(user: Account) -> User:
+    """Return the context of the signed-in user."""
     return {"name": user.name, "admin": user.is_admin}
 
 
 def tokens_page(service: Service, user: Account, fresh: str | None = None, error: Problem | None = None) -> TokensPage:
-    """Return the context of the page of API tokens: the user's own tokens, or all of them for an administrator."""
-    whose = None if user.is_admin else user.name
-    rows, time = service.database.read(lambda connection: people.list_tokens(connection, whose)), now()
+    """Return the context of the page of API tokens, which shows administrators the tokens of all users."""
+    owner = None if user.is_admin else user.name
+    rows, time = service.database.read(lambda connection: people.list_tokens(connection, owner)), now()
     return {
-        "user": user_facts(user),
+        "user": user_context(user),
         "tokens": [
             {
                 "id": str(row["id"]),
@@ -51,14 +51,14 @@ def tokens_page(service: Service, user: Account, fresh: str | None = None, error
 
 
 def audit_row(note: JSON, *, study: bool = False) -> AuditRow:
-    """Return an entry of the audit log; with ``study``, it names the study."""
+    """Return the context of an entry of the audit log, which names its study with ``study``."""
     details = note["details"]
-    facts = [details[name] for name in ("count", "version", "sessions", "user", "name") if name in details]
+    objects = [details[name] for name in ("count", "version", "sessions", "user", "name") if name in details]
     return {
         "when": note["at"],
         "who": note["who"],
         "action": note["action"],
-        "what": str(facts[0]) if facts else "",
+        "what": str(objects[0]) if objects else "",
         "reason": details.get("reason"),
         "session": None,
         "study": note["study"] if study else None,
@@ -75,16 +75,18 @@ def administration_page(service: Service, user: Account) -> AdministrationPage:
         )
     )
     time = now()
-    live = Counter(token["user_name"] for token in tokens if token["revoked_at"] is None and token["expires_at"] > time)
+    valid_tokens = Counter(
+        token["user_name"] for token in tokens if token["revoked_at"] is None and token["expires_at"] > time
+    )
     admins = sum(row["is_admin"] for row in rows)
     return {
-        "user": user_facts(user),
+        "user": user_context(user),
         "users": [
             {
                 "id": row["id"],
                 "name": row["name"],
                 "admin": row["is_admin"],
-                "tokens": live[row["name"]],
+                "tokens": valid_tokens[row["name"]],
                 "created": row["created_at"],
                 "removable": not row["is_admin"] or admins > 1,
             }
@@ -95,9 +97,9 @@ def administration_page(service: Service, user: Account) -> AdministrationPage:
 
 
 def confirm_user(service: Service, user: Account, row: JSON, *, wrong: bool) -> ConfirmPage:
-    """Return the context of the page that confirms removing a user."""
+    """Return the context of the page on which to confirm the removal of a user."""
     return {
-        "user": user_facts(user),
+        "user": user_context(user),
         "kind": "user",
         "name": row["name"],
         "count": len(service.database.read(lambda connection: people.list_tokens(connection, row["name"]))),

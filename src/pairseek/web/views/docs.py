@@ -15,7 +15,7 @@ def docs_page(openapi: JSON) -> DocsPage:
     for path, methods in openapi["paths"].items():
         for method, facts in methods.items():
             replies: JSON = facts["responses"]
-            good: JSON = next((reply for status, reply in replies.items() if status.startswith("2")), {})
+            success: JSON = next((reply for status, reply in replies.items() if status.startswith("2")), {})
             operations.append(
                 {
                     "id": facts["operationId"],
@@ -31,7 +31,7 @@ def docs_page(openapi: JSON) -> DocsPage:
                         for parameter in facts.get("parameters", [])
                     ],
                     "takes": _schema(facts.get("requestBody", {}), schemas),
-                    "gives": _schema(good, schemas),
+                    "gives": _schema(success, schemas),
                 }
             )
     return {"operations": operations}

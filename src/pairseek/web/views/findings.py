@@ -29,24 +29,24 @@ from pairseek.web.pages.contexts.shared import CardSchema, ImageSchema
 from pairseek.web.results import tables
 from pairseek.web.results.findings import GroupAnswers, GroupFindings, Participation, StudyFindings
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.views.result import flat, pairs_of, plane
+from pairseek.web.views.result import as_pairs, plane_of, project
 
-# Largest number of items in the ranking; the best-liked ones are shown.
+# Largest number of items in the ranking; the best-liked are shown.
 MAX_RANKED_ITEMS = 500
-# Largest number of items on the map; the best-liked ones are shown.
+# Largest number of items on the map; the best-liked are shown.
 MAX_MAP_ITEMS = 300
 # Largest number of people in the table of data quality; the newest are shown.
 MAX_QUALITY_ROWS = 500
 # Posterior probability of the ellipse around a person on the map.
 _ELLIPSE_PROBABILITY = 0.5
-_PICTURE = re.compile(r"^/media/[^/]+/(?P<name>[^/]+)/(?P<width>\d+)$")
+_PICTURE_PATH = re.compile(r"^/media/[^/]+/(?P<name>[^/]+)/(?P<width>\d+)$")
 
 
 def findings_context(study: Study, findings: StudyFindings, *, everyone: bool) -> FindingsContext:
-    """Return the findings as plain data, of everyone or without the people whom the ranking leaves out."""
-    group, shown = findings.group, findings.everyone if everyone else findings.careful
+    """Return the findings about everyone, or only about people without void or flagged answers."""
+    group, result = findings.group, findings.everyone if everyone else findings.careful
     empty: FindingsContext = {
-        "problem": _problem(shown) if isinstance(shown, InvalidChoices) else None,
+        "problem": _problem(result) if isinstance(result, InvalidChoices) else None,
         "everyone": everyone,
         "simulated": group.simulated,
         "people": 0,
@@ -60,11 +60,11 @@ def findings_context(study: Study, findings: StudyFindings, *, everyone: bool) -
         "ranking": [],
         "segments": [],
         "map": None,
-        "quality": [_quality(person, shown) for person in group.people[::-1][:MAX_QUALITY_ROWS]],
+        "quality": [_quality_row(person, result) for person in group.people[::-1][:MAX_QUALITY_ROWS]],
     }
-    if isinstance(shown, InvalidChoices):
+    if isinstance(result, InvalidChoices):
         return empty
-    ranking, segments = shown.ranking, shown.segments
+    ranking, segments = result.ranking, result.segments
     return {
         **empty,
         "people": ranking.people,
@@ -73,7 +73,7 @@ def findings_context(study: Study, findings: StudyFindings, *, everyone: bool) -
         "unseen": sum(item.answers == 0 for item in ranking),
         "ranking": _rank_rows(study, ranking),
         "segments": _segments(study, segments),
-        "map": _map(study, group, shown) if study.items.d else None,
+        "map": _group_map(study, group, result) if study.items.d else None,
     }
 
 
@@ -103,14 +103,14 @@ def _problem(error: InvalidChoices) -> NothingContext:
     return {"reason": error.reason, "count": error.count, "text": str(error)}
 
 
-def _quality(person: Participation, shown: GroupFindings | InvalidChoices) -> QualityRow:
+def _quality_row(person: Participation, result: GroupFindings | InvalidChoices) -> QualityRow:
     segment, chance, trust = None, None, None
-    if not isinstance(shown, InvalidChoices) and person.session in shown.segments.people:
-        row = shown.segments.people.index(person.session)
-        trust = float(shown.model.trust[row])
-        if len(shown.segments) > 1:
-            segment = int(shown.segments.membership[row].argmax()) + 1
-            chance = float(shown.segments.membership[row].max())
+    if not isinstance(result, InvalidChoices) and person.session in result.segments.people:
+        row = result.segments.people.index(person.session)
+        trust = float(result.model.trust[row])
+        if len(result.segments) > 1:
+            segment = int(result.segments.membership[row].argmax()) + 1
+            chance = float(result.segments.membership[row].max())
     median = person.quality["median_ms"]
     return {
         **person.quality,
@@ -126,50 +126,44 @@ def _quality(person: Participation, shown: GroupFindings | InvalidChoices) -> Qu
     }
 
 
-def _map(study: Study, group: GroupAnswers, shown: GroupFindings) -> GroupMap:
-    """Return the ranked items, the people who count, and the names of the axes, on the plane of the map."""
+def _group_map(study: Study, group: GroupAnswers, result: GroupFindings) -> GroupMap:
+    """Return the best-ranked items and the people in the plane of the map, and the names of its axes."""
     items = study.every_item
-    places = dict(zip(map(str, items.ids), flat(items, items.coordinates), strict=True))
+    places = dict(zip(map(str, items.ids), project(items, items.coordinates), strict=True))
     best: list[GroupItem] = [
         {"card": study.card(str(item.id)), "point": places[str(item.id)], "place": item.place}
-        for item in shown.ranking.items[:MAX_MAP_ITEMS]
+        for item in result.ranking.items[:MAX_MAP_ITEMS]
     ]
     people: list[GroupPerson] = []
-    segments = shown.segments
+    segments = result.segments
     for row, session in enumerate(segments.people):
         if session in group.points:
-            point, outline = plane(items).region(*group.points[session], _ELLIPSE_PROBABILITY)
+            point, outline = plane_of(items).region(*group.points[session], _ELLIPSE_PROBABILITY)
             segment = int(segments.membership[row].argmax()) + 1
             place = (float(point[0]), float(point[1]))
-            people.append({"point": place, "outline": pairs_of(outline), "segment": segment})
+            people.append({"point": place, "outline": as_pairs(outline), "segment": segment})
     return {"items": best, "people": people, "axes": axis_names(items), "segments": len(segments)}
 
 
 def axis_names(items: Items) -> tuple[str, str]:
-    """Return the names of the axes: a column, or the two columns with the largest loadings on a principal component."""
+    """Name the axes: by a column, or by the two columns with the largest loadings on a principal component."""
     if items.d <= 2:
         return (items.columns[0], items.columns[1] if items.d == 2 else "")
     names = []
-    for axis in plane(items).axes.T:
+    for axis in plane_of(items).axes.T:
         first, second = np.argsort(-np.abs(axis), kind="stable")[:2]
-        sign = "+" if axis[second] * axis[first] > 0 else "\N{MINUS SIGN}"
-        lead = "" if axis[first] > 0 else "\N{MINUS SIGN}"
-        names.append(
-            f"{lead}{items.columns[first]} {sign if axis[first] > 0 else _flipped(sign)} {items.columns[second]}"
-        )
+        first_sign = "" if axis[first] > 0 else "\N{MINUS SIGN}"
+        second_sign = "+" if axis[second] > 0 else "\N{MINUS SIGN}"
+        names.append(f"{first_sign}{items.columns[first]} {second_sign} {items.columns[second]}")
     return names[0], names[1]
-
-
-def _flipped(sign: str) -> str:
-    return "\N{MINUS SIGN}" if sign == "+" else "+"
 
 
 def report_page(
     database: Database, study: Study, findings: StudyFindings, *, everyone: bool, language: str = "en"
 ) -> ReportPage:
-    """Return the context of the report, with all pictures embedded and the codebook in the given language."""
+    """Return the context of the report, with all pictures embedded and the codebook in this language."""
     context = findings_context(study, findings, everyone=everyone)
-    embed = _embedding(database, study)
+    embed = _picture_embedder(database, study)
     context["ranking"] = [{**row, "card": embed(row["card"])} for row in context["ranking"]]
     context["segments"] = [
         {
@@ -197,15 +191,15 @@ def report_page(
     }
 
 
-def _embedding(database: Database, study: Study) -> Callable[[CardSchema], CardSchema]:
-    """Return a function that embeds the smallest copy of a card's picture in the card as a data URL."""
+def _picture_embedder(database: Database, study: Study) -> Callable[[CardSchema], CardSchema]:
+    """Return a function that embeds the smallest copy of a card's picture as a data URL."""
     urls: dict[str, str] = {}
 
     def embed(card: CardSchema) -> CardSchema:
         image = card["media"].get("image")
         if not isinstance(image, Mapping):
             return card
-        match = _PICTURE.match(image["src"])
+        match = _PICTURE_PATH.match(image["src"])
         assert match is not None
         name = match["name"]
         width, height = study.pictures[name][0]

@@ -9,12 +9,12 @@ import segno
 
 from pairseek.web.pages.contexts.study import QrCode
 
-# Width of the white border in modules, which scanners need.
+# Width in modules of the white border that scanners need.
 _BORDER = 4
 
 
 def public_address(requested: str, configured: str) -> str:
-    """Return the address for participants: the requested one, or the configured one if the request was local."""
+    """Return the address for participants: that of the request, or the configured one if the request was local."""
     return (configured if configured and is_local(requested) else requested).rstrip("/")
 
 

@@ -19,16 +19,16 @@ from pairseek.web.results.quality import NO_ANSWERS, manner_of, quality_indicato
 from pairseek.web.sessions import history
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.views.result import flat
+from pairseek.web.views.result import project
 
-# Twice the largest study: every visit goes through all sessions in order, and a smaller cache would have lost them.
+# Twice the largest study: every visit reads all sessions in order, so a smaller cache would always have lost the next.
 _CACHE_SIZE = 2 * Settings.most_sessions
 # Sessions read per batch.
 _BATCH_SIZE = 200
 
 Entry: TypeAlias = tuple[PersonRow, MapPoint | None]
 """Participant's row in the list, and their point on the map if they have an estimate."""
-_State: TypeAlias = tuple[str, int, bool]
+_CacheKey: TypeAlias = tuple[str, int, bool]
 
 
 class Overview:
@@ -43,41 +43,42 @@ class Overview:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._cache: LRUCache[_State, Entry] = LRUCache(_CACHE_SIZE)
+        self._cache: LRUCache[_CacheKey, Entry] = LRUCache(_CACHE_SIZE)
 
-    def of(self, study: Study) -> list[Entry]:
-        """Return all participants of a study except previews, newest first; only changed sessions are read again.
+    def participants(self, study: Study) -> list[Entry]:
+        """Return all participants of a study except previews, newest first.
 
-        Sessions without an answer are never read: their row is sufficient, and they are not on the map.
+        Only changed sessions are read again. Sessions without an answer are never read: their row says everything, and
+        they are not on the map.
         """
         number = study.row.id
         rows = self._database.read(lambda c: sessions.of_study(c, number, ["person", "simulated"]))[::-1]
         with self._lock:
-            entries = {row.id: _empty(row) if row.version == 0 else self._cache.get(_state(row)) for row in rows}
+            entries = {row.id: _empty(row) if row.version == 0 else self._cache.get(_cache_key(row)) for row in rows}
         missing = [row for row in rows if entries[row.id] is None]
         for start in range(0, len(missing), _BATCH_SIZE):
             batch = missing[start : start + _BATCH_SIZE]
             for session in history.read_histories(self._database, study, batch):
                 estimates = history.estimates_along(study, session)
-                fresh = person(study, session, estimates), _point(study, session, estimates)
-                entries[session.row.id] = fresh
-                # Not cached if events or marks have been added since the row was read.
+                entry = person_row(study, session, estimates), _point(study, session, estimates)
+                entries[session.row.id] = entry
+                # Do not cache the entry if events or marks have been added since the row was read.
                 if len(session.events) + len(session.marks) == session.row.version:
-                    self._keep(_state(session.row), fresh)
-        return [entry for row in rows if (entry := entries[row.id]) is not None]
+                    self._store(_cache_key(session.row), entry)
+        return [found for row in rows if (found := entries[row.id]) is not None]
 
     def clear_cache(self) -> None:
         """Clear the cache after a deletion."""
         with self._lock:
             self._cache.clear()
 
-    def _keep(self, state: _State, entry: Entry) -> None:
+    def _store(self, key: _CacheKey, entry: Entry) -> None:
         with self._lock:
-            self._cache[state] = entry
+            self._cache[key] = entry
 
 
 def _empty(row: SessionRow) -> Entry:
-    """Return a participant who has not answered yet."""
+    """Return the entry of a participant who has not answered yet."""
     return {
         "session": row.id,
         "name": row.participant_name,
@@ -91,12 +92,12 @@ def _empty(row: SessionRow) -> Entry:
     }, None
 
 
-def _state(row: SessionRow) -> _State:
+def _cache_key(row: SessionRow) -> _CacheKey:
     return row.id, row.version, row.finished_at is not None
 
 
-def person(study: Study, session: history.SessionHistory, estimates: Sequence[JSON]) -> PersonRow:
-    """Return the row of a participant; ``estimates`` holds the estimate after each answer."""
+def person_row(study: Study, session: history.SessionHistory, estimates: Sequence[JSON]) -> PersonRow:
+    """Return the row of a participant; ``estimates`` contains the estimate after each answer."""
     row, done = session.row, session.done
     quality = quality_indicators(study.configuration, done, session.checks, manner_of(estimates))
     median = quality["median_ms"]
@@ -120,7 +121,7 @@ def _point(study: Study, session: history.SessionHistory, estimates: Sequence[JS
     return {
         "session": session.row.id,
         "name": session.row.participant_name,
-        "point": flat(study.items, np.array(estimate["mean"]))[0],
+        "point": project(study.items, np.array(estimate["mean"]))[0],
         "radius": estimate["radius"],
         "simulated": session.row.kind == "simulated",
         "voided": session.is_void,

@@ -28,8 +28,8 @@ from pairseek.web.studies.configuration import PracticePair
 from pairseek.web.views.result import session_result
 
 
-def head(study: Study) -> StudyHead:
-    """Return slug and title of a study."""
+def study_head(study: Study) -> StudyHead:
+    """Return the slug and title of a study."""
     return {"slug": study.row.slug, "title": study.configuration.title}
 
 
@@ -37,7 +37,7 @@ def start_page(study: Study, *, begun: bool, preview: bool) -> StartPage:
     """Return the context of the consent and instruction page."""
     configuration = study.configuration
     return {
-        "study": head(study),
+        "study": study_head(study),
         "consent_html": safe_html(configuration.consent) if configuration.consent else None,
         "instructions_html": safe_html(configuration.instructions) if configuration.instructions else None,
         "answers": configuration.answers if not configuration.stops_early else None,
@@ -56,7 +56,7 @@ def run_page(study: Study, row: SessionRow, state: StateSchema, *, prefetch: boo
             anchor = None if practice.anchor is None else study.card(practice.anchor)
             practice_pair = {"anchor": anchor, "left": study.card(practice.left), "right": study.card(practice.right)}
     return {
-        "study": head(study),
+        "study": study_head(study),
         "similarity": study.configuration.is_similarity,
         "session": row.id,
         "question": study.configuration.question,
@@ -73,35 +73,35 @@ def _built_in_practice(study: Study) -> PracticeContext:
     """Return the built-in practice question of similarity studies."""
     say = words(study.configuration.language).say
 
-    def shown(side: str) -> CardSchema:
+    def card(side: str) -> CardSchema:
         name = say(f"anchor.{side}")
         return {"id": side, "label": name, "name": name, "media": {}}
 
-    return {"anchor": shown("anchor"), "left": shown("left"), "right": shown("right")}
+    return {"anchor": card("anchor"), "left": card("left"), "right": card("right")}
 
 
 def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
     """Return the context of the result page."""
     session = read_histories(service.database, study, [row])[0]
-    first, shows = session.parts.design is not None, study.configuration.result
-    crowd = appeal_before(service.database, study, session) if first and shows else None
-    data = session_result(study, session, crowd) if shows else None
+    is_first, shows_result = session.parts.design is not None, study.configuration.result
+    crowd = appeal_before(service.database, study, session) if is_first and shows_result else None
+    data = session_result(study, session, crowd) if shows_result else None
     done = session.done
     code = completion_code(study, session.checks)
     return {
-        "study": head(study),
+        "study": study_head(study),
         "goal": study.configuration.goal,
         "map": None if data is None else data.map,
         "nearest": [] if data is None else data.nearest,
         "learned": [] if data is None else data.learned,
-        "first": first,
+        "first": is_first,
         "before": 0 if crowd is None else crowd.people,
         "answers": sum(answered.outcome != "skip" for answered in done),
         "debrief_html": safe_html(study.configuration.debrief) if study.configuration.debrief else None,
         "mine": f"/s/{study.row.slug}/mine",
-        # The Prolific id first, because the completion URL leads back to the panel.
+        # The completion URL leads back to the panel, so the Prolific id comes first.
         "redirect": completion_url(study, code, row.prolific_pid or row.participant),
-        # Previews never redirect to the completion URL.
+        # A preview does not redirect.
         "wait": None if row.kind == "preview" else study.configuration.completion.wait,
         "code": code,
         "preview": row.kind == "preview",
@@ -112,22 +112,22 @@ def declined_page(study: Study, identity: Mapping[str, str | None]) -> DeclinedP
     """Return the context of the page for people who do not consent."""
     code = study.configuration.completion.codes.no_consent
     who = identity.get("prolific_pid") or identity.get("participant")
-    return {"study": head(study), "redirect": completion_url(study, code, who) if code else None, "code": code}
+    return {"study": study_head(study), "redirect": completion_url(study, code, who) if code else None, "code": code}
 
 
 def closed_page(study: Study, row: SessionRow | None) -> ClosedPage:
     """Return the context of the page of a closed study."""
-    return {"study": head(study), "mine": f"/s/{study.row.slug}/mine" if row is not None else None}
+    return {"study": study_head(study), "mine": f"/s/{study.row.slug}/mine" if row is not None else None}
 
 
 def completion_code(study: Study, checks: Sequence[EffectiveAnswer]) -> str | None:
-    """Return the completion code of a session with these first answers to attention pairs."""
+    """Return the completion code of a session; ``checks`` are its first answers to attention pairs."""
     codes = study.configuration.completion.codes
     return codes.failed_attention if failed_attention(study, checks) and codes.failed_attention else codes.finished
 
 
 def failed_attention(study: Study, checks: Sequence[EffectiveAnswer]) -> bool:
-    """Return whether more attention pairs failed than the study allows."""
+    """Return whether a person failed more attention pairs than the study allows."""
     rule = study.configuration.attention
     return rule is not None and sum(not check.passed for check in checks) > rule.allowed
 
@@ -141,15 +141,16 @@ def completion_url(study: Study, code: str | None, who: str | None) -> str | Non
 
 
 def own_data(service: Service, row: SessionRow) -> JSON:
-    """Return a person's own data for download, with the estimate if the study shows its result."""
+    """Return a person's data for download, with the estimate if the study shows results."""
     study = service.catalogue.numbered(row.study_id)
     session = read_histories(service.database, study, [row])[0]
-    shown: JSON = {}
+    estimate_record: JSON = {}
     if study.configuration.result and not study.configuration.is_similarity:
         estimate = latest_estimate(study, session, estimates_along(study, session))
-        shown = {"estimate": None if estimate["radius"] is None else estimate["mean"], "radius": estimate["radius"]}
+        point = None if estimate["radius"] is None else estimate["mean"]
+        estimate_record = {"estimate": point, "radius": estimate["radius"]}
     return {
-        "study": head(study),
+        "study": study_head(study),
         "session": row.id,
         "ids": {
             "participant": row.participant,
@@ -172,5 +173,5 @@ def own_data(service: Service, row: SessionRow) -> JSON:
             }
             for answered in session.done
         ],
-        **shown,
+        **estimate_record,
     }

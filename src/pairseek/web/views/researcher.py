@@ -51,18 +51,18 @@ from pairseek.web.service import Service
 from pairseek.web.sessions import forgetting, history
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.forms import NEVER, STOPS
-from pairseek.web.views.account import audit_row, user_facts
+from pairseek.web.views.account import audit_row, user_context
 from pairseek.web.views.findings import findings_context
 from pairseek.web.views.links import qr_code
-from pairseek.web.views.overview import person
-from pairseek.web.views.result import dots, flat, nearest
+from pairseek.web.views.overview import person_row
+from pairseek.web.views.result import dots, project, recommended_items
 
 PEOPLE_PER_PAGE = 50
-"""Participants per page of the list."""
-# Minutes over which the answer rate is measured.
+"""Number of participants per page of the list."""
+# Minutes over which the rate of answers is measured.
 _RATE_MINUTES = 5
-# Posterior samples on the map of a participant.
-_MAP_SAMPLES = 400
+# Number of posterior samples on the map of a participant.
+_MAP_SAMPLE_COUNT = 400
 # Actions in the audit log that the pages of a study show.
 _SHOWN_ACTIONS = (
     "open",
@@ -83,12 +83,12 @@ _SHOWN_ACTIONS = (
     "delete_study",
     "link",
 )
-# Maximum number of items on a map; more would be indistinguishable.
+# Largest number of items on a map; more could not be told apart.
 _MAX_DOTS = 4000
 
 
-def study_facts(service: Service, row: StudyRow, items: int) -> StudyContext:
-    """Return the facts about a study for the list of studies and for the headers of its pages."""
+def study_context(service: Service, row: StudyRow, items: int) -> StudyContext:
+    """Return the context of a study in the list of studies and in the headers of its pages."""
     totals = service.database.read(lambda connection: counts(connection, row.id))
     return {
         "slug": row.slug,
@@ -106,11 +106,11 @@ def study_facts(service: Service, row: StudyRow, items: int) -> StudyContext:
 def studies_page(service: Service, user: Account) -> StudiesPage:
     """Return the context of the list of studies."""
     rows = service.database.read(studies.all_studies)
-    facts = [study_facts(service, row, service.catalogue.named(row.slug).items.n) for row in rows]
-    return {"user": user_facts(user), "studies": facts}
+    contexts = [study_context(service, row, service.catalogue.named(row.slug).items.n) for row in rows]
+    return {"user": user_context(user), "studies": contexts}
 
 
-def live(service: Service, study: Study) -> LiveContext:
+def live_figures(service: Service, study: Study) -> LiveContext:
     """Return the figures that the dashboard keeps refreshing."""
     since = stamp(datetime.now(UTC) - timedelta(minutes=_RATE_MINUTES))
     totals = service.database.read(lambda connection: counts(connection, study.row.id, since))
@@ -129,20 +129,23 @@ def live(service: Service, study: Study) -> LiveContext:
 def study_page(
     service: Service, user: Account, study: Study, link: str, *, simulating: int, page: int, learning: bool = False
 ) -> StudyPage:
-    """Return the context of the dashboard, with one page of its participants, newest first."""
-    everyone = service.overview.of(study)
-    pages = max(1, -(-len(everyone) // PEOPLE_PER_PAGE))
+    """Return the context of the dashboard, with one page of participants, newest first."""
+    participants = service.overview.participants(study)
+    pages = max(1, -(-len(participants) // PEOPLE_PER_PAGE))
     page = min(max(1, page), pages)
-    shown = everyone[PEOPLE_PER_PAGE * (page - 1) : PEOPLE_PER_PAGE * page]
+    shown = participants[PEOPLE_PER_PAGE * (page - 1) : PEOPLE_PER_PAGE * page]
     return {
-        "user": user_facts(user),
-        "study": study_facts(service, study.row, study.items.n),
+        "user": user_context(user),
+        "study": study_context(service, study.row, study.items.n),
         "link": link,
         "qr": qr_code(link),
-        "live": live(service, study),
-        "map": {"items": _thin(dots(study.items)), "people": [point for _, point in reversed(everyone) if point]},
+        "live": live_figures(service, study),
+        "map": {
+            "items": _thinned(dots(study.items)),
+            "people": [point for _, point in reversed(participants) if point],
+        },
         "people": [row for row, _ in shown],
-        "paging": {"page": page, "pages": pages, "first": PEOPLE_PER_PAGE * (page - 1) + 1, "total": len(everyone)},
+        "paging": {"page": page, "pages": pages, "first": PEOPLE_PER_PAGE * (page - 1) + 1, "total": len(participants)},
         "audit": _audit(service, study),
         "configuration": yaml.safe_dump(study.row.configuration, sort_keys=False, allow_unicode=True),
         "simulating": simulating,
@@ -150,12 +153,12 @@ def study_page(
         "formats": tables.formats(),
         "scales": _scales(study.items),
         "retention": study.row.configuration.get("retention"),
-        "learning": learning_facts(service, study, requested=learning),
+        "learning": learning_context(service, study, requested=learning),
     }
 
 
-def learning_facts(service: Service, study: Study, *, requested: bool) -> LearningContext:
-    """Return what a study has learned from its own people, and when it will learn next."""
+def learning_context(service: Service, study: Study, *, requested: bool) -> LearningContext:
+    """Return the versions that a study has learned from its participants, and when it learns next."""
     number = study.row.id
     state, finished, current = service.database.read(
         lambda connection: (
@@ -181,7 +184,7 @@ def _version_row(row: JSON, current: int | None) -> VersionRow:
     facts = row["facts"] or {}
     before, after = ((facts.get(name) or {}).get("accuracy") for name in ("before", "after"))
     measured = (facts.get("after") or {}).get("people", 0)
-    pairs, right = row["random"]
+    pairs, correct = row["random"]
     return {
         "version": row["version"],
         "when": row["created_at"],
@@ -192,7 +195,7 @@ def _version_row(row: JSON, current: int | None) -> VersionRow:
         "before": before,
         "after": after,
         "measured": measured,
-        "random": right / pairs if pairs else None,
+        "random": correct / pairs if pairs else None,
         "pairs": pairs,
         "dropped": row["dropped_at"] is not None,
         "current": row["version"] == current,
@@ -201,12 +204,12 @@ def _version_row(row: JSON, current: int | None) -> VersionRow:
 
 def findings_page(service: Service, user: Account, study: Study, *, everyone: bool) -> FindingsPage:
     """Return the context of the findings page; the findings are None until the background thread has computed them."""
-    findings, current = service.findings.look(study)
+    findings, is_current = service.findings.look(study)
     return {
-        "user": user_facts(user),
-        "study": study_facts(service, study.row, study.items.n),
+        "user": user_context(user),
+        "study": study_context(service, study.row, study.items.n),
         "findings": None if findings is None else findings_context(study, findings, everyone=everyone),
-        "current": current,
+        "current": is_current,
         "languages": list(languages()),
     }
 
@@ -220,16 +223,16 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
     track = [point for point in estimates if point["radius"] is not None]
     state = session.state(study, done) if session.parts.is_usable and not study.configuration.is_similarity else None
     return {
-        "user": user_facts(user),
-        "study": study_facts(service, study.row, study.items.n),
-        "person": person(study, session, estimates),
+        "user": user_context(user),
+        "study": study_context(service, study.row, study.items.n),
+        "person": person_row(study, session, estimates),
         "reliability": estimate.get("reliability"),
         "ids": {name: str(value) for name, value in tables.identity(row).items() if value and name != "simulated"},
         "map": {
-            "items": _thin(dots(study.items)),
-            "samples": [] if state is None else flat(study.items, _even_samples(state.search.belief, study.items.d)),
+            "items": _thinned(dots(study.items)),
+            "samples": [] if state is None else project(study.items, _even_samples(state.search.belief, study.items.d)),
             "track": {
-                "points": flat(study.items, np.array([point["mean"] for point in track])) if track else [],
+                "points": project(study.items, np.array([point["mean"] for point in track])) if track else [],
                 "radii": [point["radius"] for point in track],
             },
         },
@@ -248,19 +251,19 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
             }
             for index, answered in enumerate(done, 1)
         ],
-        "nearest": nearest(study, state, row.final),
+        "nearest": recommended_items(study, state, row.final),
         "audit": [mark for mark in _audit(service, study) if mark["session"] == row.id],
     }
 
 
 def columns_of(items: Items) -> ColumnsContext:
-    """Return the columns of an item list that are coordinates, and those kept as data."""
+    """Return the columns of an item list: coordinates, and columns kept as data."""
     data = [name for name in items.data if name not in (*MEDIA, PICTURE_FILE)]
     return {"coordinates": list(items.columns), "data": data}
 
 
 def columns_part(items: Items | None, problem: str | None) -> ColumnsPart:
-    """Return the context of the form's section on columns: those of the item list, or the problem with it."""
+    """Return the context of the form's section on columns: the columns of the item list, or its problem."""
     if items is None:
         return {"count": 0, "columns": None, "problem": problem}
     return {"count": items.n, "columns": columns_of(items), "problem": problem}
@@ -279,7 +282,7 @@ def new_study_page(user: Account, values: Mapping[str, str], errors: Mapping[str
         "completion.wait": "20",
     }
     return {
-        "user": user_facts(user),
+        "user": user_context(user),
         "columns": ["label", *MEDIA],
         "formats": tables.formats(),
         "strategies": list(all_strategies()),
@@ -303,7 +306,7 @@ def _scales(items: Items) -> Scales | None:
 
 
 def _column(column: ColumnScale) -> Column:
-    # Rounded to four digits, because the page shows all decimals.
+    # The page shows all decimals, so numbers are rounded to four digits.
     low, high, deviation = (float(f"{value:.4g}") for value in (column.low, column.high, column.deviation))
     return {"number": column.index + 1, "low": low, "high": high, "deviation": deviation}
 
@@ -329,52 +332,52 @@ def _audit(service: Service, study: Study) -> list[AuditRow]:
 
 
 def confirm_participant(service: Service, user: Account, study: Study, row: SessionRow, *, wrong: bool) -> ConfirmPage:
-    """Return the context of the page that confirms forgetting a participant."""
-    at = f"/studies/{study.row.slug}/people/{row.id}"
+    """Return the context of the page on which to confirm that a participant is forgotten."""
+    address = f"/studies/{study.row.slug}/people/{row.id}"
     return {
-        "user": user_facts(user),
+        "user": user_context(user),
         "kind": "participant",
-        "name": shown_name(row),
+        "name": display_name(row),
         "count": len(forgetting.sessions_of_person(service.database, study, person_id(row))),
         "consequences": ["populations", "backups", "undone"],
-        "action": f"{at}/forget",
-        "back": at,
+        "action": f"{address}/forget",
+        "back": address,
         "wrong": wrong,
     }
 
 
 def confirm_study(service: Service, user: Account, study: Study, *, wrong: bool) -> ConfirmPage:
-    """Return the context of the page that confirms deleting a study."""
-    at = f"/studies/{study.row.slug}"
+    """Return the context of the page on which to confirm the deletion of a study."""
+    address = f"/studies/{study.row.slug}"
     return {
-        "user": user_facts(user),
+        "user": user_context(user),
         "kind": "study",
         "name": study.row.slug,
         "count": service.database.read(lambda connection: counts(connection, study.row.id)).started,
         "consequences": ["answering", "backups", "undone"],
-        "action": f"{at}/delete",
-        "back": at,
+        "action": f"{address}/delete",
+        "back": address,
         "wrong": wrong,
     }
 
 
 def person_id(row: SessionRow) -> str:
-    """Return the id by which all sessions of a participant are found: the session id if they are anonymous."""
+    """Return the id that finds all sessions of a participant; for an anonymous one, the id of the session."""
     return row.participant_name or row.id
 
 
-def shown_name(row: SessionRow) -> str:
+def display_name(row: SessionRow) -> str:
     """Return the name of a participant as pages show it."""
     return row.participant_name or row.id[:8]
 
 
 def _even_samples(belief: Belief, d: int) -> FloatArray:
-    """Return (_MAP_SAMPLES, d) posterior samples by systematic resampling, which is deterministic."""
-    steps = (np.arange(_MAP_SAMPLES) + 0.5) / _MAP_SAMPLES
+    """Return (_MAP_SAMPLE_COUNT, d) posterior samples by deterministic systematic resampling."""
+    steps = (np.arange(_MAP_SAMPLE_COUNT) + 0.5) / _MAP_SAMPLE_COUNT
     rows = np.minimum(np.searchsorted(np.cumsum(belief.weights), steps), len(belief.weights) - 1)
     return belief.samples[rows, :d]
 
 
-def _thin(all_dots: list[Dot]) -> list[Dot]:
+def _thinned(all_dots: list[Dot]) -> list[Dot]:
     """Return at most `_MAX_DOTS` evenly spaced dots."""
     return all_dots if len(all_dots) <= _MAX_DOTS else all_dots[:: -(-len(all_dots) // _MAX_DOTS)]

@@ -1,4 +1,4 @@
-"""View of a similarity study: its map, error, vague items, forecast and findings."""
+"""View of a similarity study: map, error, vague items, forecast and findings."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ from pairseek.web.pages.contexts.similarity import (
 from pairseek.web.service import Service
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.researcher import study_page
-from pairseek.web.views.result import flat
+from pairseek.web.views.result import project
 
-# Width of the drawing.
 _DRAWING_WIDTH = 1000.0
 _DRAWING_MARGIN = 60.0
-# Side of an item on the drawing, for up to this number of items.
+# Side of an item on the drawing, by the largest number of items for which it is used.
 _ITEM_SIDES = ((25, 92.0), (60, 64.0), (150, 44.0))
-# Side of an item if there are more.
+# Side of an item if there are more items.
 _MIN_ITEM_SIDE = 28.0
-# Largest number of vague items that are listed.
+# Largest number of vague items in the list.
 _MAX_VAGUE_ITEMS = 8
 
 
@@ -42,10 +41,10 @@ def similarity_page(
     """Return the context of the dashboard of a similarity study."""
     base = study_page(service, user, study, link, simulating=simulating, page=page, learning=learning)
     versions = all_versions(service.database, study)
-    return {**base, "similarity": _facts(study, versions)}
+    return {**base, "similarity": _similarity_context(study, versions)}
 
 
-def _facts(study: Study, versions: list[MapVersion]) -> SimilarityContext | None:
+def _similarity_context(study: Study, versions: list[MapVersion]) -> SimilarityContext | None:
     if not versions:
         return None
     newest = versions[-1]
@@ -87,9 +86,9 @@ def _step(version: MapVersion) -> CurveStep:
 
 
 def _drawing(study: Study, newest: MapVersion, vague: set[int]) -> SimilarityDrawing:
-    """Return a drawing of the items with equal scales; the vaguer an item, the farther back it is."""
+    """Draw the items with equal scales on both axes, the vaguest first, so that the others cover them."""
     items = newest.learned.final.items()
-    points = flat(items, items.coordinates)
+    points = project(items, items.coordinates)
     side = next((side for limit, side in _ITEM_SIDES if items.n <= limit), _MIN_ITEM_SIDE)
     room = _DRAWING_WIDTH - 2 * _DRAWING_MARGIN
     frame = Frame.fitted(points, (room, room), (_DRAWING_MARGIN, _DRAWING_MARGIN))

@@ -52,9 +52,10 @@ class TokenRow(TypedDict):
 
 
 class TokensPage(TypedDict):
-    """``tokens``: the API tokens. ``fresh`` is the secret of a token just created, shown once, which ``expires``.
+    """``tokens``: the API tokens.
 
-    ``lifetimes`` are the numbers of days to choose from, and ``lifetime`` is the default.
+    ``fresh`` is a token that was just created and is shown only once, and ``expires`` is its expiry. ``lifetimes`` are
+    the numbers of days to choose from, and ``lifetime`` is the default.
     """
 
     user: User
@@ -68,10 +69,10 @@ class TokensPage(TypedDict):
 
 
 class ConfirmPage(TypedDict):
-    """``confirm``: what will be deleted, and a field for its name; ``wrong`` if a different name was typed.
+    """``confirm``: confirmation of a deletion by typing a name; ``wrong`` if a different name was typed.
 
-    ``kind`` is ``participant``, ``study`` or ``user``, and ``count`` the number of their sessions or tokens.
-    ``consequences`` are message keys under ``confirm.also.``.
+    ``kind`` is ``participant``, ``study`` or ``user``, and ``count`` the number of sessions, participants or tokens
+    deleted with it. ``consequences`` are message keys under ``confirm.also.``.
     """
 
     user: User
@@ -85,7 +86,7 @@ class ConfirmPage(TypedDict):
 
 
 class UserRow(TypedDict):
-    """Account of a researcher; the last administrator is not ``removable``."""
+    """Researcher's account; the last administrator is not ``removable``."""
 
     id: int
     name: str
@@ -104,7 +105,7 @@ class AdministrationPage(TypedDict):
 
 
 class Shape(TypedDict):
-    """Request or response schema of an operation: its name and text."""
+    """Schema of a request or response: its name and text."""
 
     name: str
     schema: str

@@ -11,7 +11,7 @@ from pairseek.web.pages.contexts.study import Quality, StudyContext
 
 
 class RankRow(TypedDict):
-    """Item in the group ranking, see `pairseek.people.ranking.RankedItem`."""
+    """Item in the group ranking; see `pairseek.people.ranking.RankedItem`."""
 
     card: CardSchema
     place: int
@@ -38,9 +38,9 @@ class SegmentContext(TypedDict):
 
 
 class QualityRow(Quality):
-    """Data quality of a person's answers; ``trust`` is the probability that the answers are not random.
+    """Data quality of a person's answers; ``trust`` is the probability that they are not random.
 
-    If there are several segments, ``segment`` is the most probable one and ``chance`` its probability.
+    If there are several segments, ``segment`` is the person's most probable one and ``chance`` its probability.
     """
 
     session: str
@@ -55,7 +55,7 @@ class QualityRow(Quality):
 
 
 class NothingContext(TypedDict):
-    """Reason why there is no ranking: a message key with its count, and the text for reasons without a message."""
+    """Reason why there is no ranking: a message key with its count, or a text if it has no message."""
 
     reason: str
     count: int
@@ -63,9 +63,9 @@ class NothingContext(TypedDict):
 
 
 class FindingsContext(TypedDict):
-    """Findings of a study; ``problem`` says why there is no ranking.
+    """Findings of a study; ``problem`` is the reason if there is no ranking.
 
-    ``everyone`` says whether people whom the ranking leaves out are included, ``left_out`` how many there are, and
+    ``everyone`` says whether the ranking includes the ``left_out`` people with void or flagged answers, and
     ``simulated`` whether all people are simulated.
     """
 
@@ -87,7 +87,7 @@ class FindingsContext(TypedDict):
 
 
 class FindingsPage(TypedDict):
-    """``findings``: the findings of a study, None until computed; ``current`` if no answer has arrived since."""
+    """``findings``: the findings of a study, None until they are computed; ``current`` if they include all answers."""
 
     user: User
     study: StudyContext
@@ -105,7 +105,7 @@ class CodebookRow(TypedDict):
 
 
 class ReportPage(TypedDict):
-    """``_report``: the self-contained report of a study; ``balanced`` if its first people were asked balanced pairs."""
+    """``_report``: the self-contained report of a study; ``balanced`` if the first people were asked balanced pairs."""
 
     title: str
     slug: str

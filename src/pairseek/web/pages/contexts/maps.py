@@ -13,7 +13,7 @@ Dot = tuple[float, float, str | None, str | None]
 class MapData(TypedDict):
     """Items in two dimensions, the estimate, and the outline of its credible region.
 
-    ``pictures`` has (x, y, address) of the items' pictures if there are few items.
+    ``pictures`` contains (x, y, address) of the items' pictures if there are few items.
     """
 
     items: list[Dot]
@@ -49,7 +49,7 @@ class GroupItem(TypedDict):
 
 
 class GroupPerson(TypedDict):
-    """Person on the map of a group: estimate, outline of the ellipse with half of the posterior, and segment."""
+    """Person on the map of a group: estimate, outline of the 50 % credible ellipse, and segment."""
 
     point: tuple[float, float]
     outline: list[tuple[float, float]]
@@ -66,7 +66,7 @@ class GroupMap(TypedDict):
 
 
 class Track(TypedDict):
-    """Estimates and radii after each answer, in the plane of the map and in chronological order."""
+    """Estimate in the plane of the map and radius after each answer, in chronological order."""
 
     points: list[tuple[float, float]]
     radii: list[float]
@@ -81,7 +81,7 @@ class PersonMap(TypedDict):
 
 
 class PlacedItem(TypedDict):
-    """Item on the map of a similarity study; ``undecided`` is the share of orderings around it that may be wrong."""
+    """Item on the map of a similarity study; ``undecided`` is the share of its comparisons that may be wrong."""
 
     card: CardSchema
     x: float

@@ -9,7 +9,7 @@ from pairseek.web.pages.contexts.shared import CardSchema, ErrorSchema, StateSch
 
 
 class StudyHead(TypedDict):
-    """Study as named on the participant's pages."""
+    """Study's name on the participant's pages."""
 
     slug: str
     title: str
@@ -46,8 +46,8 @@ class RunPage(TypedDict):
     """``run``: the pairs. ``session`` is the public name under which the browser stores unsent answers.
 
     ``practice`` is None, a pair, or True for the page's built-in pair. ``prefetch``: whether the service computes the
-    next pairs ahead. ``similarity``: whether pairs have an anchor. ``play``: how much of each sound and video must be
-    played before a choice, ``"end"`` or seconds; None in a study without media to play.
+    next pairs in advance. ``similarity``: whether pairs have an anchor. ``play``: how much of each sound and video must
+    be played before a choice, in seconds or ``"end"`` for all of it; None if there is nothing to play.
     """
 
     study: StudyHead
@@ -63,9 +63,10 @@ class RunPage(TypedDict):
 
 
 class Near(TypedDict):
-    """Recommended item: its probability of being best, and ``share``, that of being chosen over a random other item.
+    """Recommended item; ``probability`` is its probability of being the best.
 
-    ``share`` is None if the session belongs to another model version.
+    ``share`` is the probability that it is chosen over a random other item, None in sessions of an unusable model
+    version.
     """
 
     card: CardSchema
@@ -83,10 +84,10 @@ class LearnedContext(TypedDict):
 class ResultPage(TypedDict):
     """``result``: the result. ``redirect`` is the completion URL, ``code`` the completion code.
 
-    ``wait`` is the number of seconds until the page redirects there, None if it does not. ``goal`` decides what is
-    shown: the map and the nearest items, a pick with alternatives, or a list. ``first``: whether the study had learned
-    nothing yet when the session began; then ``before`` is the number of people whose answers were used in addition to
-    the person's own.
+    ``wait`` is the number of seconds until the page redirects to the completion URL, None if it does not. ``goal``
+    decides what is shown: a map with the nearest items, a pick with alternatives, or a list. ``first``: whether the
+    study had learned nothing yet when the session began; then ``before`` is the number of earlier people whose answers
+    the result uses as well.
     """
 
     study: StudyHead
@@ -121,7 +122,7 @@ class ClosedPage(TypedDict):
 
 
 class ErrorPage(TypedDict):
-    """``error``: any status from 400 up; ``back`` is the page to return to."""
+    """``error``: an error with its status; ``back`` is the page to return to."""
 
     status: int
     error: ErrorSchema

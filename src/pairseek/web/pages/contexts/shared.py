@@ -40,7 +40,7 @@ class CardSchema(TypedDict):
 
     id: str
     label: str | None
-    # The label, even if the card hides it; without a label, the beginning of the text or the name of the picture.
+    # The label, even if the card hides it; without a label, the beginning of the text or the picture's name.
     name: str
     # In display order; Markdown is sanitized.
     media: Annotated[

@@ -28,8 +28,8 @@ class DimensionContext(TypedDict):
 class FindingContext(TypedDict):
     """Finding about a map; ``level`` is ``good``, ``note`` or ``act``.
 
-    ``key`` and ``advice_key`` are the message keys of its sentences, with ``values``; they are empty for older maps,
-    whose sentences are in English.
+    ``key`` and ``advice_key`` are message keys, and ``values`` their values. Older maps have no keys, only the English
+    sentences ``found`` and ``advice``.
     """
 
     level: str
@@ -42,7 +42,11 @@ class FindingContext(TypedDict):
 
 
 class SimilarityContext(TypedDict):
-    """Newest map of a similarity study; ``forecast`` is None if too many judgements are needed."""
+    """Newest map of a similarity study.
+
+    ``apart`` is the number of held-out judgements, ``usual`` the number that a good map typically needs, and
+    ``forecast`` the number after which only a share of ``goal`` is undecided, None if it is too large.
+    """
 
     version: int
     created: str

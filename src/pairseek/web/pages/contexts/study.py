@@ -32,14 +32,14 @@ class StudiesPage(TypedDict):
 
 
 class ColumnsContext(TypedDict):
-    """Columns of an item list that are coordinates, and the other columns, which are kept as data."""
+    """Columns of an item list: coordinates, and columns kept as data."""
 
     coordinates: list[str]
     data: list[str]
 
 
 class ColumnsPart(TypedDict):
-    """``_columns``: part of the form for a new study with the columns of its ``count`` items, or a ``problem``."""
+    """``_columns``: part of the form for a new study that lists the columns of ``count`` items, or a ``problem``."""
 
     count: int
     columns: ColumnsContext | None
@@ -49,10 +49,10 @@ class ColumnsPart(TypedDict):
 class NewStudyPage(TypedDict):
     """``study_new``: submitted ``values``, and ``errors`` by field name ("" for the whole form).
 
-    Fields are named after their place in the study's file: ``title``, ``offer.tie`` (sent as "true" if ticked),
+    Fields are named after their path in a study file: ``title``, ``offer.tie`` (sent as "true" if ticked),
     ``completion.codes.finished``. ``items``, ``images`` and ``yaml`` are files. ``attention`` contains lines of
-    ``left, right, answer``, and ``more`` is YAML with any other settings. ``columns`` are the columns of the items file
-    that the form mentions in addition to id and coordinates. ``formats`` are the table formats that can be read.
+    ``left, right, answer``, and ``more`` is YAML with any other settings. ``columns`` are the columns of an items file
+    that the form mentions besides id and coordinates. ``formats`` are the table formats that can be read.
     """
 
     user: User
@@ -83,7 +83,7 @@ class LiveContext(TypedDict):
 
 
 class Quality(TypedDict):
-    """Quality indicators: shares, the median response time, and ``flags``, which are message keys under ``flag.``."""
+    """Quality indicators: shares, the median response time, and ``flags`` (message keys under ``flag.``)."""
 
     consistency: float | None
     attention: float | None
@@ -133,7 +133,7 @@ class Scales(TypedDict):
 
 
 class RetentionContext(TypedDict):
-    """Days for which participants' data are kept; ``after`` is ``session`` or ``close``."""
+    """Retention period in days, which starts ``after`` a ``session`` or the ``close`` of the study."""
 
     days: int
     after: str
@@ -142,8 +142,8 @@ class RetentionContext(TypedDict):
 class VersionRow(TypedDict):
     """Version learned by a study, with the share of answers that it predicts correctly.
 
-    ``before`` (previous version) and ``after`` (this version) are the shares of the held-out answers of ``measured``
-    people, and ``random`` is the share of answers to ``pairs`` random pairs.
+    ``before`` and ``after`` are the shares of the held-out answers of ``measured`` people that the previous version and
+    this version predict; ``random`` is this version's share of the answers to ``pairs`` random pairs.
     """
 
     version: int
@@ -164,9 +164,9 @@ class VersionRow(TypedDict):
 class LearningContext(TypedDict):
     """Learning state of a study.
 
-    ``on`` says whether learning is automatic, ``requested`` whether it was just requested, ``finished`` how many
-    sessions count, ``due`` at how many it learns next, ``current`` which version sessions begin with, and
-    ``extensible`` whether items can be added.
+    ``on``: whether learning is automatic. ``requested``: whether it was just requested. ``finished``: the number of
+    sessions that count. ``due``: the number at which the study learns next. ``current``: the version that sessions
+    begin with. ``extensible``: whether items can be added.
     """
 
     on: bool
@@ -189,7 +189,7 @@ class QrCode(TypedDict):
 
 
 class StudyPage(TypedDict):
-    """``study``: the dashboard; ``simulating`` is the number of simulated people that were just requested.
+    """``study``: the dashboard; ``simulating`` is the number of simulated people just requested.
 
     ``scales`` is None unless the columns of the items differ too much in scale.
     """
