@@ -307,7 +307,7 @@ def run(seconds: float, *, people: int = 8, pace: float = 4.0, tell: Callable[[s
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(postgres.cluster(durable=True)).database()
         database = stack.enter_context(contextlib.closing(Database(url)))
-        migrate.ready(database)
+        migrate.prepare(database)
         names = Items(ids=[str(k) for k in range(len(service.TASTES))])
         people_study = {**service.settings(service.LEARN_ANSWERS), "learn": "auto"}
         create_study(database, configured(people_study), names, is_open=True, who="soak")
