@@ -337,7 +337,7 @@ def check(database: str, measured: Measured) -> str:
 
     opened = Database(database)
     try:
-        study = Catalogue(opened).named("load")
+        study = Catalogue(opened).by_slug("load")
         acknowledged = stored = rebuilt = 0
         for session, said in measured.acknowledged.items():
             row = opened.read(lambda c, s=session: sessions.by_id(c, s))
@@ -391,7 +391,7 @@ def restarted(options, url: str, server: Server, base: float) -> None:
 
     opened = Database(url)
     people = Sessions(opened, Catalogue(opened))
-    study, tokens = people.catalogue.named("load"), []
+    study, tokens = people.catalogue.by_slug("load"), []
     for number in range(options.people[0]):
         session, token = people.open(study, {}, seed=number)
         state = people.state(people.by_id(session))

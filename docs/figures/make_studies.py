@@ -107,7 +107,7 @@ def judging(rng):
 
 def answer(service, slug: str, people: int, person) -> None:
     """Let people answer everything."""
-    sessions, study = service.sessions, service.catalogue.named(slug)
+    sessions, study = service.sessions, service.catalogue.by_slug(slug)
     for _ in range(people):
         say = person()
         name, _ = sessions.open(study, {})
@@ -119,13 +119,13 @@ def answer(service, slug: str, people: int, person) -> None:
 
 def latest(service, slug: str) -> int:
     """Return the number of the study's newest version, 0 if there is none."""
-    number = service.catalogue.named(slug).row.id
+    number = service.catalogue.by_slug(slug).row.id
     return service.database.read(lambda connection: populations.newest(connection, number)) or 0
 
 
 def learned(service, slug: str, before: int) -> None:
     """Wait until the study has learned by itself. A request could learn a second time from the same people."""
-    number, until = service.catalogue.named(slug).row.id, time.monotonic() + 300
+    number, until = service.catalogue.by_slug(slug).row.id, time.monotonic() + 300
     while latest(service, slug) == before:
         why = service.database.read(lambda connection: learning.state(connection, number)).failure
         assert why is None, why

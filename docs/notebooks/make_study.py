@@ -64,7 +64,7 @@ def main() -> None:
         migrate.prepare(database)
         create_study(database, configuration, items, is_open=True, who="example")
         study, sessions = (
-            Catalogue(database).named("teas"),
+            Catalogue(database).by_slug("teas"),
             Sessions(database, Catalogue(database)),
         )
         for number in range(PEOPLE):

@@ -41,7 +41,7 @@ def test_a_researcher_sees_and_chooses_the_columns(tmp_path, visit, screen):
         page.click("form.form >> nth=0 >> button.primary")
         page.wait_for_url("**/studies/weine")
         assert "Coordinates of the items: sweet, dry. Kept as data: price, country." in page.inner_text("main")
-        items = visitors.service.catalogue.named("weine").items
+        items = visitors.service.catalogue.by_slug("weine").items
         assert (items.columns, items.coordinates[1].tolist(), items.labels[0]) == (
             ("sweet", "dry"),
             [1.5, 1.25],

@@ -41,7 +41,7 @@ def cheeses() -> Items:
 
 def take_part(service, person: int, *, fast: bool = False) -> None:
     """Answer as somebody of one of two groups, or press left at once."""
-    study = service.catalogue.named("cheese")
+    study = service.catalogue.by_slug("cheese")
     points = np.asarray(study.items.coordinates)
     own = np.array([0.8, 0.8] if person % 2 else [-0.8, -0.6]) + np.random.default_rng(person).normal(0, 0.1, 2)
     session, _ = service.sessions.open(study, {"participant": f"p{person}"}, kind="person", seed=person)
@@ -64,7 +64,7 @@ def visitors(tmp_path_factory):
         create_study(service.database, made, cheeses(), is_open=True, who="test", files=files)
         for person in range(16):
             take_part(service, person, fast=person == 15)
-        service.findings.wait_for_current(service.catalogue.named("cheese"))
+        service.findings.wait_for_current(service.catalogue.by_slug("cheese"))
         auth.set_password(service.database, "ann", PASSWORD)
         yield running
 

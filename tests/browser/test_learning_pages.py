@@ -101,7 +101,7 @@ def test_a_list_of_things_becomes_a_search_that_knows_people(visit, visitors, tm
         page.context.close()
         if number == 8:
             kept(owner, "dashboard-before")
-    study = service.catalogue.named("dogs")
+    study = service.catalogue.by_slug("dogs")
     until = time.monotonic() + 300
     while True:
         owner.goto(f"{visitors.address}/studies/dogs")

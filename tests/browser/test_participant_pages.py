@@ -149,7 +149,7 @@ def test_offline_at_an_answer_and_back(visit, address, study) -> None:
     page.context.set_offline(True)
     page.locator("#left button").tap()
     shows(page, study.pair(("left",)))  # held since before
-    assert "No connection" in page.locator("#notice").inner_text()
+    assert "no connection" in page.locator("#notice").inner_text()
     page.locator("#right button").tap()
     page.wait_for_selector("#stage[aria-busy]")  # what comes next only the service knows
     assert "kept here" in page.locator("#notice").inner_text()
@@ -199,7 +199,7 @@ def test_reload_in_the_middle_and_with_an_answer_unsent(visit, address, study) -
     shows(page, study.pair(("left",)))
     page.route("**/answer", lambda route: route.abort())
     page.keyboard.press("j")
-    page.locator("#notice", has_text="No connection").wait_for()
+    page.locator("#notice", has_text="no connection").wait_for()
     page.unroute("**/answer")
     page.reload()
     until(lambda: study.outcomes() == ("left", "right"), "the answer was kept over the reload")

@@ -182,7 +182,7 @@ def test_offline_reload_and_two_tabs_lose_nothing_and_count_nothing_twice(visit,
     page.locator(f"#stage[data-shown]:not([data-shown='{now['query']['query']}'])").wait_for()
     page.wait_for_timeout(300)
     page.locator("#right button").tap()
-    page.locator("#notice", has_text="No connection").wait_for()
+    page.locator("#notice", has_text="no connection").wait_for()
     assert stored(visitors, page) == []
     page.context.set_offline(False)
     now = settled(page, now["query"]["query"])
@@ -276,7 +276,7 @@ def test_someone_who_is_forgotten_is_told_so_in_the_language_of_the_study(visit,
     page.get_by_role("button", name="Beginnen").click()
     page.wait_for_url("**/run")
     settled(page)
-    forgetting.forget(visitors.service.database, visitors.service.catalogue.named("deutsch"), "ann", "test")
+    forgetting.forget(visitors.service.database, visitors.service.catalogue.by_slug("deutsch"), "ann", "test")
     page.keyboard.press("ArrowLeft")
     page.get_by_text("Dieser Browser hat keine Sitzung in dieser Studie.").wait_for()
 

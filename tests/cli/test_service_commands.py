@@ -50,7 +50,7 @@ def filled(url, people=3):
     """Let simulated people answer the study wine."""
     database = Database(url)
     sessions = Sessions(database, Catalogue(database))
-    study = sessions.catalogue.named("wine")
+    study = sessions.catalogue.by_slug("wine")
     simulating.simulate_sessions(sessions, Gate(), study, people, np.random.default_rng(1))
     database.close()
 
@@ -245,7 +245,7 @@ def test_a_wrong_study_file_is_refused_with_the_reason(folder, capsys, text, wor
         (("study", "list"), "there is no database"),
         (("study", "create", "none.yaml"), "there is no file none.yaml"),
         (("study", "create", "wines.csv"), "write a YAML file with title: ... and items: wines.csv, and give that"),
-        (("study", "create", "."), "contains items and is not a study's file"),
+        (("study", "create", "."), "contains items and is not a study file"),
     ],
 )
 def test_a_wrong_command_line_prints_one_line_with_a_remedy(folder, capsys, arguments, words):
@@ -315,7 +315,7 @@ class TestColumns:
         code, out, _ = run(capsys, "study", "create", "priced.yaml", "--database", "w.db")
         assert (code, "Columns" in out) == (0, False)
         database = Database("w.db")
-        items = Catalogue(database).named("priced").items
+        items = Catalogue(database).by_slug("priced").items
         database.close()
         assert (items.d, items.columns, items.data["price"][1], items.data["country"][1]) == (
             d, ("sweet", "dry")[:d], "11", "fr",

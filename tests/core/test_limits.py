@@ -98,7 +98,7 @@ def test_lists_are_limited_in_length_and_in_depth():
 @pytest.mark.filterwarnings("ignore::pairseek.DimensionWarning")
 def test_items_of_a_study_have_at_most_a_hundred_dimensions():
     study_items(ps.Items(np.eye(101)[:, :100]), scaled=False)
-    with pytest.raises(InvalidItems, match="have 101 dimensions: a study takes at most 100"):
+    with pytest.raises(InvalidItems, match="have 101 dimensions, but at most 100 are allowed"):
         study_items(ps.Items(np.eye(101)), scaled=False)
 
 

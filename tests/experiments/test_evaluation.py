@@ -508,7 +508,7 @@ def test_the_command_says_that_implied_pairs_are_easier(tmp_path, monkeypatch, c
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ("evaluate c.csv", "the coordinates of the items are missing"),
+        ("evaluate c.csv", "the items have no coordinates: give --items FILE"),
         ("evaluate c.csv --items items.csv --learn 2", "coordinates are either given or learned"),
         ("evaluate c.csv --learn many", "--learn is 'many'"),
         ("evaluate c.csv --learn 2 --answers five", "--answers is 'five'"),

@@ -375,7 +375,7 @@ class TestPages:
         form = ann.get("/studies/new").text
         assert re.search(r'<input type="checkbox" name="standardize" value="true">', form)
         assert 'role="note"' not in self.made(ann, "ticked", standardize="true").text
-        study = visitors.service.catalogue.named("ticked")
+        study = visitors.service.catalogue.by_slug("ticked")
         assert study.configuration.standardize is True
         assert np.std(study.items.coordinates, axis=0, ddof=1) == pytest.approx(np.ones(3))
 
@@ -387,7 +387,7 @@ class TestPages:
             body = {"configuration": {"title": slug, "standardize": standardize}, "items": rows}
             reply = program.post("/api/v1/studies", json=body)
             assert reply.status_code == 201, reply.text
-            items = visitors.service.catalogue.named(slug).items
+            items = visitors.service.catalogue.by_slug(slug).items
             assert (items.scale_note is None) == standardize
 
 

@@ -239,15 +239,15 @@ def test_a_setting_that_no_quiz_can_follow_is_refused(name, value):
 def test_settings_without_an_effect_are_noted():
     notes = plan_quiz(source(answers=2, consent="Yes?", retention={"days": 3})).notes
     assert [note.split(":")[0] for note in notes] == [
-        "the setting 'consent' is left out",
-        "the setting 'retention' is left out",
+        "the setting 'consent' has no effect",
+        "the setting 'retention' has no effect",
     ]
 
 
 def test_sounds_videos_and_spaces_are_refused():
     items = some_items(5)
     sounds = ps.Items(items.coordinates, items.ids, data={"audio": ["https://a.example/x.ogg"] * 5})
-    with pytest.raises(InvalidItems, match="the medium 'audio', which needs a server"):
+    with pytest.raises(InvalidItems, match="a column 'audio', which needs a server"):
         plan_quiz(source(sounds))
     with pytest.raises(Unsupported, match="a continuous Space has none"):
         grow(SearchState(SearchConfiguration.resolved(ps.Space([0, 0], [1, 1])), 0), "", 1, RECOMMENDATION_COUNT)

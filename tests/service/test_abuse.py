@@ -65,7 +65,7 @@ def abuser(address, database, *, seed):
     """An abuser with the credentials of a participant, of a researcher and of programs, for the study ``which``."""
     auth.set_password(database, "ann", PASSWORD)
     sessions = Sessions(database, Catalogue(database))
-    opened, token = sessions.open(sessions.catalogue.named("which"), {})
+    opened, token = sessions.open(sessions.catalogue.by_slug("which"), {})
     program = auth.make_token(database, "fuzz", ["read", "write", "answer"], "ann")
     with httpx.Client(base_url=address, timeout=30) as person, httpx.Client(base_url=address, timeout=30) as ann:
         begin(person, participant="fuzz")

@@ -32,7 +32,7 @@ def client(visitors):
 
 
 def client_with(visitors, scopes, study=None):
-    number = None if study is None else visitors.service.catalogue.named(study).row.id
+    number = None if study is None else visitors.service.catalogue.by_slug(study).row.id
     return Client(visitors.address, make_token(visitors.service.database, "test", scopes, "test", number))
 
 

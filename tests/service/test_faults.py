@@ -163,7 +163,7 @@ def test_a_restart_goes_on_with_the_same_pairs(tmp_path):
         tokens, states, following = [], [], []
         sessions, prefetcher = visitors.service.sessions, visitors.service.prefetcher
         for seed in range(8):
-            _, token = sessions.open(visitors.service.catalogue.named("which"), {}, seed=seed)
+            _, token = sessions.open(visitors.service.catalogue.by_slug("which"), {}, seed=seed)
             state = sessions.state(sessions.by_token(token))
             for _ in range(7):
                 state = sessions.answer(sessions.by_token(token), answer_to(state["query"]["query"], "left"))

@@ -78,7 +78,7 @@ def test_undo_gives_the_same_pair_under_a_new_name(client):
 def test_after_an_undo_another_answer_leads_elsewhere_as_if_the_first_had_never_been(visitors):
     undone, straight = visitors.browser(), visitors.browser()
     service = visitors.service.sessions
-    study = visitors.service.catalogue.named("which")
+    study = visitors.service.catalogue.by_slug("which")
     for client in (undone, straight):
         _, token = service.open(study, {}, seed=11)
         client.cookies.set("pairseek_s_which", token)
@@ -211,7 +211,7 @@ def test_the_way_back_is_taken_at_once_where_the_study_says_so_and_only_when_all
     undone = client.post(f"/s/{slug}/undo", json={"query": "p3"}, headers=GUARD)
     assert undone.json()["error"]["code"] == "session_finished"
     preview = visitors.browser()
-    _, token = visitors.service.sessions.open(visitors.service.catalogue.named(slug), {}, kind="preview")
+    _, token = visitors.service.sessions.open(visitors.service.catalogue.by_slug(slug), {}, kind="preview")
     preview.cookies.set(f"pairseek_s_{slug}", token)
     assert finish(preview, slug).status_code == 200
 
@@ -223,7 +223,7 @@ def test_without_consent_nothing_is_stored(visitors):
     page = client.get(f"/s/{slug}", params={"PROLIFIC_PID": "x"})
     reply = client.post(f"/s/{slug}/decline", data={"csrf": csrf_of(page)})
     assert "https://panel.example/?cc=C-NO" in reply.text
-    study = visitors.service.catalogue.named(slug)
+    study = visitors.service.catalogue.by_slug(slug)
     assert not list(history.all_histories(visitors.service.database, study))
 
 
@@ -238,7 +238,7 @@ def test_losing_sight_of_the_page_is_stored(visitors, client):
     begin(client)
     lost = {"query": "p1", "lost_at": "2026-01-01T00:00:00.000Z", "ms": 1200}
     assert client.post("/s/which/focus", json=lost, headers=GUARD).status_code == 204
-    study = visitors.service.catalogue.named("which")
+    study = visitors.service.catalogue.by_slug("which")
     told = [one for one in history.all_histories(visitors.service.database, study) if one.blurs]
     assert [blur["ms"] for blur in told[-1].blurs] == [1200]
 

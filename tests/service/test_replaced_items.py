@@ -104,7 +104,7 @@ def _sessions_keep_their_items(visitors, tmp_path):
     replays = list(bundle.replayed(bundle.read(path)))
     assert [(one.answers, one.same) for one in replays] == [(8, True)] * 3
     # Group findings rest on the answers about all items.
-    ranking = ranking_of(database, Catalogue(database).named("which"), everyone=True)
+    ranking = ranking_of(database, Catalogue(database).by_slug("which"), everyone=True)
     assert {str(one.id) for one in ranking.items} == {f"i{k}" for k in range(40)}
     # And the study is deleted with all of its versions.
     assert client.delete_study("which")["sessions"] == 3
@@ -142,7 +142,7 @@ def test_what_is_learned_belongs_to_the_newest_items(visitors):
     client, database = visitors.client, visitors.service.database
     for seed in range(3):
         answered(client.open_session("which", seed=seed), prefer=1)
-    study = Catalogue(database).named("which")
+    study = Catalogue(database).by_slug("which")
     version, _ = populations.fit(database, study, "test")
     began = client.open_session("which", participant="ann", seed=9)
     answered(began, 2, prefer=1)
@@ -152,7 +152,7 @@ def test_what_is_learned_belongs_to_the_newest_items(visitors):
     assert Sessions(database, Catalogue(database)).by_id(after.id).population is None
     answered(after, prefer=1)
     answered(began, prefer=1)
-    study = Catalogue(database).named("which")
+    study = Catalogue(database).by_slug("which")
     newer, learned = populations.fit(database, study, "test")
     assert newer > version
     assert learned.items.ids == study.items.ids
@@ -182,9 +182,9 @@ def test_replacing_is_idempotent_and_refused_in_words(visitors):
             None,
             422,
             "invalid_items",
-            "1 coordinates, but those of the study",
+            "1 coordinates, but the items of the study",
         ),
-        (items_of(TODAY, coordinates=[]), None, 422, "invalid_items", "0 coordinates, but those of the study"),
+        (items_of(TODAY, coordinates=[]), None, 422, "invalid_items", "0 coordinates, but the items of the study"),
         ([*items_of(TODAY), *items_of([3])], None, 422, "invalid_items", "i3"),
         (moved, None, 422, "invalid_items", "place old and new items with the same map"),
         (items_of([1]), None, 422, "invalid_request", "at least 2"),
@@ -205,7 +205,7 @@ def test_replacing_is_idempotent_and_refused_in_words(visitors):
         with refused_with("scope_missing", ServiceError):
             reader.replace_items("which", given)
     # A token of this study alone; a body of 600 kB, as catalogues are.
-    number = Catalogue(visitors.service.database).named("which").row.id
+    number = Catalogue(visitors.service.database).by_slug("which").row.id
     own = Client(visitors.address, make_token(visitors.service.database, "o", ["write"], "test", study_id=number))
     assert own.replace_items("which", items_of(TODAY, label="long " * 4000)).items == 30
 

@@ -149,15 +149,15 @@ def test_the_form_sets_the_model_the_stop_rule_and_how_soon_a_pair_returns(visit
         "completion.address": "https://panel.example/",
     }
     assert make(ann, fields).status_code == 303
-    made = visitors.service.catalogue.named("model").configuration
-    search = made.resolved(visitors.service.catalogue.named("model").items)
+    made = visitors.service.catalogue.by_slug("model").configuration
+    search = made.resolved(visitors.service.catalogue.by_slug("model").items)
     assert [(rule.name, rule.radius) for rule in search.stop] == [("radius", 0.4)]
     assert (search.response.name, search.response.noise, search.response.k) == ("probit", "constant", 2.5)
     assert (search.prior.name, float(search.prior.mean), float(search.prior.covariance)) == ("gaussian", 0.5, 2.0)
     assert (search.rest.pair, search.rest.item, made.completion.wait) == (3, 1, 0)
     # Left empty, each part suits the items.
     assert make(ann, {"title": "Plain"}).status_code == 303
-    plain = visitors.service.catalogue.named("plain").configuration
+    plain = visitors.service.catalogue.by_slug("plain").configuration
     assert (plain.response, plain.prior, plain.rest, plain.stop) == (None, None, {}, None)
 
 
@@ -232,7 +232,7 @@ def test_pictures_alone_make_a_study_and_are_added_to_it(visitors, ann, images):
     slug = f"woods-{len(images)}"
     reply = ann.post("/studies/new", data=sent, files=[("items", ("", "")), *(("images", one) for one in images)])
     assert reply.headers.get("location") == f"/studies/{slug}", reply.text
-    items = visitors.service.catalogue.named(slug).items
+    items = visitors.service.catalogue.by_slug(slug).items
     assert dict(zip(items.ids, items.labels, strict=True)) == {
         "ash": "Ash",
         "Elm": "Elm",
@@ -243,7 +243,7 @@ def test_pictures_alone_make_a_study_and_are_added_to_it(visitors, ann, images):
     more = [("images", (name, png("black"), "image/png")) for name in ("fir.png", "yew.png")]
     reply = ann.post(f"/studies/{slug}/items", data={"csrf": csrf_of(ann.get(f"/studies/{slug}"))}, files=more)
     assert reply.status_code == 303, reply.text
-    items = visitors.service.catalogue.named(slug).items
+    items = visitors.service.catalogue.by_slug(slug).items
     assert (items.ids[-1], items.labels[-1], bool(items.data["image"][-1])) == ("yew", "Yew", True)
 
 
@@ -256,7 +256,7 @@ def test_a_study_without_items_and_pictures_says_what_to_choose(ann):
 def test_a_folder_of_pictures_is_enough_for_a_study_file(tmp_path):
     (tmp_path / "woods").mkdir()
     (tmp_path / "woods.yaml").write_text("title: Woods\nitems: woods\n")
-    with pytest.raises(InvalidItems, match="has no pictures: put some there, or name a CSV file"):
+    with pytest.raises(InvalidItems, match="contains no pictures: put some there, or name a CSV file"):
         from_file(tmp_path / "woods.yaml")
     for name, content in WOODS.items():
         (tmp_path / "woods" / name).write_bytes(content)
@@ -329,7 +329,7 @@ def test_a_dashboard_shows_counts_people_and_the_map(visitors, ann):
 
 def test_many_participants_come_page_by_page_and_only_the_changed_are_read_again(visitors, ann, monkeypatch):
     assert make(ann, {"title": "Crowd", "answers": "4"}).status_code == 303
-    study = visitors.service.catalogue.named("crowd")
+    study = visitors.service.catalogue.by_slug("crowd")
     service = visitors.service.sessions
     opened = [service.open(study, {"participant": f"number-{k:03}"}) for k in range(120)]
     for _, token in opened[:20]:
@@ -368,7 +368,7 @@ def test_many_participants_come_page_by_page_and_only_the_changed_are_read_again
 
 def test_a_dashboard_with_ten_thousand_empty_sessions_comes_soon(visitors, ann, monkeypatch):
     assert make(ann, {"title": "Flood"}).status_code == 303
-    study = visitors.service.catalogue.named("flood")
+    study = visitors.service.catalogue.by_slug("flood")
     row = visitors.service.sessions.by_id(visitors.service.sessions.open(study, {})[0])
     same = {"study_id": study.row.id, "kind": "person", "created_at": row.created_at, "version": 0, "parts": row.parts}
     rows = [{"id": f"flood{k}", "token_hash": f"flood{k}", "seed": k, **same} for k in range(9_999)]
@@ -619,7 +619,7 @@ def test_the_boxes_of_the_form_decide_about_coordinates(visitors, ann, sent, nam
     fields = {"title": f"Columns {len(names)}"} | ({} if sent is None else {"coordinates": sent})
     reply = make(ann, fields, PRICED)
     assert reply.status_code == 303, reply.text
-    items = visitors.service.catalogue.named(f"columns-{len(names)}").items
+    items = visitors.service.catalogue.by_slug(f"columns-{len(names)}").items
     assert list(items.columns) == names
     page = ann.get(reply.headers["location"]).text
     assert (f"Coordinates of the items: {', '.join(names)}." in page) == bool(names)
@@ -702,4 +702,4 @@ def test_every_form_that_takes_files_takes_a_photo(visitors, ann):
         images = [("images", (f"{name}.png", file.getvalue(), "image/png")) for name in ("owl", "jay", "coot", "crow")]
         reply = ann.post(action, data={"csrf": csrf_of(ann.get("/studies/new")), "title": "Photos"}, files=images)
         assert reply.status_code == 303, reply.text
-    assert visitors.service.catalogue.named("birds").items.n == 8
+    assert visitors.service.catalogue.by_slug("birds").items.n == 8

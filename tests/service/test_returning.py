@@ -127,7 +127,7 @@ def test_an_attention_check_that_failed_cannot_be_repaired_by_undo(visitors):
     page = client.get(f"/s/{slug}/result").text
     assert "NOPAY" in page
     assert "PAID" not in page.replace("NOPAY", "")
-    rows = visitors.service.overview.participants(visitors.service.catalogue.named(slug))
+    rows = visitors.service.overview.participants(visitors.service.catalogue.by_slug(slug))
     assert rows[0][0]["quality"]["attention"] == 0.0
     assert "attention" in rows[0][0]["quality"]["flags"]
 
@@ -185,7 +185,7 @@ def code_of(reply):
 
 
 def link(visitors, slug, participant, **more):
-    row = visitors.service.catalogue.named(slug).row
+    row = visitors.service.catalogue.by_slug(slug).row
     return signed_link(visitors.service.link_key, visitors.address, row, participant, **more)
 
 
@@ -221,7 +221,7 @@ def test_a_double_click_and_a_lost_reply_shut_nobody_out(visitors, policy):
     with ThreadPoolExecutor(2) as threads:
         posts = [threads.submit(client.post, f"/s/{slug}/start", data={"csrf": form}) for _ in range(2)]
     assert [post.result().status_code for post in posts] == [303, 303]
-    study = visitors.service.catalogue.named(slug).row.id
+    study = visitors.service.catalogue.by_slug(slug).row.id
     assert visitors.service.database.read(lambda c: sessions.count(c, study, ["person"])) == 1
 
 
@@ -388,7 +388,7 @@ def test_the_command_makes_links_that_work(tmp_path, command):
             assert code != 0
             assert words in err
         for text, words in (
-            ("a\nb\na\n", "line 3: the id 'a' is in line 1"),
+            ("a\nb\na\n", "line 3: the id 'a' is already in line 1"),
             ("a;b,c\n", "expected one id"),
             ("", "empty"),
         ):

@@ -45,7 +45,7 @@ def ports_of(servers):
 
 
 def events_of(service):
-    study = service.catalogue.named("which")
+    study = service.catalogue.by_slug("which")
     return [[(e.query, e.kind, e.outcome) for e in one.events] for one in all_histories(service.database, study)]
 
 

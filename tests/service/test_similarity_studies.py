@@ -60,7 +60,7 @@ def database(tmp_path):
 
 def made(database, **changes):
     create_study(database, alike(**changes), things(), is_open=True, who="test")
-    return Catalogue(database).named("alike")
+    return Catalogue(database).by_slug("alike")
 
 
 def nearer(query, places=PLACES):
@@ -274,9 +274,9 @@ def test_items_cannot_be_added_and_the_map_stays(database):
     study = made(database)
     judged(database, study, 2)
     similarity.learn(database, study, "test")
-    with pytest.raises(Unsupported, match=r"whose maps keep the items that it began with.*nothing was added"):
+    with pytest.raises(Unsupported, match=r"whose items cannot change.*nothing was added"):
         add_items(database, study, Items(ids=["new", "newer"]), who="ann")
-    again = Catalogue(database).named("alike")
+    again = Catalogue(database).by_slug("alike")
     assert (again.items.ids, similarity.latest(database, again).version) == (study.items.ids, 1)
 
 
@@ -299,7 +299,7 @@ def test_a_bundle_replays_and_gives_its_triplets(database, tmp_path):
     assert len(triplets) == 36
     assert triplets.ids == tuple(IDS)
     create_study(database, configuration(), Items(PLACES, IDS), is_open=True, who="test")
-    other = Catalogue(database).named("which")
+    other = Catalogue(database).by_slug("which")
     simulated.simulate_session(Sessions(database, Catalogue(database)), Gate(), other, np.random.default_rng(0))
     file = io.BytesIO()
     bundle.write(database, other, file)
@@ -320,7 +320,7 @@ def test_a_search_among_the_items_of_a_map(database):
     slug = similarity.search_among(database, study, "test")
     assert slug == "alike-search"
     assert similarity.search_among(database, study, "test") == "alike-search-2"
-    made_of = Catalogue(database).named(slug)
+    made_of = Catalogue(database).by_slug(slug)
     learned = similarity.latest(database, study).learned
     assert np.array_equal(made_of.items.coordinates, learned.final.coordinates)
     assert made_of.items.data["colour"] == study.items.data["colour"]
@@ -344,14 +344,14 @@ def test_commands_make_a_search_and_replay(database, tmp_path, capsys):
     code, said = run(capsys, "study", "create", "--from", "alike", "--slug", "found", *where)
     assert (code, "Created the study found with 10 items from the map of alike" in said) == (0, True)
     code, said = run(capsys, "study", "create", *where)
-    assert (code != 0, "give either a study's FILE, or --from STUDY" in said) == (True, True)
+    assert (code != 0, "give either FILE, or --from STUDY" in said) == (True, True)
     path = tmp_path / "alike.zip"
     with path.open("wb") as file:
         bundle.write(database, study, file)
     code, said = run(capsys, "rank", path)
     assert (code != 0, "whose answers say which items are alike" in said) == (True, True)
     code, said = run(capsys, "replay", path)
-    assert (code, "questions in a session that would be different now: 0." in said) == (0, True)
+    assert (code, "questions that would be different now: 0." in said) == (0, True)
     code, said = run(capsys, "replay", path, "--strategy", "epmv")
     assert (code != 0, "has only one strategy" in said) == (True, True)
 
@@ -404,7 +404,7 @@ def test_pages_from_the_first_visitor_to_the_search(tmp_path, monkeypatch):
     settings = alike(practice=True, random=0.2)
     with cheap_passwords(), served(tmp_path / "s.db", studies=[(settings, things())]) as visitors:
         database = visitors.service.database
-        study = visitors.service.catalogue.named("alike")
+        study = visitors.service.catalogue.by_slug("alike")
         auth.set_password(database, "owner", "a long password of ours")
         owner = visitors.browser()
         csrf = csrf_of(owner.get("/login"))

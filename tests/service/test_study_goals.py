@@ -32,7 +32,7 @@ def finished(database, **settings):
     """Return the study and the history of a person who likes a high first coordinate, and their state at the end."""
     create_study(database, configuration(**settings), ITEMS, is_open=True, who="test")
     sessions = Sessions(database, Catalogue(database))
-    study = Catalogue(database).named("which")
+    study = Catalogue(database).by_slug("which")
     session_id, _ = sessions.open(study, {})
     state = sessions.state(sessions.by_id(session_id))
     first = state

@@ -45,7 +45,7 @@ def worker(database):
 
 
 def study(database):
-    return Catalogue(database).named("which")
+    return Catalogue(database).by_slug("which")
 
 
 def answered(database, people, *, count=12, seed=0):
@@ -232,7 +232,7 @@ def test_ties_of_a_study_teach_their_width(database):
     asked = configuration(answers=12, slug="ties", offer={"tie": True})
     create_study(database, asked, ITEMS, is_open=True, who="test")
     sessions, rng = worker(database), np.random.default_rng(4)
-    which = Catalogue(database).named("ties")
+    which = Catalogue(database).by_slug("ties")
     for _ in range(12):
         session_id, _ = sessions.open(which, {})
         state = sessions.state(sessions.by_id(session_id))

@@ -46,7 +46,7 @@ def _settings(**changes):
 
 
 def study(database):
-    return Catalogue(database).named("which")
+    return Catalogue(database).by_slug("which")
 
 
 def answered(database, *, clicks, seed, count=16):

@@ -32,7 +32,7 @@ def good(tmp_path_factory):
     migrate.prepare(database)
     create_study(database, configuration(answers=3), some_items(), is_open=True, who="test")
     sessions = Sessions(database, Catalogue(database))
-    study = sessions.catalogue.named("which")
+    study = sessions.catalogue.by_slug("which")
     simulated.simulate_sessions(sessions, Gate(), study, 2, np.random.default_rng(1))
     path = folder / "which.zip"
     with path.open("wb") as file:

@@ -61,7 +61,7 @@ def left_behind(database):
     named = {
         (row.id, name)
         for row in database.read(studies.all_studies)
-        for name in Catalogue(database).named(row.slug).every_item.data.get("image", ())
+        for name in Catalogue(database).by_slug(row.slug).all_items.data.get("image", ())
     }
     return {tuple(one) for one in stored} - named
 
@@ -82,7 +82,7 @@ def created(database):
 def extended(database):
     # One of them looks like a thing that is there already.
     files = files_of(range(6, 9)) | {"again.jpg": lambda: jpeg(0)}
-    study = Catalogue(database).named("made")
+    study = Catalogue(database).by_slug("made")
     assert add_items(database, study, items_of_pictures(files), who="t", files=files) == 10
 
 
@@ -96,7 +96,7 @@ def placed(database):
 
 
 def replaced(database):
-    study, points = Catalogue(database).named("placed"), np.random.default_rng(1).normal(size=(6, 2))
+    study, points = Catalogue(database).by_slug("placed"), np.random.default_rng(1).normal(size=(6, 2))
     rows = np.array([0, 1, 2, 3, 4])
     assert replace_items(database, study, Items(points[rows], [study.items.ids[row] for row in rows]), who="t")
 
@@ -121,7 +121,7 @@ def test_every_commit_leaves_whole_studies_and_a_kill_before_it_leaves_nothing(d
         result = write(self, function)
         commits.append(function)
         for row in self.read(studies.all_studies):
-            assert missing(Catalogue(self).named(row.slug)) == set(), f"after commit {len(commits)}"
+            assert missing(Catalogue(self).by_slug(row.slug)) == set(), f"after commit {len(commits)}"
         assert left_behind(self) == set(), f"after commit {len(commits)}"
         return result
 
@@ -222,7 +222,7 @@ def test_a_study_that_is_created_under_readers_has_all_its_pictures(tmp_path):
                 reply = send(client, now, 20)
                 assert reply.status_code == 303, reply.text
                 # As this worker has cached it, which no later request would repair.
-                assert missing(visitors.service.catalogue.named(now)) == set()
+                assert missing(visitors.service.catalogue.by_slug(now)) == set()
         assert cards_without_picture(visitors.address, now, 10) == set()
 
 
@@ -299,7 +299,7 @@ def test_a_worker_that_is_killed_while_it_creates_a_study_leaves_nothing(kind, t
                 made.append(database.read(lambda c, slug=slug: studies.by_slug(c, slug)) is not None)
                 killed += not made[-1]
                 for row in database.read(studies.all_studies):
-                    assert missing(Catalogue(database).named(row.slug)) == set()
+                    assert missing(Catalogue(database).by_slug(row.slug)) == set()
                 assert left_behind(database) == set()
             whole = [f"killed-{number}" for number, there in enumerate(made) if there]
             for slug in ["whole", *whole]:

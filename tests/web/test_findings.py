@@ -47,7 +47,7 @@ def wines() -> Items:
 def take_part(visitors, person: int, *, fast: bool = False) -> str:
     """Answer as somebody who likes what is near the origin, or who presses left at once."""
     service = visitors.service
-    study = service.catalogue.named("which")
+    study = service.catalogue.by_slug("which")
     session, _ = service.sessions.open(study, {"participant": f"p{person}"}, kind="person", seed=person)
     row = service.sessions.by_id(session)
     state = service.sessions.state(row)
@@ -83,7 +83,7 @@ def test_each_reason_for_no_ranking_has_words_in_both_languages() -> None:
 
 def test_a_german_report_says_in_german_why_there_is_no_ranking(visitors) -> None:
     service = visitors.service
-    study = service.catalogue.named("which")
+    study = service.catalogue.by_slug("which")
     found = study_findings(service.database, study)
     page = report_page(service.database, study, found, everyone=False, language="de")
     assert "Noch hat niemand geantwortet" in render_report(page, language="de")
@@ -91,7 +91,7 @@ def test_a_german_report_says_in_german_why_there_is_no_ranking(visitors) -> Non
 
 def test_nothing_to_rank_is_said_and_exports_have_an_empty_table(visitors) -> None:
     service = visitors.service
-    study = service.catalogue.named("which")
+    study = service.catalogue.by_slug("which")
     with pytest.raises(InvalidChoices, match="nobody has answered yet"):
         ranking_of(service.database, study)
     assert list(tables.rows_of(service.database, study, "ranking")) == []
@@ -100,7 +100,7 @@ def test_nothing_to_rank_is_said_and_exports_have_an_empty_table(visitors) -> No
 
 def test_conspicuous_people_are_left_out_unless_everyone_is_asked_for(visitors, sessions) -> None:
     service = visitors.service
-    study = service.catalogue.named("which")
+    study = service.catalogue.by_slug("which")
     group = group_answers(service.database, study)
     assert [one.session for one in group.people if one.left_out] == [sessions[3]]
     assert "fast" in next(one for one in group.people if one.left_out).quality["flags"]
@@ -126,8 +126,8 @@ def test_the_page_is_computed_outside_of_the_request_and_kept(visitors, sessions
     assert "From 36 answers of 4 people." in page.text
     assert "Wine &lt;" in page.text
     assert "sweetness" in page.text
-    known = service.findings.look(service.catalogue.named("which"))[0]
-    assert service.findings.look(service.catalogue.named("which")) == (known, True)
+    known = service.findings.look(service.catalogue.by_slug("which"))[0]
+    assert service.findings.look(service.catalogue.by_slug("which")) == (known, True)
     assert "From 45 answers of 5 people." in browser.get("/studies/which/findings?everyone=1").text
     report = browser.get("/studies/which/report.html?language=de")
     assert "attachment" in report.headers["content-disposition"]
@@ -138,10 +138,10 @@ def test_the_page_is_computed_outside_of_the_request_and_kept(visitors, sessions
     assert browser.get("/studies/which/report.html?language=xx").status_code == 422
     # Findings change with the sessions.
     service.database.write(lambda c: stored.mark(c, sessions[0], None, "void", "a test", "ann"))
-    assert service.findings.look(service.catalogue.named("which")) == (known, False)
+    assert service.findings.look(service.catalogue.by_slug("which")) == (known, False)
     for session in sessions[1:]:
         service.database.write(lambda c, session=session: stored.mark(c, session, None, "void", "a test", "ann"))
-    void = study_findings(service.database, service.catalogue.named("which"))
+    void = study_findings(service.database, service.catalogue.by_slug("which"))
     assert "all sessions are void" in str(void.careful)
     for session in sessions:
         service.database.write(lambda c, session=session: stored.mark(c, session, None, "restore", "a test", "ann"))
@@ -212,7 +212,7 @@ def test_names_on_the_map_stand_close_to_their_items_and_on_the_ground() -> None
 
 def test_exports_have_the_names_of_the_researcher(visitors, sessions) -> None:
     service = visitors.service
-    study = service.catalogue.named("which")
+    study = service.catalogue.by_slug("which")
     for table in ("items", "estimates", "answers"):
         rows = list(tables.rows_of(service.database, study, table))
         assert list(rows[0]) == tables.columns_of(study, table)
@@ -223,7 +223,7 @@ def test_exports_have_the_names_of_the_researcher(visitors, sessions) -> None:
 
 
 def test_a_coordinate_does_not_hide_another_column(visitors) -> None:
-    study = visitors.service.catalogue.named("which")
+    study = visitors.service.catalogue.by_slug("which")
     items = Items._unwarned(study.items.coordinates, study.items.ids, None, None, None, ("radius", "seed"))
     other = replace(study, items=items)
     assert tables.coordinate_names(other) == ["radius_coordinate", "seed_coordinate"]
@@ -256,7 +256,7 @@ def test_axes_are_named_after_columns() -> None:
 
 def test_a_report_stands_alone(visitors, sessions) -> None:
     database: Database = visitors.service.database
-    study = Catalogue(database).named("which")
+    study = Catalogue(database).by_slug("which")
     data = report_page(database, study, study_findings(database, study), everyone=False)
     assert data["findings"]["people"] == 4
     assert {row["table"] for row in data["codebook"]} == set(tables.TABLES)

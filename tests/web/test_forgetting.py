@@ -51,7 +51,7 @@ def database(database_url):
 
 
 def study(database):
-    return Catalogue(database).named("which")
+    return Catalogue(database).by_slug("which")
 
 
 def worker(database):
@@ -378,8 +378,8 @@ def test_a_deleted_study_is_gone_and_its_number_is_not_used_again(database):
     bound = auth.make_token(database, "robot", ["read"], "ann", study(database).row.id)
     number = study(database).row.id
     catalogue = Catalogue(database)
-    assert catalogue.named("which").items.n == 12
-    session_id, _ = Sessions(database, catalogue).open(catalogue.named("which"), {"participant": "busy"})
+    assert catalogue.by_slug("which").items.n == 12
+    session_id, _ = Sessions(database, catalogue).open(catalogue.by_slug("which"), {"participant": "busy"})
     assert forgetting.delete_study(database, study(database), "ann").sessions == 9
     texts = everything(database)
     assert {name for name, text in texts.items() if text} == {"users", "audit", "meta", "alembic_version"}
@@ -388,8 +388,8 @@ def test_a_deleted_study_is_gone_and_its_number_is_not_used_again(database):
     assert Sessions(database, catalogue).by_id(session_id) is None
     # A study of the same name is another one, also for a worker that knew the first.
     create_study(database, configuration(), some_items(20), is_open=True, who="test")
-    assert catalogue.named("which").row.id != number
-    assert catalogue.named("which").items.n == 20
+    assert catalogue.by_slug("which").row.id != number
+    assert catalogue.by_slug("which").items.n == 20
 
 
 def test_a_study_is_deleted_while_somebody_starts(database):
@@ -431,7 +431,7 @@ def test_data_are_kept_for_as_long_as_the_study_says(database, after):
     create_study(
         database, configuration(slug="kept", retention={"days": 30, "after": after}), ITEMS, is_open=True, who="t"
     )
-    kept, catalogue = Catalogue(database).named("kept"), Catalogue(database)
+    kept, catalogue = Catalogue(database).by_slug("kept"), Catalogue(database)
     sessions_ = Sessions(database, catalogue)
     for name in ("old", "new"):
         sessions_.open(kept, {"participant": name})
@@ -462,7 +462,7 @@ def test_the_service_applies_retention_on_its_own(tmp_path):
     made = Database(str(tmp_path / "r.db"))
     migrate.prepare(made)
     create_study(made, configuration(retention={"days": 1}), ITEMS, is_open=True, who="t")
-    Sessions(made, Catalogue(made)).open(Catalogue(made).named("which"), {"participant": PERSON})
+    Sessions(made, Catalogue(made)).open(Catalogue(made).by_slug("which"), {"participant": PERSON})
     made.write(lambda c: c.execute(sa.text("UPDATE sessions SET created_at = '2026-01-01'")))
     made.close()
     with served(tmp_path / "r.db") as visitors:

@@ -69,7 +69,7 @@ def visited(visitors, slug, say, count=ANSWERS):
 
 
 def study(database, slug):
-    return Catalogue(database).named(slug)
+    return Catalogue(database).by_slug(slug)
 
 
 def awaited(database, slug, version):

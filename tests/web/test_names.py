@@ -85,7 +85,7 @@ def current(browser, address):
 
 def people(database, count=10):
     """Sessions of people who have answered all questions; the key of the last one."""
-    sessions, study = Sessions(database, Catalogue(database)), Catalogue(database).named("which")
+    sessions, study = Sessions(database, Catalogue(database)), Catalogue(database).by_slug("which")
     for number in range(count):
         key, _ = sessions.open(study, {})
         state = sessions.state(sessions.by_id(key))

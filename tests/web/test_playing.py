@@ -159,7 +159,7 @@ def test_a_choice_counts_after_both_were_played_to_the_end(visit, browser, visit
     page, _ = opened(visit, browser, visitors, clips, slug, device)
     gate, before = page.locator("#gate"), len(stored(visitors, page, slug))
     assert page.get_by_role("button", name="Choose this").count() == 2
-    assert "2 still to be played to the end" in gate.inner_text()
+    assert "Play 2 more to the end" in gate.inner_text()
 
     def tries():
         """Everything by which one could choose."""
@@ -264,7 +264,7 @@ def test_one_that_does_not_load_is_said_stored_and_flagged(visit, browser, visit
     page.locator("#stage[data-shown='p3']").wait_for()
     page.context.close()
     # The researcher sees it in the exports and on the pages, and nobody is left out of the ranking for it.
-    study = visitors.service.catalogue.named(slug)
+    study = visitors.service.catalogue.by_slug(slug)
     rows = list(rows_of(visitors.service.database, study, "answers"))
     assert [(row["left_played"], row["right_played"]) for row in rows] == [("failed", "failed"), ("yes", "yes")]
     (person,) = rows_of(visitors.service.database, study, "participants")
@@ -326,7 +326,7 @@ def test_the_service_refuses_a_choice_before_playing_and_stores_what_programs_do
     table = csv.DictReader(io.StringIO(Client(visitors.address, token).export(slug, "answers").decode()))
     mine = [(row["left_played"], row["right_played"]) for row in table if row["session"] == session.id]
     assert mine == [("unknown", "unknown"), ("yes", "yes")]
-    people = list(rows_of(visitors.service.database, visitors.service.catalogue.named(slug), "participants"))
+    people = list(rows_of(visitors.service.database, visitors.service.catalogue.by_slug(slug), "participants"))
     assert [one["flags"] for one in people] == ["unloaded", "unheard"]
 
 
@@ -334,7 +334,7 @@ def test_a_study_that_needs_nothing_played_takes_every_answer(visitors) -> None:
     slug = make(visitors, "anything", play=0)
     client = visitors.browser()
     assert answer(client, begin(client, slug), "left", slug, played={"left": "no", "right": "no"}).status_code == 200
-    (person,) = rows_of(visitors.service.database, visitors.service.catalogue.named(slug), "participants")
+    (person,) = rows_of(visitors.service.database, visitors.service.catalogue.by_slug(slug), "participants")
     assert person["flags"] == ""
 
 
@@ -348,7 +348,7 @@ def test_an_attention_pair_that_does_not_load_is_no_failed_check(visitors) -> No
         failed = pair == {"m0", "m1"}
         sent = {"left": "failed" if failed else "yes", "right": "yes"}
         now = answer(client, now, "skip" if failed else "left", slug, played=sent).json()
-    study = visitors.service.catalogue.named(slug)
+    study = visitors.service.catalogue.by_slug(slug)
     rows = list(rows_of(visitors.service.database, study, "answers"))
     assert [(row["outcome"], row["passed"]) for row in rows if row["kind"] == "attention"][:1] == [("skip", None)]
     (person,) = rows_of(visitors.service.database, study, "participants")

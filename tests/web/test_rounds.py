@@ -41,7 +41,7 @@ def forget(visitors, name):
     """Let someone begin, and forget them, as a researcher does."""
     begin(visitors.browser(), participant=name)
     service = visitors.service
-    forgetting.forget(service.database, service.catalogue.named("which"), name, "ann")
+    forgetting.forget(service.database, service.catalogue.by_slug("which"), name, "ann")
     service.housekeeper.soon()
 
 
@@ -138,7 +138,7 @@ def test_faults_of_sqlite_are_survived_and_shown(tmp_path, quick):
         )
         # Scrubbing goes on although the rest of housekeeping fails.
         name = visitors.service.database.read(lambda c: c.execute(sa.text("SELECT id FROM sessions")).scalar())
-        forgetting.forget_session(service.database, service.catalogue.named("which"), name, "ann")
+        forgetting.forget_session(service.database, service.catalogue.by_slug("which"), name, "ann")
         service.housekeeper.soon()
         until(lambda: unscrubbed(visitors) is None)
         service.database.write(lambda c: c.execute(sa.text("ALTER TABLE gone RENAME TO rates")))

@@ -51,7 +51,7 @@ def worker(database):
 
 
 def study(database):
-    return Catalogue(database).named("which")
+    return Catalogue(database).by_slug("which")
 
 
 def answered(database, outcomes, *, session=None, seed=3):

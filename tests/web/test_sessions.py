@@ -49,7 +49,7 @@ def a_session(database, seed=11, items=None, **settings):
     """A study and one session of it; its row."""
     create_study(database, configuration(**settings), items or some_items(), is_open=True, who="test")
     sessions = worker(database)
-    session_id, _ = sessions.open(sessions.catalogue.named("which"), {}, seed=seed)
+    session_id, _ = sessions.open(sessions.catalogue.by_slug("which"), {}, seed=seed)
     return session_id
 
 
@@ -203,7 +203,7 @@ def test_a_session_in_memory_is_small_whatever_the_catalogue(database):
     made = configured({"title": "Which", "slug": "which", "answers": 100})
     create_study(database, made, items, is_open=True, who="test")
     one = worker(database)
-    study = one.catalogue.named("which")
+    study = one.catalogue.by_slug("which")
     lives = []
     with prefetching(one) as prefetcher:
         for seed in (1, 2):
@@ -248,10 +248,10 @@ def test_a_study_is_unpacked_once_however_many_come_at_once_and_not_by_a_worker_
     monkeypatch.setattr(catalogue, "unpack_items", slowly)
     first = Catalogue(database)
     with ThreadPoolExecutor(8) as crowd:
-        found = list(crowd.map(lambda _: first.named("which").items, range(8)))
+        found = list(crowd.map(lambda _: first.by_slug("which").items, range(8)))
     assert len(unpacked) == 1
     assert all(items is found[0] for items in found)
-    assert Catalogue(database, warm_studies(database)).named("which").items.n == 40
+    assert Catalogue(database, warm_studies(database)).by_slug("which").items.n == 40
     assert len(unpacked) == 2, "by the first process, and by no worker"
 
 
@@ -315,7 +315,7 @@ def test_repeated_random_and_attention_pairs_come_as_the_study_says(database):
         left, right = pair(state)
         winner = "i1" if {left, right} == {"i0", "i1"} else person.answer(items, ps.Query("x", left, right))
         state = say(one, session_id, state, "left" if winner == left else "right")
-    (told,) = history.read_histories(database, one.catalogue.named("which"), [one.by_id(session_id)])
+    (told,) = history.read_histories(database, one.catalogue.by_slug("which"), [one.by_id(session_id)])
     done = told.done
     kinds = [answered.query.kind for answered in done]
     # One attention pair in each block of ten; a fifth of the rest each, in expectation 10.8 with deviation 2.9, and

@@ -97,7 +97,7 @@ def find_study(database: Database, slug: str) -> Study:
     from pairseek.web.studies.catalogue import Catalogue
 
     try:
-        return Catalogue(database).named(slug)
+        return Catalogue(database).by_slug(slug)
     except Problem as problem:
         if problem.status != 404:
             raise

@@ -170,12 +170,12 @@ class Service:
 
     def prefetcher_of(self, row: SessionRow) -> Prefetcher | None:
         """Return the prefetcher if the session's study uses it, by default because its items take time to load."""
-        if self.settings.prefetch == "always" or self.catalogue.numbered(row.study_id).has_media:
+        if self.settings.prefetch == "always" or self.catalogue.by_id(row.study_id).has_media:
             return self.prefetcher
         return None
 
     def _is_similarity(self, row: SessionRow) -> bool:
-        return self.catalogue.numbered(row.study_id).configuration.is_similarity
+        return self.catalogue.by_id(row.study_id).configuration.is_similarity
 
     def undone(self, row: SessionRow, query: str) -> StateSchema:
         """Undo the last answer, which must be the one to this query."""

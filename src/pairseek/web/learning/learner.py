@@ -59,7 +59,7 @@ class Learner:
 
     def _learn_requested(self, slug: str, who: str) -> None:
         try:
-            done = self._learn_now(self._catalogue.named(slug), who)
+            done = self._learn_now(self._catalogue.by_slug(slug), who)
         except StoreUnavailable:
             self._requests.put((slug, who))
             raise
@@ -75,7 +75,7 @@ class Learner:
         """Let a study learn if it has enough new sessions."""
         if self.rounds.stopped:
             return
-        study = self._catalogue.named(slug)
+        study = self._catalogue.by_slug(slug)
         if study.configuration.is_similarity:
             similarity.learn_if_due(self._database, study, run=learn_apart)
         else:

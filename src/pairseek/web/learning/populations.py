@@ -62,7 +62,7 @@ def learn_version(database: Database, study: Study) -> LearnedVersion:
     """Learn a population from the finished sessions of a study without storing it."""
     choices, people = _choices(database, study)
     previous, used = _previous(database, study)
-    items = study.every_item
+    items = study.all_items
     if previous is not None and items.d and not previous.describes(items):
         previous = None
     try:

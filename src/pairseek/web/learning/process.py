@@ -98,7 +98,7 @@ def main(task: bytes) -> None:
 def _learned(task: JSON) -> JSON:
     database = Database(task["database"])
     try:
-        study = Catalogue(database).named(task["study"])
+        study = Catalogue(database).by_slug(task["study"])
         learn = similarity.learn_version if study.configuration.is_similarity else populations.learn_version
         return learn(database, study).record()
     except PairseekError as error:

@@ -29,7 +29,7 @@ def choices_of(study: Study, histories: Iterable[SessionHistory]) -> Choices | N
                 tied.append((session.row.id, left, right))
             else:
                 rows.append((session.row.id, winner, right if winner == left else left))
-    return Choices.from_pairs(rows, ids=study.every_item.ids, tied=tied) if rows or tied else None
+    return Choices.from_pairs(rows, ids=study.all_items.ids, tied=tied) if rows or tied else None
 
 
 def appeal_before(database: Database, study: Study, session: SessionHistory) -> Population | None:

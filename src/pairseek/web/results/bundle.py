@@ -92,7 +92,7 @@ def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[St
         archive.writestr("items.json", _json(study.items.record()))
         if study.row.catalogue:
             numbers = sorted(set(catalogues) - {study.row.catalogue})
-            records = {str(number): study.at(number).items.record() for number in numbers}
+            records = {str(number): study.with_catalogue(number).items.record() for number in numbers}
             archive.writestr(CATALOGUES, _json(records))
         archive.writestr("codebook.csv", _codebook(study))
         archive.writestr("README.txt", _README.format(slug=study.row.slug))

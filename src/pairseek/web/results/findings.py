@@ -209,7 +209,7 @@ CACHE = FindingsCache()
 def ranking_of(database: Database, study: Study, *, everyone: bool = False) -> Ranking:
     """Return the group ranking of a study; raise `InvalidChoices` if there is nothing to rank."""
     choices = group_answers(database, study).choices(everyone=everyone)
-    return CACHE.of(choices, study.every_item).ranking
+    return CACHE.of(choices, study.all_items).ranking
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +234,7 @@ def study_findings(database: Database, study: Study) -> StudyFindings:
 
 def _findings_or_error(group: GroupAnswers, study: Study, *, everyone: bool) -> GroupFindings | InvalidChoices:
     try:
-        return CACHE.of(group.choices(everyone=everyone), study.every_item)
+        return CACHE.of(group.choices(everyone=everyone), study.all_items)
     except InvalidChoices as error:
         return error.with_traceback(None)
 

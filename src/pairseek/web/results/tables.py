@@ -170,7 +170,7 @@ def _reliability(record: JSON | None) -> JSON:
 
 def item_rows(study: Study) -> Iterator[JSON]:
     """Yield a row per item, including replaced items."""
-    items, names = study.every_item, data_names(study)
+    items, names = study.all_items, data_names(study)
     for row in range(items.n):
         yield {
             "id": items.ids[row],
@@ -183,7 +183,7 @@ def item_rows(study: Study) -> Iterator[JSON]:
 
 def ranking_rows(study: Study, ranking: Callable[[Study], Ranking]) -> Iterator[JSON]:
     """Yield a row per item, best first; no rows while there is nothing to rank."""
-    items, shown = study.every_item, shown_columns(study)
+    items, shown = study.all_items, shown_columns(study)
     with contextlib.suppress(InvalidChoices):
         for item in ranking(study):
             row = items.find(item.id)
@@ -308,14 +308,14 @@ def coordinate_names(study: Study) -> list[str]:
 
 def shown_columns(study: Study) -> list[str]:
     """Return the data columns by which a person recognizes an item, such as its text or picture file."""
-    data = study.every_item.data
+    data = study.all_items.data
     # A stored picture is named by a hash, but its file by the researcher.
     return [name for name in (*MEDIA, PICTURE_FILE) if name in data and not (name == "image" and PICTURE_FILE in data)]
 
 
 def data_names(study: Study) -> dict[str, str]:
     """Return the exported names of all other data columns, which must not clash with other columns."""
-    further = [name for name in study.every_item.data if name not in (*MEDIA, PICTURE_FILE)]
+    further = [name for name in study.all_items.data if name not in (*MEDIA, PICTURE_FILE)]
     return {name: f"{name}_data" if is_known(name) else name for name in further}
 
 

@@ -76,7 +76,7 @@ def _facts(study: Study, request: Request) -> JSON:
 
 
 def _study(service: Service, slug: str, who: Caller, scope: str) -> Study:
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     who.require_scope(scope, study.row.id)
     return study
 
@@ -87,7 +87,7 @@ def list_studies(request: Request, service: TheService, who: TheCaller) -> list[
     who.require_scope("read", who.study_id)
     rows = service.database.read(studies.all_studies)
     readable = [row for row in rows if who.study_id in (None, row.id)]
-    return [_facts(service.catalogue.named(row.slug), request) for row in readable]
+    return [_facts(service.catalogue.by_slug(row.slug), request) for row in readable]
 
 
 @items_router.post("/studies", tags=["studies"], status_code=201, response_model=schemas.StudySchema)
@@ -105,8 +105,8 @@ async def create_study(body: schemas.NewStudy, request: Request, service: TheSer
         items = body.items.items(placed=not configuration.is_similarity)
         items = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
         slug = creation.create_study(service.database, configuration, items, is_open=body.open, who=who.label)
-        service.later(lambda: warm_study(service.catalogue.named(slug)))
-        return _facts(service.catalogue.named(slug), request)
+        service.later(lambda: warm_study(service.catalogue.by_slug(slug)))
+        return _facts(service.catalogue.by_slug(slug), request)
 
     return await service.heavily(created)
 
@@ -126,8 +126,8 @@ async def replace_items(
         if body.catalogue not in (None, study.items.hash) and items.hash != study.items.hash:
             raise _other_catalogue(body.catalogue, f"The current version of the study's items is {study.items.hash}.")
         if creation.replace_items(service.database, study, items, who=who.label):
-            service.later(lambda: warm_study(service.catalogue.named(slug)))
-        return _facts(service.catalogue.named(slug), request)
+            service.later(lambda: warm_study(service.catalogue.by_slug(slug)))
+        return _facts(service.catalogue.by_slug(slug), request)
 
     return await service.heavily(replaced)
 
@@ -170,14 +170,14 @@ def read_study(slug: Slug, request: Request, service: TheService, who: TheCaller
 def open_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Open a study, so that it accepts answers."""
     creation.set_open(service.database, _study(service, slug, who, "write").row, is_open=True, who=who.label)
-    return _facts(service.catalogue.named(slug), request)
+    return _facts(service.catalogue.by_slug(slug), request)
 
 
 @router.post("/studies/{slug}/close", tags=["studies"], response_model=schemas.StudySchema)
 def close_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Close a study, so that it accepts no answers."""
     creation.set_open(service.database, _study(service, slug, who, "write").row, is_open=False, who=who.label)
-    return _facts(service.catalogue.named(slug), request)
+    return _facts(service.catalogue.by_slug(slug), request)
 
 
 @router.delete("/studies/{slug}", tags=["studies"], response_model=schemas.DeletedSchema)
@@ -201,7 +201,7 @@ def forget_participant(body: schemas.ForgetBody, slug: Slug, service: TheService
 def delete_session(session: DeletableSession, service: TheService) -> JSON:
     """Delete a session, and what was learned from it."""
     who, row = session
-    study = service.catalogue.numbered(row.study_id)
+    study = service.catalogue.by_id(row.study_id)
     return _deleted(service, forgetting.forget_session(service.database, study, row.id, who.label))
 
 
@@ -291,7 +291,7 @@ def undo_answer(body: schemas.UndoBody, row: TheSession, service: TheService) ->
 
 def _check_preference(service: Service, row: SessionRow) -> None:
     """Raise a `Problem` for a session of a similarity study, which is not about the person."""
-    study = service.catalogue.numbered(row.study_id)
+    study = service.catalogue.by_id(row.study_id)
     if study.configuration.is_similarity:
         raise Problem(
             409,
@@ -324,12 +324,12 @@ def _recommended_items(service: Service, row: SessionRow, state: SessionState, v
     own = state.parts.study_items.hash
     if version is None or version == own:
         return None
-    study = service.catalogue.refreshed(row.study_id)
+    study = service.catalogue.reread(row.study_id)
     rows = service.database.read(lambda connection: studies.replaced_catalogues(connection, row.study_id))
     numbers = {row.hash: row.number for row in rows} | {study.items.hash: study.row.catalogue}
     if version not in numbers:
         raise _other_catalogue(version, f"Read the study again; this session has version {own} of the items.")
-    items = study.at(numbers[version]).items
+    items = study.with_catalogue(numbers[version]).items
     population = state.parts.population
     return population.placed(items) if isinstance(population, Population) else items
 

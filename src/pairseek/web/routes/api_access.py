@@ -57,7 +57,7 @@ def readable_session(session_id: SessionId, request: Request, service: TheServic
             return row
         who.require_scope("answer", row.study_id)
         _require_opener(service, row, who)
-    if not service.catalogue.numbered(row.study_id).configuration.result:
+    if not service.catalogue.by_id(row.study_id).configuration.result:
         raise Problem(
             403, "result_hidden", "this study does not show its result", hint="Use a token with the scope read."
         )

@@ -80,7 +80,7 @@ def session_of(slug: str, request: Request, service: TheService) -> SessionRow:
         raise Problem(
             401, "no_session", "this browser has no session in this study", hint="Open the link of the study again."
         )
-    if is_expired(row, service.catalogue.numbered(row.study_id)):
+    if is_expired(row, service.catalogue.by_id(row.study_id)):
         _study(slug, request, service)
         raise session_expired()
     return row
@@ -91,7 +91,7 @@ TheSession = Annotated[SessionRow, Depends(session_of)]
 
 def _study(slug: str, request: Request, service: Service) -> Study:
     """Return a study, and set the language of later errors to that of the study."""
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     request.state.language = study.configuration.language
     return study
 
@@ -100,7 +100,7 @@ def _browser_session(slug: str, request: Request, service: Service) -> SessionRo
     # Sessions that began before schema version 0005 have a cookie without the letter s.
     token = request.cookies.get(cookie_of(slug)) or request.cookies.get(f"pairseek_{slug}")
     row = None if token is None else service.sessions.by_token(token)
-    if row is None or service.catalogue.numbered(row.study_id).row.slug != slug:
+    if row is None or service.catalogue.by_id(row.study_id).row.slug != slug:
         return None
     return row
 

@@ -113,7 +113,7 @@ def _create_or_explain(request: Request, service: Service, who: Account, form: F
         message = str(error) if isinstance(error, Problem) else problem.message
         data = views.new_study_page(who, values, {forms.field_of(error, values): message})
         return service.page(request, "study_new", data, status=problem.status)
-    service.later(lambda: warm_study(service.catalogue.named(slug)))
+    service.later(lambda: warm_study(service.catalogue.by_slug(slug)))
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
@@ -144,7 +144,7 @@ def show_study(
     learning: int = 0,
 ) -> Response:
     """Show the dashboard of a study."""
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     link = f"{public_address(str(request.base_url), service.settings.address)}/s/{slug}"
     filling = min(max(0, filling), simulated.MAX_SESSIONS)
     if study.configuration.is_similarity:
@@ -157,7 +157,7 @@ def show_study(
 @router.get("/studies/{slug}/live.json")
 def live(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
     """Return the figures that the dashboard keeps refreshing."""
-    return JSONResponse(views.live_figures(service, service.catalogue.named(slug)))
+    return JSONResponse(views.live_figures(service, service.catalogue.by_slug(slug)))
 
 
 @router.get("/studies/{slug}/findings")
@@ -165,7 +165,7 @@ def show_findings(
     slug: str, request: Request, service: TheService, who: Researcher, everyone: Literal["", "1"] = ""
 ) -> Response:
     """Show the findings of a study; if a background thread is still computing them, the page waits for it."""
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     if study.configuration.is_similarity:
         # Similarity judgements do not rank anything.
         return RedirectResponse(f"/studies/{slug}", 303)
@@ -175,7 +175,7 @@ def show_findings(
 @router.get("/studies/{slug}/findings.json")
 def findings_state(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
     """Return whether the findings are current."""
-    return JSONResponse({"current": service.findings.look(service.catalogue.named(slug))[1]})
+    return JSONResponse({"current": service.findings.look(service.catalogue.by_slug(slug))[1]})
 
 
 @router.get("/studies/{slug}/report.html")
@@ -187,7 +187,7 @@ def download_report(
     everyone: Literal["", "1"] = "",
 ) -> Response:
     """Return the report of a study as one file, from the latest findings; without any, wait for them."""
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     if study.configuration.is_similarity:
         return RedirectResponse(f"/studies/{slug}", 303)
     if language not in languages():
@@ -219,7 +219,7 @@ def close_study(slug: str, service: TheService, who: Researcher) -> Response:
 @router.post("/studies/{slug}/preview", dependencies=[CsrfChecked])
 def preview(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
     """Begin a preview session, which is deleted later."""
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     old = stamp(datetime.now(UTC) - timedelta(hours=2))
     service.database.write(lambda connection: sessions.delete_previews(connection, old))
     _, token = service.sessions.open(study, {}, kind="preview")
@@ -233,7 +233,7 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
     """Simulate participants in the background."""
     if not 1 <= count <= simulated.MAX_SESSIONS:
         raise invalid(f"the number of simulated people is {count}", count, f"Give 1 to {simulated.MAX_SESSIONS}.")
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     rng = np.random.default_rng(secrets.randbits(64))
     service.database.write(lambda connection: studies.log_action(connection, who.name, "simulate", slug, count=count))
     service.later(lambda: simulated.simulate_sessions(service.sessions, service.gate, study, count, rng))
@@ -243,7 +243,7 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
 @router.post("/studies/{slug}/population", dependencies=[CsrfChecked])
 def learn_now(slug: str, service: TheService, who: Researcher) -> Response:
     """Let the study learn from its finished sessions in the background; sessions that begin later use the result."""
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     (similarity if study.configuration.is_similarity else populations).check(service.database, study)
     service.learner.request(slug, who.name)
     return RedirectResponse(f"/studies/{slug}?learning=1#population", 303)
@@ -252,8 +252,8 @@ def learn_now(slug: str, service: TheService, who: Researcher) -> Response:
 @router.post("/studies/{slug}/search", dependencies=[CsrfChecked])
 def create_study_from_map(slug: str, service: TheService, who: Researcher) -> Response:
     """Create a preference study from the map of a similarity study."""
-    new_slug = similarity.search_among(service.database, service.catalogue.named(slug), who.name)
-    service.later(lambda: warm_study(service.catalogue.named(new_slug)))
+    new_slug = similarity.search_among(service.database, service.catalogue.by_slug(slug), who.name)
+    service.later(lambda: warm_study(service.catalogue.by_slug(new_slug)))
     return RedirectResponse(f"/studies/{new_slug}", 303)
 
 
@@ -266,7 +266,7 @@ def set_learning(
     version: Annotated[int | None, Form(ge=0)] = None,
 ) -> Response:
     """Switch automatic learning on or off, or choose the version that sessions begin with."""
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     if version is not None:
         populations.choose(service.database, study, who.name, version)
     elif learn is not None:
@@ -284,7 +284,7 @@ async def add_items(slug: str, request: Request, service: TheService, who: Resea
 
 
 def _add_items(slug: str, service: Service, who: Account, form: FormData) -> Response:
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     items, files = _items_sent(form, study.configuration)
     creation.add_items(service.database, study, items, who=who.name, files=files)
     return RedirectResponse(f"/studies/{slug}#more-items", 303)
@@ -293,7 +293,7 @@ def _add_items(slug: str, service: Service, who: Account, form: FormData) -> Res
 @router.get("/studies/{slug}/delete")
 def confirm_study(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
     """Ask for confirmation before deleting a study."""
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     return service.page(request, "confirm", views.confirm_study(service, who, study, wrong=False))
 
 
@@ -305,7 +305,7 @@ def delete_study(slug: str, request: Request, service: TheService, who: Research
     """
     if service.database.read(lambda connection: studies.by_slug(connection, slug)) is None:
         return RedirectResponse("/studies", 303)
-    study = service.catalogue.named(slug)
+    study = service.catalogue.by_slug(slug)
     if not same_name(name, slug):
         data = views.confirm_study(service, who, study, wrong=True)
         return service.page(request, "confirm", data, status=422)
@@ -403,17 +403,17 @@ def export_table(
     who: Researcher,  # noqa: ARG001 - any signed-in user
 ) -> Response:
     """Export a table with the current data of a study."""
-    return table_reply(service, service.catalogue.named(slug), table, ending)
+    return table_reply(service, service.catalogue.by_slug(slug), table, ending)
 
 
 @router.get("/studies/{slug}/bundle.zip")
 def export_bundle(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
     """Export the study as a zip."""
-    return bundle_reply(service, service.catalogue.named(slug))
+    return bundle_reply(service, service.catalogue.by_slug(slug))
 
 
 def _study_and_session(service: Service, slug: str, session: str) -> tuple[Study, SessionRow]:
-    study, row = service.catalogue.named(slug), service.sessions.by_id(session)
+    study, row = service.catalogue.by_slug(slug), service.sessions.by_id(session)
     if row is None or row.study_id != study.row.id or row.kind == "preview":
         raise not_found("participant", session[:64])
     return study, row

@@ -104,7 +104,7 @@ def expire(database: Database, catalogue: Catalogue) -> list[Expired]:
             return
         until = limit if setting["after"] == "session" else None
         if database.read(lambda connection: deletion.sessions_ended_before(connection, row.id, until)):
-            expired.append(Expired(row.slug, _with_retries(database, _expiring(catalogue.named(row.slug), until))))
+            expired.append(Expired(row.slug, _with_retries(database, _expiring(catalogue.by_slug(row.slug), until))))
 
     # An error in one study must not keep the others from being cleaned.
     attempt_all(partial(expire_study, row) for row in database.read(studies.all_studies))
@@ -149,7 +149,7 @@ def _replace_parts(connection: sa.Connection, study: Study, versions: Sequence[i
         deletion.replace_parts(connection, finished, dropped_record(version))
     for number in {session.catalogue for session in affected if not session.is_finished}:
         unfinished = [session.id for session in affected if not session.is_finished and session.catalogue == number]
-        record = SessionParts.resolved(study.configuration, study.at(number).items).record
+        record = SessionParts.resolved(study.configuration, study.with_catalogue(number).items).record
         deletion.replace_parts(connection, unfinished, record, without=_ESTIMATE_KEYS)
     reasons = {
         session.id: f"began with population {session.population}, which was learned from a participant who was "

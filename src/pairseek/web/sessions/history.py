@@ -107,7 +107,7 @@ def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> di
     records, learned = records_of(database, rows), populations_of(database, versions)
     return {
         key: SessionParts.stored(
-            study.at(key.catalogue).items, records[key.parts], learned.get((key.study, key.population))
+            study.with_catalogue(key.catalogue).items, records[key.parts], learned.get((key.study, key.population))
         )
         for key in set(map(parts_key, rows))
     }

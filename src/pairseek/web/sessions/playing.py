@@ -27,7 +27,7 @@ def played_of(study: Study, query: AskedPair, sent: Mapping[Side, Played] | None
         "right": query.right,
         "anchor": query.details.get("anchor"),
     }
-    sides = [side for side, item in shown.items() if item is not None and study.plays(item)]
+    sides = [side for side, item in shown.items() if item is not None and study.has_player(item)]
     if not sides:
         return None
     return {side: UNKNOWN if sent is None else sent.get(side, "no") for side in sides}

@@ -273,7 +273,7 @@ class Sessions:
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
         """Store a loss of focus during a query."""
         if not row.is_open and row.kind == "person":
-            raise study_closed(self.catalogue.numbered(row.study_id).row.slug)
+            raise study_closed(self.catalogue.by_id(row.study_id).row.slug)
 
         def add(connection: sa.Connection) -> None:
             if not events.was_asked(connection, row.id, query):
@@ -343,16 +343,16 @@ class Sessions:
         study = self._study(current)
         parts = self._parts_of(study, current)
         if parts.count > study.items.n:
-            study = self.catalogue.refreshed(study.row.id)
+            study = self.catalogue.reread(study.row.id)
         return Snapshot.of_rows(current, study, parts, answers, tuple(asked), voided(marks)[1])
 
     def _study(self, row: SessionRow) -> Study:
         """Return the study with the items that a session began with."""
-        study = self.catalogue.numbered(row.study_id)
+        study = self.catalogue.by_id(row.study_id)
         if row.catalogue > study.row.catalogue:
             # Another worker has replaced the items, and this one has not read the new ones yet.
-            study = self.catalogue.refreshed(row.study_id)
-        return study.at(row.catalogue)
+            study = self.catalogue.reread(row.study_id)
+        return study.with_catalogue(row.catalogue)
 
     def _parts_of(self, study: Study, row: SessionRow) -> SessionParts:
         """Return the parts of a session, as one object shared by all sessions that began with them."""
@@ -365,7 +365,7 @@ class Sessions:
             parts = SessionParts.stored(study.items, record, self._population(study, row.population))
             if parts.count > study.items.n:
                 # Another worker has added items that this one has not read yet.
-                study = self.catalogue.refreshed(study.row.id)
+                study = self.catalogue.reread(study.row.id)
                 parts = SessionParts.stored(study.items, record, parts.population)
             shared = self._shared(self._parts, key, parts)
         return shared

@@ -68,8 +68,8 @@ def warm_studies(database: Database, seconds: float = _MAX_SECONDS) -> dict[int,
         if monotonic() > until:
             logger.warning("some studies were not warmed up in time")
             break
-        warm_study(catalogue.named(row.slug), until)
-    return catalogue.cached
+        warm_study(catalogue.by_slug(row.slug), until)
+    return catalogue.cached_studies
 
 
 def _run_search(configuration: SearchConfiguration, until: float = math.inf) -> None:

@@ -1,4 +1,4 @@
-"""Item cards: sanitized plain data for the pages."""
+"""Item cards: sanitized plain data that pages show."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _TAGS = {
     "p", "br", "em", "strong", "del", "ul", "ol", "li", "blockquote", "code", "pre", "h1", "h2", "h3", "h4", "hr", "a",
     "table", "thead", "tbody", "tr", "th", "td", "sub", "sup",
 }  # fmt: skip
-# HTML is escaped, and images are disabled because they could load from other hosts.
+# HTML is escaped, and images are disabled, because they could load from other hosts.
 _markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
 
 
 @lru_cache(maxsize=4096)
 def safe_html(text: str) -> str:
-    """Render Markdown as sanitized HTML without scripts, styles or pictures; links must be http(s) or mailto."""
+    """Render Markdown as sanitized HTML without scripts, styles or pictures; links may be http(s) or mailto."""
     return nh3.clean(
         _markdown.render(text),
         tags=_TAGS,
@@ -47,23 +47,23 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
     """
     identity, label = str(items.ids[row]), items.labels[row]
     values = {name: str(items.data[name][row]) for name in MEDIA if name in items.data}
-    shown: dict[str, str | ImageSchema] = {}
+    media: dict[str, str | ImageSchema] = {}
     for name, value in values.items():
         conversion = MEDIA[name].conversion
         if conversion == "picture" and pictures.get(value):
-            shown[name] = _picture(value, pictures[value], base, values.get("alt") or label)
+            media[name] = _picture(value, pictures[value], base, values.get("alt") or label)
         elif conversion in ("text", "markdown") and value:
-            shown[name] = safe_html(value) if conversion == "markdown" else value
-    # A label that nobody wrote is hidden on the card: the id, or a name derived from what the card shows anyway.
-    own = label not in (identity, name_of({name: str(items.data[name][row]) for name in items.data}))
-    return {"id": identity, "label": label if own or not shown else None, "name": label, "media": shown}
+            media[name] = safe_html(value) if conversion == "markdown" else value
+    # The card hides a label that nobody wrote: the id, or a name derived from the card's content.
+    is_written = label not in (identity, name_of({name: str(items.data[name][row]) for name in items.data}))
+    return {"id": identity, "label": label if is_written or not media else None, "name": label, "media": media}
 
 
 def _picture(name: str, sizes: Sequence[tuple[int, int]], base: str, alt: str) -> ImageSchema:
     width, height = sizes[-1]
     return {
         "src": f"{base}/{name}/{width}",
-        "srcset": ", ".join(f"{base}/{name}/{wide} {wide}w" for wide, _ in sizes),
+        "srcset": ", ".join(f"{base}/{name}/{pixels} {pixels}w" for pixels, _ in sizes),
         "width": width,
         "height": height,
         "alt": alt,

@@ -1,4 +1,4 @@
-"""Catalogue of studies, cached in memory: configurations never change, and changed items have a new version."""
+"""Catalogue of studies, cached in memory; configurations never change, and changed items have a new version."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pairseek.web.studies.cards import card
 from pairseek.web.studies.configuration import StudyConfiguration, stored_configuration
 from pairseek.web.studies.items import unpack_items
 
-# Studies in memory.
-_CACHED_STUDIES = 32
-# Replaced item catalogues in memory per study.
-_CACHED_CATALOGUES = 4
+# Number of studies in memory.
+_MAX_CACHED_STUDIES = 32
+# Number of replaced item catalogues in memory, per study.
+_MAX_CACHED_CATALOGUES = 4
 
 
 class EarlierItems:
@@ -32,11 +32,12 @@ class EarlierItems:
     def __init__(self, database: Database, study_id: int) -> None:
         self._database, self._study_id = database, study_id
         self._lock = threading.RLock()
-        self._cache: LRUCache[int, Items] = LRUCache(_CACHED_CATALOGUES)
-        self._joined: tuple[int, Items] | None = None
+        self._cache: LRUCache[int, Items] = LRUCache(_MAX_CACHED_CATALOGUES)
+        # All items, with the number of additions for which they are valid.
+        self._all: tuple[int, Items] | None = None
 
-    def numbered(self, number: int) -> Items:
-        """Return the items of a catalogue by its number."""
+    def of_catalogue(self, number: int) -> Items:
+        """Return the items of the catalogue with this number."""
         with self._lock:
             if number not in self._cache:
                 content = self._database.read(lambda c: studies.replaced_items(c, self._study_id, number))
@@ -45,20 +46,20 @@ class EarlierItems:
                 self._cache[number] = unpack_items(content)
             return self._cache[number]
 
-    def joined(self, row: StudyRow, items: Items) -> Items:
-        """Return these items, followed by items of earlier catalogues that have been removed."""
+    def appended_to(self, items: Items, row: StudyRow) -> Items:
+        """Return the newest items, followed by the items of earlier catalogues that have been removed."""
         with self._lock:
-            if self._joined is None or self._joined[0] != row.additions:
+            if self._all is None or self._all[0] != row.additions:
                 catalogues = self._database.read(lambda c: studies.replaced_catalogues(c, self._study_id))
                 numbers = [catalogue.number for catalogue in catalogues]
                 for number in reversed(numbers):
-                    items = joined_items(items, self.numbered(number))
-                self._joined = row.additions, items
-            return self._joined[1]
+                    items = joined_items(items, self.of_catalogue(number))
+                self._all = row.additions, items
+            return self._all[1]
 
 
 def joined_items(items: Items, others: Items) -> Items:
-    """Return items, followed by those of the others that have new ids; both have the same dimension."""
+    """Return items, followed by the others that have new ids; all have the same dimension."""
     rows = [row for row, name in enumerate(others.ids) if items.find(name) < 0]
     if not rows:
         return items
@@ -80,7 +81,7 @@ def joined_items(items: Items, others: Items) -> Items:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Study with the items of its newest catalogue, or of the catalogue chosen by `at`."""
+    """Study with the items of its newest catalogue, or of the catalogue chosen by `with_catalogue`."""
 
     row: StudyRow
     configuration: StudyConfiguration
@@ -90,20 +91,20 @@ class Study:
     _newest: Items | None = None
 
     @property
-    def newest(self) -> Items:
+    def newest_items(self) -> Items:
         """Items of the newest catalogue, which new sessions get."""
         return self.items if self._newest is None else self._newest
 
-    def at(self, catalogue: int) -> Study:
-        """Return the study with the items of the catalogue with this number, as its sessions see it."""
-        if catalogue == self.row.catalogue:
+    def with_catalogue(self, number: int) -> Study:
+        """Return the study with the items of a catalogue, as the sessions that began with it see it."""
+        if number == self.row.catalogue:
             return self if self._newest is None else replace(self, items=self._newest, _newest=None)
-        return replace(self, items=self.earlier.numbered(catalogue), _newest=self.newest)
+        return replace(self, items=self.earlier.of_catalogue(number), _newest=self.newest_items)
 
     @property
-    def every_item(self) -> Items:
-        """Items of all catalogues, which answers may be about; the newest version of each."""
-        return self.newest if self.row.catalogue == 0 else self.earlier.joined(self.row, self.newest)
+    def all_items(self) -> Items:
+        """Items of all catalogues, each in its newest version; answers may be about any of them."""
+        return self.newest_items if self.row.catalogue == 0 else self.earlier.appended_to(self.newest_items, self.row)
 
     @property
     def has_media(self) -> bool:
@@ -115,18 +116,18 @@ class Study:
         """Whether items have sounds or videos."""
         return any(name in self.items.data for name in played_media())
 
-    def plays(self, item: str) -> bool:
+    def has_player(self, item: str) -> bool:
         """Return whether the card of an item has a player."""
-        items = self._with(item)
+        items = self._items_with(item)
         return any(items.data[name][items.index(item)] for name in played_media() if name in items.data)
 
     def card(self, item: str) -> CardSchema:
         """Return the card of an item."""
-        items = self._with(item)
+        items = self._items_with(item)
         return card(items, items.index(item), self.pictures, f"/media/{self.row.slug}")
 
-    def _with(self, item: str) -> Items:
-        return self.items if self.items.find(item) >= 0 else self.every_item
+    def _items_with(self, item: str) -> Items:
+        return self.items if self.items.find(item) >= 0 else self.all_items
 
 
 class Catalogue:
@@ -143,13 +144,13 @@ class Catalogue:
     def __init__(self, database: Database, preloaded: Mapping[int, Study] | None = None) -> None:
         self._database = database
         self._lock, self._reading = threading.Lock(), threading.Lock()
-        self._cache: LRUCache[int, Study] = LRUCache(_CACHED_STUDIES)
+        self._cache: LRUCache[int, Study] = LRUCache(_MAX_CACHED_STUDIES)
         for number, study in (preloaded or {}).items():
-            # The database connections from before the fork must not be used.
+            # Database connections from before the fork must not be used.
             self._cache[number] = replace(study, earlier=EarlierItems(database, number))
 
     @property
-    def cached(self) -> dict[int, Study]:
+    def cached_studies(self) -> dict[int, Study]:
         """Studies in memory, by id."""
         with self._lock:
             return dict(self._cache)
@@ -161,11 +162,11 @@ class Catalogue:
             raise not_found("study", slug)
         return row
 
-    def named(self, slug: str) -> Study:
+    def by_slug(self, slug: str) -> Study:
         """Return the study with this slug."""
         return self._study(self.row(slug))
 
-    def numbered(self, study_id: int) -> Study:
+    def by_id(self, study_id: int) -> Study:
         """Return the study with this id."""
         with self._lock:
             study = self._cache.get(study_id)
@@ -176,8 +177,8 @@ class Catalogue:
             raise not_found("study", study_id)
         return self._study(row)
 
-    def refreshed(self, study_id: int) -> Study:
-        """Return the study with this id, including items added since it was last read."""
+    def reread(self, study_id: int) -> Study:
+        """Return the study with this id, including items that were added since it was cached."""
         row = self._database.read(lambda connection: studies.by_id(connection, study_id))
         if row is None:
             raise not_found("study", study_id)
@@ -191,14 +192,14 @@ class Catalogue:
                 del self._cache[number]
 
     def _study(self, row: StudyRow) -> Study:
-        study = self._recalled(row)
+        study = self._cached(row)
         if study is not None:
             return study
-        # After a restart many requests arrive at once: one thread reads the study while the others wait for it.
+        # After a restart many requests arrive at once: one thread reads the study while the others wait.
         with self._reading:
-            return self._recalled(row) or self._read(row)
+            return self._cached(row) or self._read(row)
 
-    def _recalled(self, row: StudyRow) -> Study | None:
+    def _cached(self, row: StudyRow) -> Study | None:
         with self._lock:
             study = self._cache.get(row.id)
         if study is None or study.row.additions != row.additions:
@@ -212,7 +213,7 @@ class Catalogue:
         )
         if stored is None:
             raise not_found("study", number)
-        # The row that was read with the items, because these may have been replaced since the caller read its own.
+        # Use the row that was read with the items, which may have been replaced since the caller read the row.
         row, content = stored
         earlier = EarlierItems(self._database, row.id)
         study = Study(row, stored_configuration(row.configuration), unpack_items(content), pictures, earlier)

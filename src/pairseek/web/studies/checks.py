@@ -1,4 +1,4 @@
-"""Checks that the configuration and the items of a study fit together."""
+"""Checks that the configuration and the items of a study are compatible."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MIN_ITEMS = 4
 
 
 def check(configuration: StudyConfiguration, items: Items) -> None:
-    """Check that configuration and items fit together: resolve every part and look up every item."""
+    """Raise an error unless every part of the configuration can be resolved and every item that it names exists."""
     if not items.d and items.n < MIN_ITEMS and not configuration.is_similarity:
         raise InvalidItems(
-            f"there {'is' if items.n == 1 else 'are'} {plural(items.n, 'item')} without coordinates: a study needs at "
-            f"least {MIN_ITEMS} of them to learn what people like; add items"
+            f"the study has {plural(items.n, 'item')} without coordinates: it needs at least {MIN_ITEMS} to learn what "
+            f"people like; add items"
         )
     if not items.d and not configuration.is_similarity and (configuration.standardize or configuration.scaled):
         setting = "standardize" if configuration.standardize else "scaled"
@@ -38,7 +38,7 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
             configuration.check_limits(items)
             configuration.resolved(items)
     except (TypeError, ArithmeticError, MemoryError, RecursionError) as error:
-        # Some setting of a part has the wrong type.
+        # A setting of a part has the wrong type.
         raise InvalidParameter(f"the parts of the study do not fit together ({error}): check their settings") from None
     if configuration.language not in languages():
         raise InvalidParameter(
@@ -46,35 +46,35 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
             field="language",
         )
     ids = set(items.ids)
-    for name, where in _named_items(configuration):
+    for name, setting in _named_items(configuration):
         if name not in ids:
             raise InvalidParameter(
-                f"{where} names {name!r}, which is not an item of the study: use the id of an item",
-                field=where,
+                f"{setting} names {name!r}, which is not an item of the study: use the id of an item", field=setting
             )
 
 
 def _named_items(configuration: StudyConfiguration) -> Iterator[tuple[str, str]]:
-    """Yield each item named in a setting, with the setting; check that pairs have an anchor exactly if needed."""
+    """Yield each item that a setting names, with the setting; check that only similarity studies have anchors."""
     attention = [] if configuration.attention is None else configuration.attention.pairs
     practice = [configuration.practice] if isinstance(configuration.practice, PracticePair) else []
     pairs: list[tuple[KnownPair | PracticePair, str]] = [(pair, "attention") for pair in attention]
     pairs += [(pair, "practice") for pair in practice]
-    for pair, where in pairs:
+    for pair, setting in pairs:
         if (pair.anchor is not None) != configuration.is_similarity:
             if configuration.is_similarity:
                 problem, advice = "needs an anchor", "add anchor: ID"
             else:
                 problem, advice = "has an anchor, which only similarity studies use", "remove it"
             raise InvalidParameter(
-                f"the pair {pair.left!r}, {pair.right!r} of {where} {problem}: {advice}",
-                field=where,
+                f"the pair {pair.left!r}, {pair.right!r} of {setting} {problem}: {advice}",
+                field=setting,
             )
         if pair.anchor in (pair.left, pair.right):
             raise InvalidParameter(
-                f"the anchor {pair.anchor!r} of {where} is one of the pair's two items: use a third item", field=where
+                f"the anchor {pair.anchor!r} of {setting} is one of the pair's two items: use a third item",
+                field=setting,
             )
-        yield from ((name, where) for name in (pair.left, pair.right, pair.anchor) if name is not None)
+        yield from ((name, setting) for name in (pair.left, pair.right, pair.anchor) if name is not None)
 
 
 def _check_map(configuration: StudyConfiguration, items: Items) -> None:

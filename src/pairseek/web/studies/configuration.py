@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from pairseek.core.limits import Limit, Size, check_limits
 from pairseek.core.types import JSON
 from pairseek.core.validation import suggestion
-from pairseek.embed.active import RANDOM_SHARE as APART
+from pairseek.embed.active import RANDOM_SHARE as SIMILARITY_RANDOM_SHARE
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Response
@@ -29,11 +29,11 @@ from pairseek.search.stopping import StopRule
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 RESERVED_SLUGS = ("new",)
-"""Slugs that no study can have, because pages of researchers have their addresses."""
+"""Slugs that no study can have, because researchers' pages use these addresses."""
 # Host and port of a completion URL, without a user, placeholders or backslashes.
-_HOST = re.compile(r"[\w.-]+(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
+_HOST_AND_PORT = re.compile(r"[\w.-]+(:[0-9]{1,5})?|\[[0-9a-fA-F:.]+\](:[0-9]{1,5})?")
 MAX_ITEMS = 200_000
-# The time per question grows with the cube of the number of dimensions.
+# The time per question grows with the cube of this number.
 MAX_DIMENSIONS = 100
 MAX_TEXT_LENGTH = 20_000
 # Settings of the search, which similarity studies do not have.
@@ -53,7 +53,7 @@ _PREFERENCE_SETTINGS = (
 
 
 def _with_name(value: object) -> object:
-    """Return the record of a part that was given by its name only."""
+    """Return the record of a part, which may be given as a name."""
     return {"name": value} if isinstance(value, str) else value
 
 
@@ -68,7 +68,7 @@ class _Strict(BaseModel):
 
 
 class Offer(_Strict):
-    """Actions offered in addition to choosing an item."""
+    """Actions that people may take besides choosing an item."""
 
     tie: bool = False
     skip: bool = False
@@ -76,7 +76,7 @@ class Offer(_Strict):
 
 
 class KnownPair(_Strict):
-    """Pair with a known answer, and in a similarity study with an anchor."""
+    """Pair with a known answer; in a similarity study it also has an anchor."""
 
     left: str
     right: str
@@ -93,7 +93,7 @@ class KnownPair(_Strict):
 
 
 class Attention(_Strict):
-    """Attention pairs: one in every ``every`` pairs."""
+    """Attention pairs, and how often they are asked: once in ``every`` pairs."""
 
     pairs: list[KnownPair] = Field(min_length=1, max_length=100)
     every: int = Field(default=10, ge=2, le=1000)
@@ -101,7 +101,7 @@ class Attention(_Strict):
 
 
 class PracticePair(_Strict):
-    """Practice pair; its answer is not stored. In a similarity study it has an anchor."""
+    """Practice pair, whose answer is not stored; in a similarity study it has an anchor."""
 
     left: str
     right: str
@@ -120,7 +120,7 @@ class Resume(_Strict):
 
 
 class Retention(_Strict):
-    """Number of days for which participants' data are kept after the end of a session or the closing of the study."""
+    """Number of days after the end of a session, or the closing of the study, for which participants' data are kept."""
 
     days: int = Field(ge=1, le=3660)
     after: Literal["session", "close"] = "session"
@@ -154,7 +154,7 @@ class Completion(_Strict):
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("it is not a valid URL; give one that begins with https://")
-        if not _HOST.fullmatch(parts.netloc):
+        if not _HOST_AND_PORT.fullmatch(parts.netloc):
             raise ValueError(
                 "its host must be a plain name, so that nobody is sent elsewhere: write {code} and {participant} only "
                 "after the first / or ?"
@@ -237,7 +237,7 @@ class StudyConfiguration(_Strict):
     def _add_random_share(cls, record: object) -> object:
         # By default, a similarity study measures its error on random triplets.
         if isinstance(record, dict) and record.get("kind") == "similarity":
-            return {"random": APART, **record}
+            return {"random": SIMILARITY_RANDOM_SHARE, **record}
         return record
 
     @model_validator(mode="after")
@@ -264,7 +264,7 @@ class StudyConfiguration(_Strict):
 
     @property
     def stops_early(self) -> bool:
-        """Whether a session may end before the maximum number of answers, due to its stop rules or its goal."""
+        """Whether stop rules or the goal can end a session before the maximum number of answers."""
         return self.goal != "taste" if self.stop is None else bool(self.stop)
 
     @field_validator("slug")
@@ -280,19 +280,19 @@ class StudyConfiguration(_Strict):
         return self.kind == "similarity"
 
     def learns(self, items: Items) -> bool:
-        """Return whether a study with these items learns from its own people unless its owner switches that off."""
+        """Return whether a study with these items learns from its participants until its owner switches that off."""
         return not self.is_similarity and (self.learn == "auto" or (self.learn is None and not items.d))
 
     def slug_or_default(self) -> str:
-        """Return the slug, derived from the title unless given."""
+        """Return the slug, or else one derived from the title."""
         return self.slug or slug_of(self.title)
 
     def resolved(self, items: Items, population: Population | None = None) -> SearchConfiguration:
         """Resolve the configuration of a session's search.
 
-        It has no limit on the number of answers: the session counts them, because pairs that the search has not chosen
-        count too. A population replaces the response and the prior, but an unknown k or lapse of the response remains
-        unknown.
+        The search has no limit on the number of answers: the session counts them, because pairs that the search did not
+        choose count as well. A population replaces the response and the prior, but an unknown k or lapse of the
+        response remains unknown.
         """
         parts = self._decoded()
         response = parts.get("response")
@@ -345,13 +345,13 @@ class StudyConfiguration(_Strict):
 
 
 def _population_response(response: Response | None, population: Population, *, ties: bool) -> Response:
-    """Return the response of a population's typical person, with the unknowns of the given response."""
+    """Return the response of a population's typical person, with the unknowns of the study's response."""
     width = (0.0 if response is None else response.tie_width) or population.tie_width or TIE_WIDTH
     typical = replace(population.response, tie_width=width if ties else 0.0)
     if response is None or response.is_log_concave:
         return typical
     prior = response.k_prior
-    # The given median does not apply, because it has the unit of another noise kind.
+    # The study's median does not apply, because its unit belongs to another noise kind.
     k = typical.k if prior is None else Unknown(replace(prior, median=None))
     return replace(typical, k=k, lapse=response.lapse, reliability=response.reliability)
 
@@ -360,7 +360,7 @@ def configured(record: object) -> StudyConfiguration:
     """Validate plain data as a configuration; raise an `InvalidParameter` that names the invalid setting."""
     if not isinstance(record, dict):
         raise InvalidParameter(
-            f"a study must be a mapping of settings, received {_shortened(record)}: write title: ... and further "
+            f"a study is a mapping of settings, but received {_shortened(record)}: write title: ... and further "
             f"settings"
         )
     try:
@@ -371,7 +371,7 @@ def configured(record: object) -> StudyConfiguration:
 
 
 def stored_configuration(record: JSON) -> StudyConfiguration:
-    """Return the configuration of a stored study, which an earlier version may have written."""
+    """Return the configuration of a stored study, even if an earlier version wrote it."""
     return configured({**record, "response": serialization.present_form("response", record.get("response"))})
 
 

@@ -1,4 +1,4 @@
-"""Creation of studies from YAML files, forms and API requests."""
+"""Creation of studies from YAML files, forms and API requests, and changes of their items."""
 
 from __future__ import annotations
 
@@ -45,11 +45,13 @@ __all__ = [
     "set_open",
 ]
 
-# Age at which a replaced catalogue without sessions is deleted; beginning a session never takes that long.
+# Age at which a replaced catalogue without sessions is deleted; starting a session never takes that long.
 _UNUSED_AGE = timedelta(days=1)
 
 
 class _ItemSettings(TypedDict, total=False):
+    """Arguments of `read_items` that follow from a configuration."""
+
     scaled: bool
     standardize: bool
     placed: bool
@@ -57,24 +59,22 @@ class _ItemSettings(TypedDict, total=False):
 
 
 def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
-    """Read a YAML file and return configuration, items, open state and pictures."""
+    """Read a study file; return its configuration, items, open state and pictures."""
     if path.is_dir() or is_table(path):
         raise InvalidParameter(
-            f"{path} contains items and is not a study's file: write a YAML file with title: ... and items: "
+            f"{path} contains items and is not a study file: write a YAML file with title: ... and items: "
             f"{path.name or '.'}, and give that file"
         )
     try:
         record = read_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InvalidParameter(
-            f"there is no file {path}: give the path of the study's file, such as wine.yaml"
-        ) from None
+        raise InvalidParameter(f"there is no file {path}: give the path of the study file, such as wine.yaml") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidParameter(f"the study's file {path} cannot be read: {error}") from None
+        raise InvalidParameter(f"the study file {path} cannot be read: {error}") from None
     if isinstance(record, dict) and "space" in record:
-        from_record(record)  # raises an error that explains it
+        from_record(record)  # raises an error about the setting
     if not isinstance(record, dict) or "items" not in record:
-        raise InvalidParameter(f"{path} names no items: add items: FILE.csv, a path relative to the study's file")
+        raise InvalidParameter(f"{path} names no items: add items: FILE.csv, a path relative to the study file")
     items_path = path.parent / str(record["items"])
     configuration, is_open = from_record(record)
     items, files = items_in(items_path, configuration)
@@ -83,10 +83,10 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
 
 def items_in(path: Path, configuration: StudyConfiguration | None = None) -> tuple[Items, Files]:
     """Read items with their pictures from a CSV or Parquet file, or from a folder of pictures."""
-    settings = _settings_of_items(configuration)
+    settings = _item_settings(configuration)
     if path.is_dir():
         files = from_picture_folder(path)
-        error = f"the folder {path} has no pictures: put some there, or name a CSV file"
+        error = f"the folder {path} contains no pictures: put some there, or name a CSV file"
         return _picture_items(files, settings, error), files
     items = read_items(path, **settings)
     return items, from_folder(items, path.parent)
@@ -95,15 +95,15 @@ def items_in(path: Path, configuration: StudyConfiguration | None = None) -> tup
 def items_sent(
     name: str, content: bytes | None, files: Files, configuration: StudyConfiguration | None = None
 ) -> Items:
-    """Read the items of a form from an uploaded file, or from its pictures if there is no file."""
-    settings = _settings_of_items(configuration)
+    """Read the items of a form from its uploaded table, or from its pictures if there is no table."""
+    settings = _item_settings(configuration)
     if content is None:
         error = "no items were sent: choose pictures, or a CSV or Parquet file with a column id or label"
         return _picture_items(files, settings, error)
     return read_items(Path(name[:100]), content=content, **settings)
 
 
-def _settings_of_items(configuration: StudyConfiguration | None) -> _ItemSettings:
+def _item_settings(configuration: StudyConfiguration | None) -> _ItemSettings:
     if configuration is None:
         return {}
     return {
@@ -123,7 +123,7 @@ def _picture_items(files: Files, settings: _ItemSettings, error: str) -> Items:
 
 
 def from_record(record: JSON) -> tuple[StudyConfiguration, bool]:
-    """Return configuration and open state from the settings of a study file."""
+    """Return the configuration and the open state from the settings of a study file."""
     settings = {name: value for name, value in record.items() if name != "items"}
     is_open = settings.pop("open", True)
     if not isinstance(is_open, bool):
@@ -149,7 +149,7 @@ def create_study(
             f"the slug {slug!r} is the address of a page for researchers: give another slug", field="slug"
         )
     if database.read(lambda connection: studies.by_slug(connection, slug)) is not None:
-        # Checked before the pictures are converted, which may take minutes.
+        # Check before the pictures are converted, which may take minutes.
         raise _slug_taken(slug)
     record: JSON = configuration.model_dump(mode="json") | {"slug": slug}
     packed = pack_items(items)
@@ -157,7 +157,7 @@ def create_study(
     with PictureCopies(items, readers) as copies:
 
         def add(connection: sa.Connection) -> None:
-            # In a single transaction, because other workers cache a study as soon as they see it.
+            # Use a single transaction, because other workers cache a study as soon as they see it.
             number = studies.add(connection, slug, record, packed, is_open=is_open, who=who)
             copies.store(connection, number)
             studies.log_action(connection, who, "create_study", slug, items=items.n)
@@ -183,19 +183,19 @@ def _slug_taken(slug: str) -> Problem:
 def add_items(database: Database, study: Study, items: Items, *, who: str, files: Files | None = None) -> int:
     """Add items to a study whose items have no coordinates; return its new number of items.
 
-    Sessions that have begun keep their items.
+    Sessions that have begun keep the items that they began with.
     """
     slug, present = study.row.slug, study.items
     if study.configuration.is_similarity:
         raise Unsupported(
-            f"the study {slug!r} is a similarity study, whose maps keep the items that it began with: create another "
-            f"study that includes the new items; nothing was added"
+            f"the study {slug!r} is a similarity study, whose items cannot change: create another study that includes "
+            f"the new items; nothing was added"
         )
     if present.d or items.d:
-        where = "of the study" if present.d else "to be added"
+        placed = f"items of the study {slug!r}" if present.d else "new items"
         raise InvalidItems(
-            f"the items {where} have coordinates: only items without coordinates can be added, to a study that learns "
-            f"them; create another study"
+            f"the {placed} have coordinates: items can only be added if neither they nor the study's items have "
+            f"coordinates; create another study"
         )
     duplicates = [name for name in items.ids if name in set(present.ids)]
     if duplicates:
@@ -229,10 +229,10 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
 
 
 def replace_items(database: Database, study: Study, items: Items, *, who: str) -> bool:
-    """Replace the items of a study with others in the same coordinate space; return False if nothing has changed.
+    """Replace the items of a study by others in the same coordinate space; return False if nothing has changed.
 
-    Sessions that have begun keep their items, and answers about removed items still count. Items that stay keep their
-    pictures.
+    Sessions that have begun keep the items that they began with, and answers about removed items still count. Items
+    that remain keep their pictures.
     """
     slug, present, configuration = study.row.slug, study.items, study.configuration
     if configuration.is_similarity or not present.d:
@@ -248,8 +248,8 @@ def replace_items(database: Database, study: Study, items: Items, *, who: str) -
         )
     if items.d != present.d:
         raise InvalidItems(
-            f"the new items have {items.d} coordinates, but those of the study {slug!r} have {present.d}: place both "
-            f"with the same map"
+            f"the new items have {items.d} coordinates, but the items of the study {slug!r} have {present.d}: place "
+            f"both with the same map"
         )
     if not same_space(present, items):
         raise InvalidItems(
@@ -279,7 +279,7 @@ def replace_items(database: Database, study: Study, items: Items, *, who: str) -
 
 
 def _with_pictures_of(present: Items, items: Items) -> Items:
-    """Return items with the column names of the present items, and with the pictures of those with the same ids."""
+    """Return items with the column names of the present items, and with the pictures of items that remain."""
     data = dict(items.data)
     for name in set(present.data) - set(inline_media()) - set(data):
         rows = [present.find(item) for item in items.ids]

@@ -21,7 +21,7 @@ def colour_study() -> StudyConfiguration:
             "slug": "colours",
             "question": "Which colour do you prefer?",
             "instructions": "You see two colours at a time. **Choose the one that you like better.** There is no right "
-            "or wrong, and you can take an answer back. At the end you see where among 949 colours your taste lies.",
+            "or wrong answer, and you can undo an answer. At the end you see where your taste lies among 949 colours.",
             "answers": 15,
             "offer": {"tie": True, "skip": True, "undo": True},
         }

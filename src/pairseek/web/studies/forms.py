@@ -72,15 +72,15 @@ _FIELDS = {
     "yaml",
 }
 STOPS = {"radius": "radius", "information": "bits", "best_item": "probability"}
-"""Stop rules of the form, each with the setting that its number sets."""
+"""Stop rules of the form, and the setting of each to which the form's number applies."""
 NEVER = "never"
-"""Form option for no stop rule, even if the goal has one."""
+"""Form option that disables all stop rules, including the goal's."""
 
 
-def record_of(sent: object, values: Mapping[str, str]) -> JSON:
-    """Return the settings in the YAML file if one was sent, otherwise those in the form fields."""
-    if isinstance(sent, UploadFile) and sent.filename:
-        return _record_of_file(sent)
+def record_of(file: object, values: Mapping[str, str]) -> JSON:
+    """Return the settings of an uploaded YAML file, or of the form fields if no file was sent."""
+    if isinstance(file, UploadFile) and file.filename:
+        return _record_of_file(file)
     record: JSON = {}
     for name in (*_TEXT_FIELDS, *_NESTED_FIELDS):
         if values.get(name, "").strip():
@@ -97,10 +97,10 @@ def record_of(sent: object, values: Mapping[str, str]) -> JSON:
 
 
 def field_of(error: PairseekError, values: Mapping[str, str]) -> str:
-    """Return the form field of an invalid setting, or the field that contains it; empty for the form as a whole."""
+    """Return the form field of an invalid setting, or the field that contains it; empty for the whole form."""
     part, _, setting = error.field.partition(".")
     if part == "stop" and setting not in ("", "name"):
-        # The form has a single number field, whatever a rule calls its setting.
+        # The form has only one number field, whatever the rule calls its setting.
         return "stop.value"
     path = error.field
     while path:
@@ -111,19 +111,19 @@ def field_of(error: PairseekError, values: Mapping[str, str]) -> str:
     return "more" if part and values.get("more", "").strip() else ""
 
 
-def _record_of_file(sent: UploadFile) -> JSON:
-    # Characters have up to four bytes; `read_yaml` rejects text with too many characters.
-    content = sent.file.read(4 * MAX_YAML_LENGTH + 4)
+def _record_of_file(file: UploadFile) -> JSON:
+    # A character has up to four bytes; `read_yaml` rejects text with too many characters.
+    content = file.file.read(4 * MAX_YAML_LENGTH + 4)
     record = read_yaml(content.decode("utf-8", errors="replace"))
     if not isinstance(record, dict):
         raise InvalidParameter(
-            "the study's file contains no settings: write title: ... and further settings", field="yaml"
+            "the study file contains no settings: write title: ... and further settings", field="yaml"
         )
     return record
 
 
 def _complete(record: JSON, values: Mapping[str, str]) -> JSON:
-    """Add the names of parts whose numbers were given."""
+    """Add the names of parts for which the form has only numbers."""
     if values.get("response.unknown") == "true":
         response = record.setdefault("response", {})
         median = response.get("k")
@@ -133,14 +133,14 @@ def _complete(record: JSON, values: Mapping[str, str]) -> JSON:
         record["response"].setdefault("name", "logistic")
     if "name" not in record.get("prior", {"name": ""}):
         raise InvalidParameter(
-            "the setting 'prior.name' is empty, but numbers for it are given: choose a prior", field="prior.name"
+            "the setting 'prior.name' is empty, but the prior's numbers are given: choose a prior", field="prior.name"
         )
     return record
 
 
 def _unknown_record(prior: str, **settings: float | None) -> JSON:
-    given = {name: value for name, value in settings.items() if value is not None}
-    return {"name": "unknown", "prior": {"name": prior, **given}}
+    set_values = {name: value for name, value in settings.items() if value is not None}
+    return {"name": "unknown", "prior": {"name": prior, **set_values}}
 
 
 def _stop(values: Mapping[str, str]) -> JSON:
@@ -161,25 +161,25 @@ def _stop(values: Mapping[str, str]) -> JSON:
 
 
 def _further_settings(text: str) -> JSON:
-    """Parse the YAML with settings that have no form field."""
+    """Parse the field for settings in YAML."""
     if not text.strip():
         return {}
-    further = read_yaml(text)
-    if not isinstance(further, dict):
+    settings = read_yaml(text)
+    if not isinstance(settings, dict):
         raise InvalidParameter(
             f"the setting 'more' is {text.strip()[:80]!r}: write settings, such as prior: ...", field="more"
         )
-    return {str(name): value for name, value in further.items()}
+    return {str(name): value for name, value in settings.items()}
 
 
-def pictures_of(sent: Sequence[UploadFile]) -> Files:
+def pictures_of(uploads: Sequence[UploadFile]) -> Files:
     """Return the uploaded pictures, from one zip or from single files."""
-    if len(sent) > MAX_PICTURES:
-        raise InvalidPictures(f"{len(sent):,} images were sent: send at most {MAX_PICTURES:,}")
-    zips = [file for file in sent if str(file.filename).lower().endswith(".zip")]
+    if len(uploads) > MAX_PICTURES:
+        raise InvalidPictures(f"{len(uploads):,} images were sent: send at most {MAX_PICTURES:,}")
+    zips = [file for file in uploads if str(file.filename).lower().endswith(".zip")]
     if zips:
-        if len(sent) > 1:
-            raise InvalidPictures(f"{len(sent)} files were sent, including a zip: send either one zip, or images")
+        if len(uploads) > 1:
+            raise InvalidPictures(f"{len(uploads)} files were sent, including a zip: send either one zip, or images")
         return from_zip(zips[0].file)
 
     def reader(file: UploadFile) -> Callable[[], bytes]:
@@ -189,7 +189,7 @@ def pictures_of(sent: Sequence[UploadFile]) -> Files:
 
         return read
 
-    return {PurePosixPath(str(file.filename).replace("\\", "/")).name: reader(file) for file in sent}
+    return {PurePosixPath(str(file.filename).replace("\\", "/")).name: reader(file) for file in uploads}
 
 
 def _put(record: JSON, name: str, value: object) -> None:

@@ -18,7 +18,7 @@ from pairseek.model.items import Items
 from pairseek.web.studies.configuration import MAX_DIMENSIONS, MAX_ITEMS, MAX_TEXT_LENGTH
 from pairseek.web.studies.names import named_items
 
-# The time per result grows with the number of coordinates.
+# The time to compute a result grows with this number.
 MAX_COORDINATES = 1_000_000
 
 
@@ -33,20 +33,29 @@ def read_items(
 ) -> Items:
     """Read items from a file; media columns become data under the name of their medium, and ids become text.
 
-    Without ``coordinates``, all numeric columns are coordinates. Items that are not ``placed``, as in a similarity
-    study, have no coordinates; the items of other studies may have none either.
+    No `ScaleWarning` is given, because the commands and the study's page show ``items.scale_note``.
 
-    ``content`` is the content of an uploaded CSV or Parquet file, whose path then only serves as a name in errors.
-    Columns of different scale give no warning here: the commands and the study's page show ``items.scale_note``.
+    Parameters
+    ----------
+    path
+        The file, or the name that errors give to ``content``.
+    scaled, standardize
+        Whether to scale the coordinates by the paper's rule, and whether to standardize them.
+    coordinates
+        Columns that are coordinates; None for all numeric columns.
+    content
+        Content of an uploaded CSV or Parquet file.
+    placed
+        Whether items may have coordinates. In a similarity study they have none.
     """
-    uploaded = content is not None
+    is_upload = content is not None
     # A similarity study learns its map, so numeric columns are data.
-    chosen = coordinates if placed or not (uploaded or is_table(path)) else ()
+    columns = coordinates if placed or not (is_upload or is_table(path)) else ()
     try:
-        rules = ColumnRules(coordinates=chosen, media=True, optional=True)
-        items = Items._of_file(path, rules, content=content, as_table=uploaded)
+        rules = ColumnRules(coordinates=columns, media=True, optional=True)
+        items = Items._of_file(path, rules, content=content, as_table=is_upload)
     except MissingExtra as error:
-        raise InvalidItems(f"this installation cannot read Parquet: send CSV, or install it ({error})") from None
+        raise InvalidItems(f"this installation cannot read Parquet: send CSV, or install the extra ({error})") from None
     data = {_medium_name(name): values for name, values in items.data.items()}
     ids = [str(name) for name in items.ids]
     if not placed:
@@ -64,25 +73,25 @@ def _medium_name(column: str) -> str:
 def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Items:
     """Validate the items of a study, then standardize and scale them as requested."""
     if items.n > MAX_ITEMS:
-        raise InvalidItems(f"there are {items.n:,} items: a study takes at most {MAX_ITEMS:,}; use fewer")
+        raise InvalidItems(f"the study has {items.n:,} items, but at most {MAX_ITEMS:,} are allowed: use fewer")
     if items.d > MAX_DIMENSIONS:
         raise InvalidItems(
-            f"the items have {items.d:,} dimensions: a study takes at most {MAX_DIMENSIONS}; reduce them, for example "
-            f"to their principal components"
+            f"the items have {items.d:,} dimensions, but at most {MAX_DIMENSIONS} are allowed: reduce them, for "
+            f"example to their principal components"
         )
     if items.n * items.d > MAX_COORDINATES:
         raise InvalidItems(
-            f"{items.n:,} items in {items.d} dimensions have {items.n * items.d:,} coordinates: a study takes at most "
-            f"{MAX_COORDINATES:,}; use fewer items or dimensions"
+            f"{items.n:,} items in {items.d} dimensions have {items.n * items.d:,} coordinates, but at most "
+            f"{MAX_COORDINATES:,} are allowed: use fewer items or dimensions"
         )
     for item in items.ids:
-        reason = obstacle_to_storing(str(item))
-        if reason is not None:
-            raise InvalidItems(f"the id {str(item)[:50]!r} cannot be used: {reason}; change it")
+        obstacle = obstacle_to_storing(str(item))
+        if obstacle is not None:
+            raise InvalidItems(f"the id {str(item)[:50]!r} cannot be used: {obstacle}; change it")
     for name in ("label", *items.data):
         values = items.labels if name == "label" else items.data[name]
         for row, value in enumerate(values):
-            _check_shown(name, str(value), items.ids[row])
+            _check_value(name, str(value), items.ids[row])
     items = named_items(items)
     if not items.d:
         return items
@@ -90,7 +99,7 @@ def study_items(items: Items, *, scaled: bool, standardize: bool = False) -> Ite
     return items.scaled() if scaled else items
 
 
-def _check_shown(name: str, value: str, item: object) -> None:
+def _check_value(name: str, value: str, item: object) -> None:
     if len(value) > MAX_TEXT_LENGTH:
         raise InvalidItems(
             f"column {name!r} of item {item!r} has {len(value):,} characters: shorten it to at most {MAX_TEXT_LENGTH:,}"
@@ -101,7 +110,7 @@ def _check_shown(name: str, value: str, item: object) -> None:
 
 
 def pack_items(items: Items) -> bytes:
-    """Serialize items for the store, including their column names."""
+    """Serialize items and their column names for the store."""
     packing = zlib.compressobj(6)
     pieces = [packing.compress(piece.encode()) for piece in written({**items.record(), "columns": items.columns})]
     return b"".join([*pieces, packing.flush()])

@@ -1,4 +1,4 @@
-"""Item pictures: validation, upright rotation, removal of metadata, and resizing."""
+"""Item pictures: validation, rotation to upright, removal of metadata, and resizing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 Files: TypeAlias = Mapping[str, Callable[[], bytes]]
-"""Functions that read a file, by name."""
+"""Functions that read a file, by the file's name."""
 
 WIDTHS = (320, 640, 1280)
 """Widths in pixels of the stored copies of a picture."""
@@ -71,7 +71,7 @@ _MAX_BUFFER_BYTES = 16_000_000
 
 
 def from_folder(items: Items, folder: Path) -> Files:
-    """Return the pictures that items name by their path in a folder."""
+    """Return the pictures of items, which name them by their path in a folder."""
     files: dict[str, Callable[[], bytes]] = {}
     root = folder.resolve()
     for name in dict.fromkeys(map(str, items.data.get("image", ()))):
@@ -95,19 +95,19 @@ def items_of_pictures(files: Files) -> Items | None:
 
     An item is named after its file: `red-oak.jpg` becomes the item `red-oak` with the label Red oak.
     """
-    # A zip lists each file by path and by name; both share a reader.
+    # A zip lists each file by path and by name with the same reader.
     names = {read: name for name, read in files.items() if not _is_system_file(name)}
     pictures = sorted(names.values(), key=str.casefold)
     if not pictures:
         return None
     stems = [PurePosixPath(name).stem for name in pictures]
-    distinct = len(set(stems)) == len(stems)
+    are_distinct = len(set(stems)) == len(stems)
     labels = [spoken_name(stem) for stem in stems]
-    return Items._unwarned(None, stems if distinct else pictures, labels, None, {"image": pictures}, least=1)
+    return Items._unwarned(None, stems if are_distinct else pictures, labels, None, {"image": pictures}, least=1)
 
 
 def _is_system_file(name: str) -> bool:
-    """Return whether a file was created by an operating system, such as thumbnails or folder settings."""
+    """Return whether an operating system created the file, such as thumbnails or folder settings."""
     last = PurePosixPath(name).name
     return last.startswith(".") or last.casefold() in ("thumbs.db", "desktop.ini")
 
@@ -131,7 +131,7 @@ def from_zip(file: BinaryIO) -> Files:
         _check_member(member, path)
 
         def read(member: zipfile.ZipInfo = member, name: str = path.name) -> bytes:
-            # The declared size may be wrong, so the number of bytes read is limited as well.
+            # The declared size may be wrong, so reading is limited as well.
             try:
                 with archive.open(member) as file:
                     return file.read(MAX_PICTURE_BYTES + 1)
@@ -197,9 +197,9 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
 
 
 class PictureCopies:
-    """Copies of pictures in every size, converted immediately and kept in a temporary file until they are stored.
+    """Copies of pictures in every size, converted at once and kept in a temporary file until they are stored.
 
-    Conversion takes most of the time. Doing it first keeps the transaction short that stores pictures and items.
+    Conversion takes most of the time, so the transaction that stores pictures and items stays short.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class PictureCopies:
             raise
 
     def store(self, connection: sa.Connection, study_id: int) -> None:
-        """Store the pictures that the study does not have yet; safe to call again when a transaction is retried."""
+        """Store the pictures that the study does not have yet; a retried transaction may call this again."""
         present = media.sizes(connection, study_id)
         self._file.seek(0)
         for picture, size in self._copies:
@@ -241,7 +241,7 @@ class PictureCopies:
 
 
 def copies(study_id: int, name: str, content: bytes, file: str | None = None) -> Iterator[StoredPicture]:
-    """Yield copies of a picture in every width up to its own; ``file`` is its name in errors."""
+    """Yield copies of a picture in every width that is not larger than the picture; ``file`` is its name in errors."""
     from PIL import Image, ImageOps
 
     try:
@@ -251,10 +251,10 @@ def copies(study_id: int, name: str, content: bytes, file: str | None = None) ->
         widths = [width for width in WIDTHS if width < image.width] + [min(image.width, WIDTHS[-1])]
         for width in sorted(set(widths)):
             height = max(1, round(image.height * width / image.width))
-            out = io.BytesIO()
-            smaller = image.resize((width, height), Image.Resampling.LANCZOS) if width < image.width else image
-            smaller.save(out, "WEBP", quality=_WEBP_QUALITY, method=4)
-            yield StoredPicture(study_id, name, width, height, "image/webp", out.getvalue())
+            buffer = io.BytesIO()
+            resized = image.resize((width, height), Image.Resampling.LANCZOS) if width < image.width else image
+            resized.save(buffer, "WEBP", quality=_WEBP_QUALITY, method=4)
+            yield StoredPicture(study_id, name, width, height, "image/webp", buffer.getvalue())
     except (*_DAMAGED, Image.DecompressionBombError) as error:
         raise InvalidPictures(f"the image {(file or name)!r} is damaged ({error}): save it again") from None
 

@@ -1,4 +1,4 @@
-"""Names of items as people see them: the label, or a name derived from what the card shows."""
+"""Names of items as people see them: the label, or a name derived from the card's content."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pairseek.model.items import Items
 
 MAX_NAME_LENGTH = 80
 """Maximum number of characters of a name taken from the beginning of a text."""
-_TEXTS = ("text", "markdown", "alt")
-_FILES = (PICTURE_FILE, "image", "video", "audio")
+_TEXT_COLUMNS = ("text", "markdown", "alt")
+_FILE_COLUMNS = (PICTURE_FILE, "image", "video", "audio")
 
 
 def spoken_name(stem: str) -> str:
@@ -22,16 +22,16 @@ def spoken_name(stem: str) -> str:
 
 def name_of(media: Mapping[str, str]) -> str:
     """Return a name for an unlabelled item: the beginning of its text, or its file name; empty without either."""
-    for medium in _TEXTS:
+    for medium in _TEXT_COLUMNS:
         words = " ".join(media.get(medium, "").replace("*", "").replace("#", "").split())
         if words:
             return words if len(words) <= MAX_NAME_LENGTH else f"{words[: MAX_NAME_LENGTH - 1].rstrip()}…"
-    return next((spoken_name(PurePosixPath(media[medium]).stem) for medium in _FILES if media.get(medium)), "")
+    return next((spoken_name(PurePosixPath(media[medium]).stem) for medium in _FILE_COLUMNS if media.get(medium)), "")
 
 
 def named_items(items: Items) -> Items:
-    """Return items with a readable name in place of every label that is just the id."""
-    media = [name for name in (*_TEXTS, *_FILES) if name in items.data]
+    """Return items with a readable name instead of each label that is just the id."""
+    media = [name for name in (*_TEXT_COLUMNS, *_FILE_COLUMNS) if name in items.data]
     if not media or not any(label == str(name) for label, name in zip(items.labels, items.ids, strict=True)):
         return items
     labels = [

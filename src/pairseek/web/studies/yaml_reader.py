@@ -1,4 +1,4 @@
-"""Reader of study files in YAML, with limits on the time and memory that a file can take."""
+"""Reader of study files in YAML, which limits the time and memory that a file can take."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.web.studies.configuration import MAX_TEXT_LENGTH
 
 MAX_YAML_LENGTH = 300_000
-"""Largest number of characters of a study's file."""
+"""Largest number of characters of a study file."""
 # Largest depth of nesting.
 _MAX_DEPTH = 20
 _MAX_VALUES = 20_000
@@ -28,7 +28,7 @@ def read_yaml(text: str) -> Any:
     """Parse YAML to plain data; raise an `InvalidParameter` with the line of a syntax error."""
     if len(text) > MAX_YAML_LENGTH:
         raise InvalidParameter(
-            f"the study's file has more than {MAX_YAML_LENGTH:,} characters: keep only settings in it, not items"
+            f"the study file has more than {MAX_YAML_LENGTH:,} characters: keep only settings in it, not items"
         )
     try:
         _check_yaml(yaml.parse(text, Loader=yaml.SafeLoader))
@@ -37,39 +37,39 @@ def read_yaml(text: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or "not YAML"
-        raise InvalidParameter(f"the study's file cannot be read{where}: {problem}; fix it there") from None
+        raise InvalidParameter(f"the study file cannot be read{where}: {problem}; fix it there") from None
     except (RecursionError, ValueError, ArithmeticError) as error:
         if isinstance(error, InvalidParameter):
             raise
-        raise InvalidParameter(f"the study's file cannot be read: {error}; write plain settings") from None
+        raise InvalidParameter(f"the study file cannot be read: {error}; write plain settings") from None
 
 
 def _check_yaml(events: Iterable[yaml.Event]) -> None:
-    """Reject YAML that takes far longer to read than its length suggests, as soon as its events show it."""
-    # Number of nodes still allowed in each open list or mapping. The time to read YAML grows with the square of the
-    # depth and, for keys with equal hashes, with the square of the number of keys.
-    rooms = [_MAX_VALUES]
+    """Raise an `InvalidParameter` at the first event of YAML that takes far longer to read than its length suggests."""
+    # Number of nodes that each open list or mapping may still contain. The time to read YAML grows with the square of
+    # the depth and, for keys with equal hashes, with the square of the number of keys.
+    remaining = [_MAX_VALUES]
     for number, event in enumerate(events):
         if isinstance(event, yaml.AliasEvent):
             # Nested aliases can expand to more than fits in memory.
             raise _rejection("contains aliases (*name)", event, "write the settings in full")
         if isinstance(event, yaml.NodeEvent):
-            rooms[-1] -= 1
+            remaining[-1] -= 1
         if isinstance(event, yaml.CollectionStartEvent):
-            rooms.append(2 * _MAX_KEYS if isinstance(event, yaml.MappingStartEvent) else _MAX_VALUES)
+            remaining.append(2 * _MAX_KEYS if isinstance(event, yaml.MappingStartEvent) else _MAX_VALUES)
         elif isinstance(event, yaml.CollectionEndEvent):
-            rooms.pop()
-        if len(rooms) > _MAX_DEPTH:
+            remaining.pop()
+        if len(remaining) > _MAX_DEPTH:
             raise _rejection(f"nests lists and mappings more than {_MAX_DEPTH} deep", event, "write plain settings")
         if isinstance(event, yaml.ScalarEvent) and len(event.value) > MAX_TEXT_LENGTH:
             raise _rejection(f"has a text of more than {MAX_TEXT_LENGTH:,} characters", event, "shorten it")
         if isinstance(event, yaml.ScalarEvent) and len(event.value) > _MAX_DIGITS and _NUMBER.fullmatch(event.value):
             raise _rejection(f"has a number of more than {_MAX_DIGITS} digits", event, "shorten it")
-        if rooms[-1] < 0 or number > 2 * _MAX_VALUES:
+        if remaining[-1] < 0 or number > 2 * _MAX_VALUES:
             limit = f"{_MAX_VALUES:,} values, or {_MAX_KEYS:,} settings in one mapping"
             raise _rejection(f"has more than {limit}", event, "keep only settings in it, not items")
 
 
-def _rejection(what: str, event: yaml.Event, advice: str) -> InvalidParameter:
+def _rejection(problem: str, event: yaml.Event, advice: str) -> InvalidParameter:
     mark = event.start_mark
-    return InvalidParameter(f"the study's file {what}, line {1 if mark is None else mark.line + 1}: {advice}")
+    return InvalidParameter(f"the study file {problem}, line {1 if mark is None else mark.line + 1}: {advice}")

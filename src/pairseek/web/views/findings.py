@@ -128,7 +128,7 @@ def _quality_row(person: Participation, result: GroupFindings | InvalidChoices) 
 
 def _group_map(study: Study, group: GroupAnswers, result: GroupFindings) -> GroupMap:
     """Return the best-ranked items and the people in the plane of the map, and the names of its axes."""
-    items = study.every_item
+    items = study.all_items
     places = dict(zip(map(str, items.ids), project(items, items.coordinates), strict=True))
     best: list[GroupItem] = [
         {"card": study.card(str(item.id)), "point": places[str(item.id)], "place": item.place}

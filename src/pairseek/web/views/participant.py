@@ -142,7 +142,7 @@ def completion_url(study: Study, code: str | None, who: str | None) -> str | Non
 
 def own_data(service: Service, row: SessionRow) -> JSON:
     """Return a person's data for download, with the estimate if the study shows results."""
-    study = service.catalogue.numbered(row.study_id)
+    study = service.catalogue.by_id(row.study_id)
     session = read_histories(service.database, study, [row])[0]
     estimate_record: JSON = {}
     if study.configuration.result and not study.configuration.is_similarity:

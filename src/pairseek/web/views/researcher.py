@@ -106,7 +106,7 @@ def study_context(service: Service, row: StudyRow, items: int) -> StudyContext:
 def studies_page(service: Service, user: Account) -> StudiesPage:
     """Return the context of the list of studies."""
     rows = service.database.read(studies.all_studies)
-    contexts = [study_context(service, row, service.catalogue.named(row.slug).items.n) for row in rows]
+    contexts = [study_context(service, row, service.catalogue.by_slug(row.slug).items.n) for row in rows]
     return {"user": user_context(user), "studies": contexts}
 
 
@@ -216,7 +216,7 @@ def findings_page(service: Service, user: Account, study: Study, *, everyone: bo
 
 def person_page(service: Service, user: Account, study: Study, row: SessionRow) -> PersonPage:
     """Return the context of a participant's page, with the items that the session began with."""
-    study = study.at(row.catalogue)
+    study = study.with_catalogue(row.catalogue)
     session = history.read_histories(service.database, study, [row])[0]
     done, estimates = session.done, history.estimates_along(study, session)
     estimate = history.latest_estimate(study, session, estimates)

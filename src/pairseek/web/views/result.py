@@ -80,7 +80,7 @@ def session_result(study: Study, session: SessionHistory, crowd: Population | No
     """
     goal = study.configuration.goal
     done = session.done
-    study = study.at(session.row.catalogue)
+    study = study.with_catalogue(session.row.catalogue)
     if study.configuration.is_similarity:
         return SessionResult([], None, _answering_sentences(done))
     state = session.state(study, done) if session.parts.computes_results(session.row) else None
