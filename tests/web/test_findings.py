@@ -203,10 +203,10 @@ def test_names_on_the_map_stand_close_to_their_items_and_on_the_ground() -> None
 
     spots = [item("high", 0.0, 1.0, image={"src": "a.png"}), item("middle", 0.5, 0.5), item("low", 0.5, 0.0)]
     drawing = draw_group_map({"items": spots, "people": [], "axes": ("sweetness", "body"), "segments": 1})
-    below = {one.card["name"]: one.named[1] - one.y - one.radius for one in drawing.items}
+    below = {one.card["name"]: one.label[1] - one.y - one.radius for one in drawing.items}
     assert 0 < below["high"] == below["middle"] < 20
     assert below["low"] < 0, "the name of the axis is below the ground"
-    assert max(one.named[1] for one in drawing.items) < drawing.ground[1] + drawing.ground[3]
+    assert max(one.label[1] for one in drawing.items) < drawing.ground[1] + drawing.ground[3]
     assert [one.radius for one in drawing.items] == [22, 7, 7]
 
 
