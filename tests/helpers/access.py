@@ -48,7 +48,7 @@ def scene(visitors, *, owner: str = "test", opened_by: str | None = None) -> Sce
     """Create a study with a session of p1, which an API token may have begun, and an API token of ``owner``."""
     slug, service = f"s{next(numbers)}", visitors.service
     create_study(service.database, configuration(slug=slug), POINTS, is_open=True, who="test")
-    session, token = service.sessions.open(service.catalogue.named(slug), {"participant": "p1"}, opened_by=opened_by)
+    session, token = service.sessions.open(service.catalogue.by_slug(slug), {"participant": "p1"}, opened_by=opened_by)
     for query in ("p1", "p2"):
         service.sessions.answer(service.sessions.by_id(session), answer_to(query, "left"))
     auth.make_token(service.database, "t", ["read"], owner)
