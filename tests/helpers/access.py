@@ -52,7 +52,7 @@ def scene(visitors, *, owner: str = "test", opened_by: str | None = None) -> Sce
     for query in ("p1", "p2"):
         service.sessions.answer(service.sessions.by_id(session), answer_to(query, "left"))
     auth.make_token(service.database, "t", ["read"], owner)
-    newest = max(row["id"] for row in service.database.read(people.every_token))
+    newest = max(row["id"] for row in service.database.read(people.list_tokens))
     return Scene(slug, session, token, newest)
 
 
