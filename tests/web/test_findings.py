@@ -166,6 +166,11 @@ def test_downloads_wait_for_the_thread_that_computes_the_ranking(visitors, sessi
     assert browser.get("/studies/which/report.html").status_code == 200
     assert len(where) == 1, "it is computed once"
     assert where[0].startswith("pairseek-findings")
+    # Answers that arrive in the meantime do not make a download wait again after its first byte.
+    current = iter([service.findings.wait_for_current(service.catalogue.named("which"))])
+    with monkeypatch.context() as patch:
+        patch.setattr(service.findings, "wait_for_current", lambda _: next(current))
+        assert browser.get("/studies/which/export/ranking.csv").text.splitlines() == rows
     # A ranking that takes too long is not waited for.
     service.findings.clear_cache()
     begun = threading.Event()

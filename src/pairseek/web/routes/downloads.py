@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from itertools import chain, islice
 
 from starlette.responses import Response, StreamingResponse
 
@@ -15,10 +16,9 @@ from pairseek.web.studies.catalogue import Study
 def table_reply(service: Service, study: Study, table: str, ending: str) -> Response:
     """Return a table as a download."""
     columns = tables.columns_of(study, table)
-    if table == "ranking" and not study.configuration.is_similarity:
-        # Errors must occur before the first byte is sent.
-        service.findings.wait_for_current(study)
     rows = tables.rows_of(service.database, study, table, service.findings.ranking)
+    # Read before the first byte is sent, so that an error, or a ranking that is not ready, gets a reply of its own.
+    rows = chain(list(islice(rows, 1)), rows)
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{table}.{ending}"'}
     if ending == "parquet":
         content = tables.as_parquet(rows, columns)
