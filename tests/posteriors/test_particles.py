@@ -24,7 +24,7 @@ from pairseek.core.types import Evidence
 from pairseek.model.priors import GaussianPrior
 from pairseek.model.responses import Logistic, Probit
 from pairseek.posteriors import Particles
-from pairseek.posteriors.weights import resampled
+from pairseek.posteriors.weights import resampled_rows
 
 
 def by_quadrature(response, answers, d=2):
@@ -187,7 +187,7 @@ def test_systematic_resampling_keeps_every_share_to_within_one():
     for _ in range(20):
         weights = rng.dirichlet(np.full(200, 0.1))
         for count in (200, 900):
-            counts = np.bincount(resampled(weights, count, rng), minlength=200)
+            counts = np.bincount(resampled_rows(weights, count, rng), minlength=200)
             assert counts.sum() == count
             assert np.all(counts >= np.floor(count * weights - 1e-9))
             assert np.all(counts <= np.ceil(count * weights + 1e-9))

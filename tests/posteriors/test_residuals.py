@@ -476,13 +476,13 @@ def test_residual_utilities_of_one_answer_are_integrated_out_without_a_change(mo
         return search.belief
 
     found = inferred()
-    reduced = gaussian.reduced
+    without_private = gaussian.without_private
 
-    def without_private_parts(slopes, unit, first, sites):
+    def with_private_parts(slopes, unit, first, sites):
         assert first < len(unit)
-        return reduced(slopes, unit, len(unit), sites)
+        return without_private(slopes, unit, len(unit), sites)
 
-    monkeypatch.setattr(gaussian, "reduced", without_private_parts)
+    monkeypatch.setattr(gaussian, "without_private", with_private_parts)
     whole = inferred()
     assert not np.array_equal(found.mean, whole.mean)
     # Up to the tolerance of the sweeps.

@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.numerics.jit import HALF_LOG_TWO_PI, LOGISTIC, exp_minus, kernel, log_ndtr
+from pairseek.numerics.constants import HALF_LOG_TWO_PI
+from pairseek.numerics.jit import LOGISTIC, exp_minus, kernel, log_ndtr
 from pairseek.numerics.parallel import for_ranges
 
 _CHUNK_SIZE = 1 << 14

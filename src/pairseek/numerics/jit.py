@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from pairseek.core.types import FloatArray
+from pairseek.numerics.constants import HALF_LOG_TWO_PI
 from pairseek.numerics.kernel_cache import cached
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,8 +29,6 @@ SeedArray: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
 LOGISTIC = 0
 PROBIT = 1
-HALF_LOG_TWO_PI = 0.9189385332046727
-"""-log φ(0), for the standard normal density φ."""
 
 # Reassociation lets sums and products over answers or samples be vectorized. NaN and infinity keep their meaning.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import entr, ndtr
 
 from pairseek.core.types import FloatArray
+from pairseek.numerics.constants import LOGISTIC_VARIANCE
 from pairseek.numerics.jit import LOGISTIC
 from pairseek.numerics.tables import (
     LOGIT_GRID,
@@ -121,7 +122,7 @@ def _wide_row(
     link, width, spread, lapse = parameters
     factors, weights = k_rule(spread)
     # Variance of the logistic or the normal distribution.
-    variance = np.pi**2 / 3.0 if link == LOGISTIC else 1.0
+    variance = LOGISTIC_VARIANCE if link == LOGISTIC else 1.0
     deviation = np.sqrt(s**2 + variance / factors**2)
     above, below = (ndtr((sign * m[:, None] - width / factors) / deviation) @ weights for sign in (1.0, -1.0))
     first, second = lapse / 3.0 + (1.0 - lapse) * above, lapse / 3.0 + (1.0 - lapse) * below

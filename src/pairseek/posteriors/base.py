@@ -1,4 +1,4 @@
-"""The posterior protocol, and helpers shared by all posteriors."""
+"""Protocol of posteriors, and functions that all posteriors share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pairseek.model.responses import Response
 class Posterior(Protocol):
     """Inference of the user point from all answers.
 
-    ``infer`` is a pure function: the same evidence, prior and response give the same belief, to the bit, regardless of
+    ``infer`` is a pure function: equal evidence, prior and response give identical beliefs, to the bit, regardless of
     earlier calls and of the number of threads. Random draws are keyed by the arguments. The belief is finite for any
     answers, and no argument is modified.
 
@@ -59,11 +59,11 @@ class BasePosterior(Part):
 
 
 class _PosteriorAdapter(PartAdapter, BasePosterior):
-    """A posterior that does not derive from `BasePosterior`."""
+    """Adapter of a posterior that does not derive from `BasePosterior`."""
 
 
 def posterior_of(posterior: object) -> BasePosterior:
-    """Return the posterior with every optional member, through an adapter if it does not derive from the base class."""
+    """Return a posterior with all members, wrapped in an adapter if necessary."""
     return posterior if isinstance(posterior, BasePosterior) else _PosteriorAdapter(posterior)
 
 

@@ -26,10 +26,11 @@ _SAMPLES_PER_CONTROL = 10
 # Largest accepted ratio of a corrected to a plain variance, or its inverse, in any direction. A larger correction means
 # that the controls have tails the regression cannot handle (nearly noiseless answers), and the plain moments are kept.
 _MAX_VARIANCE_RATIO = 1.5
-# The variance of every control must rest on this many samples, measured as (Σwc²)²/Σ(wc²)². After nearly noiseless
-# answers the gradient is huge in a thin layer with few samples, and regressing on those would increase the variance.
+# Least number of samples on which the variance of every control must rest, measured as (Σwc²)²/Σ(wc²)². After nearly
+# noiseless answers the gradient is huge in a thin layer with few samples, and regressing on those would increase the
+# variance.
 _MIN_CONTROL_SAMPLES = 18.0
-# Samples whose products are accumulated in one pass over the matrix.
+# Samples whose products are added in one pass over the matrix.
 _ROWS_PER_PASS = 4
 
 
@@ -54,8 +55,11 @@ def _gradient(x: FloatArray, evidence: Answers, prior: PriorArrays, link: int, w
 
 
 @primitive
-def _fill(x: FloatArray, mean: FloatArray, gradient: FloatArray, prior: PriorArrays, row: FloatArray) -> None:
-    """Write the controls of one sample (first g = 1, then g a coordinate, symmetrised), then its targets c and cc'."""
+def _write_controls(x: FloatArray, mean: FloatArray, gradient: FloatArray, prior: PriorArrays, row: FloatArray) -> None:
+    """Write the controls of one sample (first g = 1, then g a coordinate, symmetrized), then its targets c and cc'.
+
+    Overwrites ``gradient``.
+    """
     low, high, _, _ = prior
     d = len(x)
     pairs = d * (d + 1) // 2
@@ -69,6 +73,7 @@ def _fill(x: FloatArray, mean: FloatArray, gradient: FloatArray, prior: PriorArr
         else:
             border = 1.0
             row[i] = gradient[i]
+        # From here on, the array holds B.
         gradient[i] = border
     k = 0
     for i in range(d):
@@ -109,7 +114,7 @@ def _products(
             if first + r < stop:
                 x = points[first + r]
                 _gradient(x, evidence, prior, link, width, gradient)
-                _fill(x, mean, gradient, prior, rows[r])
+                _write_controls(x, mean, gradient, prior, rows[r])
                 root = math.sqrt(weights[first + r])
                 for j in range(2 * controls):
                     total[0, j] += weights[first + r] * rows[r, j]
@@ -161,9 +166,9 @@ def controlled_moments(
     mean, covariance = sample_moments(points, weights)
     count = d + d * (d + 1) // 2
     low, high = prior.box(d)
-    few = 1.0 / np.sum(weights**2) < _SAMPLES_PER_CONTROL * count
+    has_few_samples = 1.0 / np.sum(weights**2) < _SAMPLES_PER_CONTROL * count
     # For a half-bounded coordinate these fields do not vanish at the face, so Stein's identity fails.
-    if few or not factors.is_log_concave or np.any(np.isfinite(low) != np.isfinite(high)):
+    if has_few_samples or not factors.is_log_concave or np.any(np.isfinite(low) != np.isfinite(high)):
         return mean, covariance
     out = np.empty((-(-n // SAMPLE_CHUNK), 2 + count, 2 * count))
     quadratic, link = (*prior.box(d), *prior.quadratic(d)), factors.link
@@ -181,7 +186,7 @@ def controlled_moments(
         _solve(gram, solution)
         shift = -np.einsum("c,ct->t", solution / scale, products[:, count:])
         corrected = _symmetric(shift[d:], d) + covariance - np.multiply.outer(shift[:d], shift[:d])
-        if not _trustworthy(corrected, covariance, shift[:d]):
+        if not _is_plausible(corrected, covariance, shift[:d]):
             return mean, covariance
     return mean + shift[:d], corrected
 
@@ -193,7 +198,7 @@ def _symmetric(upper: FloatArray, d: int) -> FloatArray:
     return out
 
 
-def _trustworthy(corrected: FloatArray, covariance: FloatArray, shift: FloatArray) -> bool:
+def _is_plausible(corrected: FloatArray, covariance: FloatArray, shift: FloatArray) -> bool:
     if not np.all(np.isfinite(corrected)):
         return False
     values, vectors = np.linalg.eigh(covariance)

@@ -37,16 +37,16 @@ def density_belief(
     Parameters
     ----------
     log_answers
-        Returns the (n,) log-likelihoods of all answers at (n, d) points.
+        Function that returns the (n,) log-likelihoods of all answers at (n, d) points.
     shape
-        Number of answers, number of dimensions.
+        Number of answers, and number of dimensions.
     """
     began = time.perf_counter()
     (answers, d), stages, log_evidence = shape, 0, 0.0
     if answers:
         samples, stages, log_evidence = tempered_samples(DensityTarget(prior, log_answers, d), n, sweeps, rng)
     else:
-        samples = _drawn(prior, n, d, rng)
+        samples = _draw_prior(prior, n, d, rng)
     weights = np.full(n, 1 / n)
     info = BeliefInfo("particles", stages=stages, seconds=time.perf_counter() - began)
     return sampled_belief(samples, weights, sample_moments(samples, weights), info), log_evidence
@@ -54,7 +54,7 @@ def density_belief(
 
 @dataclass(frozen=True, eq=False)
 class DensityTarget:
-    """A target of sequential Monte Carlo given by its log prior density and the log-likelihood of the answers."""
+    """Target of sequential Monte Carlo: any prior, and any log-likelihood of the answers."""
 
     prior: AnyPrior
     log_answers: Callable[[FloatArray], FloatArray]
@@ -62,7 +62,7 @@ class DensityTarget:
 
     def start(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw points from the prior."""
-        return _drawn(self.prior, n, self.d, rng)
+        return _draw_prior(self.prior, n, self.d, rng)
 
     def log_likelihood(self, states: FloatArray) -> FloatArray:
         """Return the log-likelihood of all answers."""
@@ -73,31 +73,31 @@ class DensityTarget:
     ) -> FloatArray:
         """Move all points at once by slice steps along random frames (Neal 2003, section 4)."""
         root = square_root(covariance)
-        here = self._log_density(states, power)
+        current = self._log_density(states, power)
         for _ in range(sweeps):
             frame, _ = np.linalg.qr(rng.standard_normal((self.d, self.d)))
             for direction in np.einsum("de,ek->kd", root, frame):
-                self._step(states, here, direction, power, rng)
+                self._step(states, current, direction, power, rng)
         return states
 
     def _step(
-        self, states: FloatArray, here: FloatArray, direction: FloatArray, power: float, rng: np.random.Generator
+        self, states: FloatArray, current: FloatArray, direction: FloatArray, power: float, rng: np.random.Generator
     ) -> None:
-        """Move every point along one direction, in place; `here` holds the (n,) current log densities."""
+        """Move every point along one direction, in place; `current` holds the (n,) current log densities."""
         n = len(states)
-        level = here + np.log(1.0 - rng.random(n))
+        level = current + np.log(1.0 - rng.random(n))
         left = -SLICE_WIDTH * rng.random(n)
         right = left + SLICE_WIDTH
         moving = np.arange(n)
         for _ in range(_MAX_SHRINKS):
             t = left[moving] + (right - left)[moving] * rng.random(len(moving))
             points = states[moving] + t[:, None] * direction
-            there = self._log_density(points, power)
-            inside = there >= level[moving]
-            states[moving[inside]], here[moving[inside]] = points[inside], there[inside]
-            before = t < 0.0
-            left[moving[before]], right[moving[~before]] = t[before], t[~before]
-            moving = moving[~inside]
+            proposed = self._log_density(points, power)
+            accepted = proposed >= level[moving]
+            states[moving[accepted]], current[moving[accepted]] = points[accepted], proposed[accepted]
+            is_left = t < 0.0
+            left[moving[is_left]], right[moving[~is_left]] = t[is_left], t[~is_left]
+            moving = moving[~accepted]
             if not len(moving):
                 return
 
@@ -105,5 +105,5 @@ class DensityTarget:
         return log_density_of(self.prior, points) + power * self.log_likelihood(points)
 
 
-def _drawn(prior: AnyPrior, n: int, d: int, rng: np.random.Generator) -> FloatArray:
+def _draw_prior(prior: AnyPrior, n: int, d: int, rng: np.random.Generator) -> FloatArray:
     return np.ascontiguousarray(prior.sample(n, d, rng), dtype=np.float64)

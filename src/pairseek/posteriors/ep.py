@@ -35,8 +35,8 @@ class EP(BasePosterior):
     along one direction, and low-dimensional box priors near a face. The check has two parts: the largest standard
     deviation of an answer's logit under its cavity, and the moments of the posterior along lines through the mean. If
     either part fails, and always in a box of up to three dimensions, importance samples from a wider Gaussian replace
-    EP. More of them are drawn if the effective sample size is too small, and tempered particles replace them once
-    particles would be faster. ``Belief.info.method`` says which of the three was used.
+    EP. If their effective size is too small, more are drawn, up to the point where tempered particles are faster.
+    ``Belief.info.method`` says which of the three was used.
 
     If k, the reliability, the lapse rate or the noise kind is unknown, EP computes the evidence p(answers | parameters)
     at the nodes of a grid, and the belief is the mixture of the Gaussians at the nodes: see
@@ -91,7 +91,7 @@ class PropagatedNodes:
 
     points: int
     form: PriorForm
-    exact: ClassVar[bool] = False
+    is_exact: ClassVar[bool] = False
 
     def infer(self, factors: Factors, prior: Prior, start: FloatArray | None, *, rough: bool = False) -> PointBelief:
         """Return the belief by EP with its evidence; `start` holds the sites of a neighbouring node, if any."""
@@ -100,7 +100,7 @@ class PropagatedNodes:
 
     def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:  # noqa: ARG002
         """Return whether EP is accurate; within a mixture, sharp answers are not a reason to doubt it."""
-        return point.fit is None or is_trusted(point.fit, factors, self.form, sharp=True)
+        return point.fit is None or is_trusted(point.fit, factors, self.form, accept_sharp=True)
 
     def refined(self, point: PointBelief, factors: Factors, prior: Prior) -> PointBelief:
         """Return the belief by importance samples or, if their weights are too uneven, by particles."""

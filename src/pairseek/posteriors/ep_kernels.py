@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pairseek.core.types import FloatArray, IntArray
+from pairseek.numerics.constants import HALF_LOG_TWO_PI, LOGISTIC_VARIANCE
 from pairseek.numerics.jit import (
     LOGISTIC,
     Answers,
@@ -31,9 +32,10 @@ from pairseek.numerics.jit import (
 
 Rule: TypeAlias = tuple[FloatArray, FloatArray]
 """Nodes and weights of Gauss-Legendre quadrature on [-1, 1]."""
-Private: TypeAlias = tuple[IntArray, IntArray, FloatArray]
-"""Answers with a private residual utility, its coordinate, and its factor in the logit."""
-Reduced: TypeAlias = tuple[Private, IntArray, FloatArray, FloatArray, FloatArray]
+PrivateResiduals: TypeAlias = tuple[IntArray, IntArray, FloatArray]
+"""Answers with a private residual utility, which occurs in no other answer; its coordinate, and its factor in the
+logit."""
+ReducedState: TypeAlias = tuple[PrivateResiduals, IntArray, FloatArray, FloatArray, FloatArray]
 """Private residual utilities; the other coordinates; and for these, slopes, private logit variances and sites."""
 
 # Half width of the quadrature in cavity standard deviations. The tilted density of a log-concave factor falls at least
@@ -54,17 +56,18 @@ _PROBIT_TIE_HALF_WIDTH = 8.0
 # relative to the cavity, and only its first two moments matter (the next cumulant contributes 1.2 (π²/3)²/(24 s⁴),
 # 1e-5).
 _PROBIT_DEVIATION = 16.0
-_LOGISTIC_VARIANCE = math.pi**2 / 3.0
+
 # `exp_minus` stays at 2e-16 beyond 36. It is accurate enough for the quadrature of an answer if, at the centre,
 # (z - m)²/2v is below _MAX_FAST_SQUARE and z above _MIN_FAST_LOGIT: the variance then matches the exact exponential to
 # 1e-9.
 _MAX_FAST_SQUARE = 4.0
 _MIN_FAST_LOGIT = -8.0
-# With lapses, updates are halved after this many sweeps, because undamped ones can alternate between two states.
+# With lapses, updates are halved after this many sweeps, because full updates can alternate between two states.
 _UNDAMPED_SWEEPS = 6
 # Half length of the lines of the line check, in standard deviations.
 _LINE_HALF_LENGTH = 5.0
-# A cavity or an updated variance below this fraction of the current one is rounding error, and the update is skipped.
+# If a cavity variance or an updated variance is below this fraction of the current one, it is a rounding error, and the
+# update is skipped.
 _MIN_VARIANCE_RATIO = 1e-10
 
 
@@ -80,7 +83,7 @@ def _probit_moments(m: float, v: float, noise: float) -> tuple[float, float, flo
         excess = (1.0 - q * (2.0 - 10.0 * q)) / -t
         ratio = -t + excess
     else:
-        ratio = math.exp(-0.5 * t * t - 0.9189385332046727 - log_ndtr(t))
+        ratio = math.exp(-0.5 * t * t - HALF_LOG_TWO_PI - log_ndtr(t))
         excess = ratio + t
     return log_ndtr(t), m + v * ratio / root, v * (1.0 - v / total * min(ratio * excess, 1.0))
 
@@ -130,7 +133,7 @@ def _fast_quadrature(m: float, v: float, centre: float, step: float, count: int)
         first += weight * x
         second += weight * x * x
     shift = first / mass
-    log_mass = math.log(mass * step / math.sqrt(v)) - 0.9189385332046727
+    log_mass = math.log(mass * step / math.sqrt(v)) - HALF_LOG_TWO_PI
     return log_mass, centre + shift, max(second / mass - shift * shift, 0.0)
 
 
@@ -138,14 +141,14 @@ def _fast_quadrature(m: float, v: float, centre: float, step: float, count: int)
 def _quadrature(m: float, v: float, decided: float, link: int, width: float) -> tuple[float, float, float]:
     """Return log Z, mean and variance of N(z; m, v) times a likelihood, by the trapezoidal rule."""
     s = math.sqrt(v)
-    reach = _HALF_WIDTH * s
+    half_width = _HALF_WIDTH * s
     step = min(_STEP_IN_DEVIATIONS * s, _MAX_STEP)
     if decided == 0.0:
-        reach = min(reach, width + (_TIE_HALF_WIDTH if link == LOGISTIC else _PROBIT_TIE_HALF_WIDTH))
+        half_width = min(half_width, width + (_TIE_HALF_WIDTH if link == LOGISTIC else _PROBIT_TIE_HALF_WIDTH))
         if link != LOGISTIC:
             step = min(_STEP_IN_DEVIATIONS * s, _MAX_PROBIT_STEP)
     centre = _centre(m, v, decided, link, width)
-    count = math.ceil(reach / step)
+    count = math.ceil(half_width / step)
     if (
         link == LOGISTIC
         and decided > 0.0
@@ -153,19 +156,19 @@ def _quadrature(m: float, v: float, decided: float, link: int, width: float) -> 
         and (centre - m) ** 2 < 2.0 * _MAX_FAST_SQUARE * v
     ):
         return _fast_quadrature(m, v, centre, step, count)
-    top = _log_factor(centre, decided, link, width) - 0.5 * (centre - m) * (centre - m) / v
+    log_peak = _log_factor(centre, decided, link, width) - 0.5 * (centre - m) * (centre - m) / v
     mass = 0.0
     first = 0.0
     second = 0.0
     for i in range(-count, count + 1):
         x = i * step
         z = centre + x
-        weight = math.exp(_log_factor(z, decided, link, width) - 0.5 * (z - m) * (z - m) / v - top)
+        weight = math.exp(_log_factor(z, decided, link, width) - 0.5 * (z - m) * (z - m) / v - log_peak)
         mass += weight
         first += weight * x
         second += weight * x * x
     shift = first / mass
-    log_mass = math.log(mass * step / s) - 0.9189385332046727 + top
+    log_mass = math.log(mass * step / s) - HALF_LOG_TWO_PI + log_peak
     return log_mass, centre + shift, max(second / mass - shift * shift, 0.0)
 
 
@@ -173,28 +176,29 @@ def _quadrature(m: float, v: float, decided: float, link: int, width: float) -> 
 def tilted_answer(m: float, v: float, decided: float, link: int, model: LinkModel) -> tuple[float, float, float]:
     """Return log Z, mean and variance of the logit under N(m, v) times the likelihood of an answer or a tie.
 
-    With lapses, P = floor + rest f(z): the floor leaves the cavity unchanged, so the tilted density is a mixture of the
-    cavity and the tilted density without lapses. ``model`` is (floor, rest, width) as in `log_answer`.
+    With lapses, P = floor + scale f(z): the floor leaves the cavity unchanged, so the tilted density is a mixture of
+    the cavity and the tilted density without lapses. ``model`` is (floor, scale, width) as in `log_answer`.
     """
-    floor, rest, width = model
+    floor, scale, width = model
     if decided > 0.0 and (link != LOGISTIC or v > _PROBIT_DEVIATION * _PROBIT_DEVIATION):
-        log_z, mean, variance = _probit_moments(m, v, _LOGISTIC_VARIANCE if link == LOGISTIC else 1.0)
+        log_z, mean, variance = _probit_moments(m, v, LOGISTIC_VARIANCE if link == LOGISTIC else 1.0)
     else:
         log_z, mean, variance = _quadrature(m, v, decided, link, width)
     if floor == 0.0 or (decided == 0.0 and width == 0.0):
-        return log_z + math.log(rest), mean, variance
-    weight = math.exp(log_z) * rest
-    total = floor + weight
-    share = weight / total
-    both = (1.0 - share) * m + share * mean
-    spread = (1.0 - share) * (v + (m - both) ** 2) + share * (variance + (mean - both) ** 2)
-    return math.log(total), both, spread
+        return log_z + math.log(scale), mean, variance
+    attentive_mass = math.exp(log_z) * scale
+    mass = floor + attentive_mass
+    share = attentive_mass / mass
+    mixed_mean = (1.0 - share) * m + share * mean
+    mixed_variance = (1.0 - share) * (v + (m - mixed_mean) ** 2) + share * (variance + (mean - mixed_mean) ** 2)
+    return math.log(mass), mixed_mean, mixed_variance
 
 
 @inner
 def tilted_interval(m: float, v: float, low: float, high: float, rule: Rule) -> tuple[float, float, float]:
-    """Return log ∫ exp(-(z - m)²/2v) over [low, high], and mean and variance of N(m, v) inside; v may be infinite.
+    """Return log ∫ exp(-(z - m)²/2v) over [low, high], and mean and variance of N(m, v) truncated to it.
 
+    The variance v may be infinite.
     Uses Gauss-Legendre quadrature (``rule`` holds nodes and weights on [-1, 1]) over the part of the interval that has
     mass, because closed forms lose all digits far in a tail.
     """
@@ -252,8 +256,8 @@ def _invert(matrix: FloatArray, out: FloatArray) -> tuple[bool, float]:
 
     Returns whether the matrix is positive definite, and the log determinant of its inverse.
     """
-    proper, log_volume = _factorize(matrix)
-    if not proper:
+    is_proper, log_volume = _factorize(matrix)
+    if not is_proper:
         return False, 0.0
     n = len(matrix)
     # Invert the factor in the lower triangle, then form the product of its transpose with itself.
@@ -304,14 +308,14 @@ def _refresh(
         shift[i] = total + sites[m + i, 1]
         work[i, i] += sites[m + i, 0]
     for j in range(m):
-        pull = sites[j, 1] - sites[j, 0] * offsets[j]
+        site_shift = sites[j, 1] - sites[j, 0] * offsets[j]
         for i in range(d):
-            shift[i] += slopes[j, i] * pull
+            shift[i] += slopes[j, i] * site_shift
             weighted = sites[j, 0] * slopes[j, i]
             for h in range(d):
                 work[i, h] += weighted * slopes[j, h]
-    proper, log_volume = _invert(work, covariance)
-    if not proper:
+    is_proper, log_volume = _invert(work, covariance)
+    if not is_proper:
         return False, 0.0
     for i in range(d):
         total = 0.0
@@ -326,7 +330,7 @@ def _replace_site(
     site: FloatArray,
     tau: float,
     nu: float,
-    here: tuple[float, float],
+    moments: tuple[float, float],
     column: FloatArray,
     mean: FloatArray,
     covariance: FloatArray,
@@ -334,32 +338,32 @@ def _replace_site(
     """Set the parameters of a site, and update mean and covariance.
 
     Returns the larger of the change of z in standard deviations and the relative change of its variance, or infinity if
-    the step was shortened or skipped. ``here`` is the current mean and variance of the site's z, ``column`` the
+    the step was shortened or skipped. ``moments`` is the current mean and variance of the site's z, ``column`` the
     covariance of w with z.
     """
-    z, v = here
-    more, pull = tau - site[0], nu - site[1]
-    scale = 1.0 + more * v
+    z, v = moments
+    tau_change, nu_change = tau - site[0], nu - site[1]
+    scale = 1.0 + tau_change * v
     # A larger step would make the covariance indefinite, so halve the step until it does not.
     is_full_step = scale > 0.05
     for _ in range(40):
         if scale > 0.05:
             break
-        more, pull = 0.5 * more, 0.5 * pull
-        scale = 1.0 + more * v
-    if not (scale > 0.05 and abs(pull) < 1e300):
+        tau_change, nu_change = 0.5 * tau_change, 0.5 * nu_change
+        scale = 1.0 + tau_change * v
+    if not (scale > 0.05 and abs(nu_change) < 1e300):
         return math.inf
-    step = (pull - more * z) / scale
-    shrink = more / scale
+    step = (nu_change - tau_change * z) / scale
+    shrinkage = tau_change / scale
     d = len(mean)
     for i in range(d):
         mean[i] += column[i] * step
         for h in range(i + 1):
-            covariance[i, h] -= shrink * column[i] * column[h]
+            covariance[i, h] -= shrinkage * column[i] * column[h]
             covariance[h, i] = covariance[i, h]
-    site[0] += more
-    site[1] += pull
-    return max(abs(step) * math.sqrt(v), abs(more) * v) if is_full_step else math.inf
+    site[0] += tau_change
+    site[1] += nu_change
+    return max(abs(step) * math.sqrt(v), abs(tau_change) * v) if is_full_step else math.inf
 
 
 @inner
@@ -386,10 +390,10 @@ def _log_site(site: FloatArray, cavity: FloatArray) -> float:
 
     ``cavity`` holds the precision and shift of exp(-precision z²/2 + shift z), and the log integral of the factor.
     """
-    total: float = cavity[0] + site[0]
-    pull: float = cavity[1] + site[1]
-    mass: float = cavity[2]
-    return mass - 0.5 * (math.log(2.0 * math.pi / total) + pull * pull / total)
+    precision: float = cavity[0] + site[0]
+    shift: float = cavity[1] + site[1]
+    log_mass: float = cavity[2]
+    return log_mass - 0.5 * (math.log(2.0 * math.pi / precision) + shift * shift / precision)
 
 
 @inner
@@ -447,7 +451,7 @@ def propagate(  # noqa: C901
 
     ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)); ``private_variances`` (m,) the variances of independent
     normal terms of the logits, over which each answer's likelihood is averaged; ``prior`` (low, high, centre,
-    precision); ``rule`` Gauss-Legendre nodes and weights; ``model`` (floor, rest, width) as in `log_answer`;
+    precision); ``rule`` Gauss-Legendre nodes and weights; ``model`` (floor, scale, width) as in `log_answer`;
     ``convergence`` (tolerance, largest number of sweeps); ``warm`` whether to start from the given sites. Returns mean
     and covariance, and writes ``sites`` (m + d, 2), the precision and shift of the answers and of the box's
     coordinates, and ``diagnostics``: whether EP converged, the number of sweeps, the largest cavity standard deviation
@@ -459,8 +463,8 @@ def propagate(  # noqa: C901
     mean, covariance = np.empty(d), np.empty((d, d))
     work, column, cavities = np.empty((d, d)), np.empty(d), np.zeros((m + d, 3))
     diagnostics[:] = 0.0
-    proper, volume = _refresh(evidence, prior, sites, work, mean, covariance) if warm else (False, 0.0)
-    if not proper:
+    is_proper, volume = _refresh(evidence, prior, sites, work, mean, covariance) if warm else (False, 0.0)
+    if not is_proper:
         sites[:] = 0.0
         for i in range(d):
             width = high[i] - low[i]
@@ -469,44 +473,46 @@ def propagate(  # noqa: C901
                 # Start from the moments of the uniform distribution, so that the first cavities are proper.
                 sites[m + i, 0] = 12.0 / (width * width)
                 sites[m + i, 1] = sites[m + i, 0] * 0.5 * (low[i] + high[i])
-        proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
-        if not proper:
+        is_proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
+        if not is_proper:
             return mean, covariance
     tolerance, max_sweeps = convergence
     for sweep in range(int(max_sweeps)):
         change = 0.0
-        widest = 0.0
+        max_deviation = 0.0
         # Only factors with lapses, which are not log-concave, need damping.
-        damped = model[0] > 0.0 and sweep >= _UNDAMPED_SWEEPS
+        is_damped = model[0] > 0.0 and sweep >= _UNDAMPED_SWEEPS
         for j in range(m):
             z, v = _project(slopes[j], offsets[j], mean, covariance, column)
-            rest = 1.0 - sites[j, 0] * v
             if not v > 0.0:
                 continue  # the answer is uninformative
-            if not rest > _MIN_VARIANCE_RATIO:
-                change = math.inf  # the site alone determines its logit: there is no proper cavity
+            # Precision of the cavity, relative to the current precision of z.
+            ratio = 1.0 - sites[j, 0] * v
+            if not ratio > _MIN_VARIANCE_RATIO:
+                change = math.inf  # only the site determines its logit: there is no proper cavity
                 continue
-            cavity = v / rest
-            middle = (z - sites[j, 1] * v) / rest
-            wide = cavity + private_variances[j]
-            widest = max(widest, math.sqrt(wide))
-            log_z, tilted, variance = tilted_answer(middle, wide, decided[j], link, model)
+            cavity_variance = v / ratio
+            cavity_mean = (z - sites[j, 1] * v) / ratio
+            logit_variance = cavity_variance + private_variances[j]
+            max_deviation = max(max_deviation, math.sqrt(logit_variance))
+            log_z, tilted, variance = tilted_answer(cavity_mean, logit_variance, decided[j], link, model)
             if private_variances[j] > 0.0:
                 # Convert moments of the logit to moments of the part that the state explains.
-                share = cavity / wide
-                tilted = middle + share * (tilted - middle)
-                variance = cavity - share * share * (wide - variance)
-            cavities[j, 0], cavities[j, 1] = 1.0 / cavity, middle / cavity
-            cavities[j, 2] = log_z + 0.5 * (math.log(2.0 * math.pi * cavity) + middle * middle / cavity)
-            variance = max(variance, _MIN_VARIANCE_RATIO * cavity)
-            tau = 1.0 / variance - 1.0 / cavity
-            nu = tilted / variance - middle / cavity
+                share = cavity_variance / logit_variance
+                tilted = cavity_mean + share * (tilted - cavity_mean)
+                variance = cavity_variance - share * share * (logit_variance - variance)
+            cavities[j, 0], cavities[j, 1] = 1.0 / cavity_variance, cavity_mean / cavity_variance
+            log_scale = math.log(2.0 * math.pi * cavity_variance)
+            cavities[j, 2] = log_z + 0.5 * (log_scale + cavity_mean * cavity_mean / cavity_variance)
+            variance = max(variance, _MIN_VARIANCE_RATIO * cavity_variance)
+            tau = 1.0 / variance - 1.0 / cavity_variance
+            nu = tilted / variance - cavity_mean / cavity_variance
             if tau < 0.0 and model[0] > 0.0:
                 # A possible lapse can widen the density. Sites of negative precision make the sweeps diverge, so such
                 # a site matches only the mean.
                 tau = 0.0
-                nu = (tilted - middle) / cavity
-            if damped:
+                nu = (tilted - cavity_mean) / cavity_variance
+            if is_damped:
                 tau = 0.5 * (tau + sites[j, 0])
                 nu = 0.5 * (nu + sites[j, 1])
             change = max(change, _replace_site(sites[j], tau, nu, (z, v), column, mean, covariance))
@@ -514,21 +520,21 @@ def propagate(  # noqa: C901
             if low[i] == -math.inf and high[i] == math.inf:
                 continue
             v = covariance[i, i]
-            rest = 1.0 - sites[m + i, 0] * v
-            cavity = v / rest if rest > _MIN_VARIANCE_RATIO else math.inf
-            middle = (mean[i] - sites[m + i, 1] * v) / rest if rest > _MIN_VARIANCE_RATIO else mean[i]
-            log_mass, tilted, variance = tilted_interval(middle, cavity, low[i], high[i], rule)
-            weight = 1.0 / cavity if rest > _MIN_VARIANCE_RATIO else 0.0
-            cavities[m + i, 0], cavities[m + i, 1] = weight, weight * middle
-            cavities[m + i, 2] = log_mass + 0.5 * weight * middle * middle
-            tau = 1.0 / variance - weight
-            nu = tilted / variance - weight * middle
+            ratio = 1.0 - sites[m + i, 0] * v
+            cavity_variance = v / ratio if ratio > _MIN_VARIANCE_RATIO else math.inf
+            cavity_mean = (mean[i] - sites[m + i, 1] * v) / ratio if ratio > _MIN_VARIANCE_RATIO else mean[i]
+            log_mass, tilted, variance = tilted_interval(cavity_mean, cavity_variance, low[i], high[i], rule)
+            cavity_precision = 1.0 / cavity_variance if ratio > _MIN_VARIANCE_RATIO else 0.0
+            cavities[m + i, 0], cavities[m + i, 1] = cavity_precision, cavity_precision * cavity_mean
+            cavities[m + i, 2] = log_mass + 0.5 * cavity_precision * cavity_mean * cavity_mean
+            tau = 1.0 / variance - cavity_precision
+            nu = tilted / variance - cavity_precision * cavity_mean
             for h in range(d):
                 column[h] = covariance[h, i]
             change = max(change, _replace_site(sites[m + i], tau, nu, (mean[i], v), column, mean, covariance))
-        diagnostics[1], diagnostics[2] = sweep + 1.0, widest
-        proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
-        if not proper:
+        diagnostics[1], diagnostics[2] = sweep + 1.0, max_deviation
+        is_proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
+        if not is_proper:
             return mean, covariance
         if change < tolerance:
             diagnostics[0] = 1.0
@@ -541,7 +547,7 @@ def propagate(  # noqa: C901
 def _private_residuals(slopes: FloatArray, first: int, answers: IntArray, columns: IntArray) -> int:
     """Write, in order, the answers with a coordinate from `first` on that no other answer uses, and that coordinate.
 
-    Answers that do not depend on the coordinates before `first` are skipped. Returns the number written.
+    Answers that do not depend on the coordinates before `first` are skipped. Returns the number of answers written.
     """
     m, d = slopes.shape
     uses = np.zeros(d, dtype=np.int64)
@@ -551,24 +557,24 @@ def _private_residuals(slopes: FloatArray, first: int, answers: IntArray, column
                 uses[i] += 1
     count = 0
     for j in range(m):
-        tells = False
+        depends_on_point = False
         for i in range(first):
-            tells |= slopes[j, i] != 0.0
+            depends_on_point |= slopes[j, i] != 0.0
         i = first
-        while tells and i < d and not (uses[i] == 1 and slopes[j, i] != 0.0):
+        while depends_on_point and i < d and not (uses[i] == 1 and slopes[j, i] != 0.0):
             i += 1
-        if tells and i < d:
+        if depends_on_point and i < d:
             answers[count], columns[count] = j, i
             count += 1
     return count
 
 
 @kernel
-def reduced(slopes: FloatArray, unit: FloatArray, first: int, sites: FloatArray) -> Reduced:
+def without_private(slopes: FloatArray, unit: FloatArray, first: int, sites: FloatArray) -> ReducedState:
     """Integrate each residual utility that occurs in only one answer out of that answer's likelihood.
 
-    ``first`` is the index of the first residual utility. The given slopes are unscaled, the returned ones in units of
-    the prior.
+    ``first`` is the index of the first residual utility. The given slopes are unscaled; the returned slopes are in
+    units of the prior.
     """
     m, d = slopes.shape
     answers, columns = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64)
@@ -587,63 +593,64 @@ def reduced(slopes: FloatArray, unit: FloatArray, first: int, sites: FloatArray)
             size += 1
     kept = kept[:size]
     # Loops, because array assignments take longer to compile than the sweeps.
-    inner_slopes, inner_sites = np.empty((m, size)), np.empty((m + size, 2))
+    kept_slopes, kept_sites = np.empty((m, size)), np.empty((m + size, 2))
     for j in range(m):
-        inner_sites[j, 0], inner_sites[j, 1] = sites[j, 0], sites[j, 1]
+        kept_sites[j, 0], kept_sites[j, 1] = sites[j, 0], sites[j, 1]
         for i in range(size):
-            inner_slopes[j, i] = slopes[j, kept[i]] * unit[kept[i]]
+            kept_slopes[j, i] = slopes[j, kept[i]] * unit[kept[i]]
     for i in range(size):
-        inner_sites[m + i, 0], inner_sites[m + i, 1] = sites[m + kept[i], 0], sites[m + kept[i], 1]
-    return (answers, columns, factors), kept, inner_slopes, private_variances, inner_sites
+        kept_sites[m + i, 0], kept_sites[m + i, 1] = sites[m + kept[i], 0], sites[m + kept[i], 1]
+    return (answers, columns, factors), kept, kept_slopes, private_variances, kept_sites
 
 
 @kernel
 def join_private(
-    private: Private,
+    private: PrivateResiduals,
     kept: IntArray,
     evidence: Answers,
-    inner_sites: FloatArray,
-    inner_moments: tuple[FloatArray, FloatArray],
+    kept_sites: FloatArray,
+    kept_moments: tuple[FloatArray, FloatArray],
     sites: FloatArray,
     mean: FloatArray,
     covariance: FloatArray,
 ) -> None:
-    """Write sites, mean and covariance of the full state, given ``inner_moments`` of the kept coordinates.
+    """Write sites, mean and covariance of the full state, given ``kept_moments`` of the kept coordinates.
 
     Let t = s·x + o be the part of a logit explained by the kept coordinates, with the site exp(-τt²/2 + νt). Given t,
     the private residual utility e, with factor a in the logit, is normal with mean a(ν - τt) and variance 1 - τa².
     """
     answers, columns, factors = private
     slopes, offsets, _ = evidence
-    centre, inner_covariance = inner_moments
+    centre, kept_covariance = kept_moments
     size, count, m = len(kept), len(answers), len(slopes)
-    along = np.zeros((count, size))
+    # Covariances of the logits of these answers with the kept coordinates.
+    logit_covariances = np.zeros((count, size))
     sites[:] = 0.0
     for j in range(m):
-        sites[j, 0], sites[j, 1] = inner_sites[j, 0], inner_sites[j, 1]
+        sites[j, 0], sites[j, 1] = kept_sites[j, 0], kept_sites[j, 1]
     for k in range(size):
-        sites[m + kept[k], 0], sites[m + kept[k], 1] = inner_sites[m + k, 0], inner_sites[m + k, 1]
+        sites[m + kept[k], 0], sites[m + kept[k], 1] = kept_sites[m + k, 0], kept_sites[m + k, 1]
         mean[kept[k]] = centre[k]
         for h in range(size):
-            covariance[kept[k], kept[h]] = inner_covariance[k, h]
+            covariance[kept[k], kept[h]] = kept_covariance[k, h]
     for p in range(count):
         j, column = answers[p], columns[p]
-        pull = inner_sites[j, 0] * factors[p]
+        gain = kept_sites[j, 0] * factors[p]
         explained = offsets[j]
         for k in range(size):
             explained += slopes[j, k] * centre[k]
             for h in range(size):
-                along[p, h] += slopes[j, k] * inner_covariance[k, h]
-        mean[column] = factors[p] * inner_sites[j, 1] - pull * explained
+                logit_covariances[p, h] += slopes[j, k] * kept_covariance[k, h]
+        mean[column] = factors[p] * kept_sites[j, 1] - gain * explained
         for h in range(size):
-            covariance[column, kept[h]] = covariance[kept[h], column] = -pull * along[p, h]
+            covariance[column, kept[h]] = covariance[kept[h], column] = -gain * logit_covariances[p, h]
         for q in range(p + 1):
-            both = 0.0
+            cross = 0.0
             for k in range(size):
-                both += along[p, k] * slopes[answers[q], k]
-            both *= pull * inner_sites[answers[q], 0] * factors[q]
-            covariance[column, columns[q]] = covariance[columns[q], column] = both
-        covariance[column, column] += 1.0 - pull * factors[p]
+                cross += logit_covariances[p, k] * slopes[answers[q], k]
+            cross *= gain * kept_sites[answers[q], 0] * factors[q]
+            covariance[column, columns[q]] = covariance[columns[q], column] = cross
+        covariance[column, column] += 1.0 - gain * factors[p]
 
 
 @kernel
@@ -680,13 +687,13 @@ def profile_moments(
             for q in range(len(nodes)):
                 z = z0 + slope * _LINE_HALF_LENGTH * nodes[q]
                 logs[q] += log_answer(z, decided[j], link, model) + 0.5 * tau * z * z - nu * z
-        top = np.max(logs)
+        log_peak = np.max(logs)
         mass = 0.0
         first = 0.0
         second = 0.0
         for q in range(len(nodes)):
             t = _LINE_HALF_LENGTH * nodes[q]
-            weight = weights[q] * math.exp(logs[q] - top)
+            weight = weights[q] * math.exp(logs[q] - log_peak)
             mass += weight
             first += weight * t
             second += weight * t * t

@@ -1,4 +1,4 @@
-"""The likelihoods of all answers, in the form the compiled kernels take."""
+"""Likelihoods of all answers, in the form that compiled kernels take."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Factors:
     link
         Code of the link function f.
     model
-        (floor, rest, width) as in `pairseek.numerics.jit.log_answer`.
+        (floor, scale, width) as in `pairseek.numerics.jit.log_answer`.
     constant
         The part of the log-likelihood that does not depend on the user point.
     """
@@ -48,11 +48,11 @@ class Factors:
         floor = lapse / (3.0 if width > 0.0 else 2.0)
         constant = 0.0
         if lapse == 0.0 and response.link == LOGISTIC and not decided.all():
-            tied = decided == 0.0
-            constant = float(np.sum(tied)) * np.log(-np.expm1(-2.0 * width)) if width > 0.0 else 0.0
-            offsets = np.where(tied, offsets + width, offsets)
-            slopes = np.concatenate([slopes, -slopes[tied]])
-            offsets = np.concatenate([offsets, 2.0 * width - offsets[tied]])
+            is_tie = decided == 0.0
+            constant = float(np.sum(is_tie)) * np.log(-np.expm1(-2.0 * width)) if width > 0.0 else 0.0
+            offsets = np.where(is_tie, offsets + width, offsets)
+            slopes = np.concatenate([slopes, -slopes[is_tie]])
+            offsets = np.concatenate([offsets, 2.0 * width - offsets[is_tie]])
             decided = np.ones(len(offsets))
         return cls(
             np.ascontiguousarray(slopes),

@@ -26,7 +26,7 @@ from pairseek.posteriors.ep_kernels import (
     log_inverse_determinant,
     profile_moments,
     propagate,
-    reduced,
+    without_private,
 )
 from pairseek.posteriors.factors import Factors
 
@@ -36,19 +36,20 @@ standard deviations, or a variance by more than this fraction."""
 
 # Nodes of the quadrature over an interval.
 _QUADRATURE_NODES = 32
-# EP is accepted up to this standard deviation of an answer's logit under all others, in units of the standard deviation
-# of an answer's noise (π/sqrt(3) for the logistic function, 1 for Φ), that is up to 2.0 and 1.1. Beyond, the likelihood
-# of the answer is nearly a step on the scale of the cavity, and a Gaussian approximates the product badly.
+# Largest standard deviation of an answer's logit given all other answers at which EP is accepted, in units of the
+# standard deviation of an answer's noise (π/sqrt(3) for the logistic function, 1 for Φ): 2.0 and 1.1. Beyond it, the
+# likelihood of the answer is nearly a step on the scale of the cavity, and a Gaussian approximates the product badly.
 _MAX_SHARPNESS = 1.1
 _NOISE_DEVIATION = {LOGISTIC: math.pi / math.sqrt(3.0), PROBIT: 1.0}
 # Line check: largest accepted error of the mean (in posterior standard deviations) and of the variance (relative).
 # First value for d = 1, second added for each further dimension. In one dimension the line is the posterior; in more, a
-# line passes through the mean of all other directions and exaggerates the error (a posterior within 1 % of EP showed 9
-# % in d = 8), while an error along one direction matters less for the whole covariance.
+# line passes through the mean of all other directions and exaggerates the error (a posterior within 1 % of EP showed
+# 9 % in d = 8), while an error along one direction matters less for the whole covariance.
 _LINE_MEAN_TOLERANCE = (0.05, 0.02)
 _LINE_VARIANCE_TOLERANCE = (0.08, 0.02)
-# If the variances along two directions differ by more, rounding moves the mean by a part of the smaller deviation.
-_MIN_VARIANCE_RATIO = 1e-9
+# If the variances along two directions differ by more than this ratio, rounding errors of the mean are not negligible
+# along the narrower one.
+_MIN_DIRECTION_RATIO = 1e-9
 # EP is never trusted under a box prior in at most this many dimensions: importance samples are cheap there, and the
 # line check says little.
 _BOX_DIMENSIONS = 3
@@ -67,7 +68,7 @@ class GaussianFit:
     sweeps
         Number of sweeps over the answers.
     logit_deviation
-        Largest standard deviation of an answer's logit under all others.
+        Largest standard deviation of an answer's logit given all other answers.
     log_evidence
         log p(answers) under the unnormalized prior: see `log_prior_mass`.
     sites
@@ -85,7 +86,7 @@ class GaussianFit:
 
 @dataclass(frozen=True, eq=False)
 class PriorForm:
-    """A prior in the form the EP kernels take, in units of its standard deviations so that no scale loses precision.
+    """A prior in the form that EP's kernels take, in units of its standard deviations, which preserves precision.
 
     Attributes
     ----------
@@ -95,7 +96,7 @@ class PriorForm:
         (d, d) covariance.
     scaled
         Box, centre and precision in these units.
-    boxed
+    is_boxed
         Whether a coordinate is bounded.
     """
 
@@ -103,10 +104,10 @@ class PriorForm:
     unit: FloatArray
     covariance: FloatArray
     scaled: PriorArrays
-    boxed: bool
+    is_boxed: bool
     residuals: int = 0
     """Number of residual utilities, the last coordinates of the state."""
-    spanned: bool = False
+    is_within_span: bool = False
     """Whether the point's coordinates are those within the span of the answers."""
 
     @classmethod
@@ -131,9 +132,9 @@ class PriorForm:
             (centre - origin) / unit,
             np.ascontiguousarray(precision * np.outer(unit, unit)),
         )
-        boxed = bool(np.any(np.isfinite(low) | np.isfinite(high)))
+        is_boxed = bool(np.any(np.isfinite(low) | np.isfinite(high)))
         residuals = prior.count if isinstance(prior, WithResiduals) else 0
-        return cls(origin, unit, covariance, scaled, boxed, residuals, isinstance(prior, WithinSpan))
+        return cls(origin, unit, covariance, scaled, is_boxed, residuals, isinstance(prior, WithinSpan))
 
     @cached_property
     def units(self) -> FloatArray:
@@ -149,7 +150,7 @@ class PriorForm:
     def log_mass(self) -> float:
         """Log integral of the prior density without its normalizing constant."""
         d = len(self.unit)
-        if not self.boxed:
+        if not self.is_boxed:
             # Residual utilities are independent and have unit variance.
             size = d - self.residuals
             return 0.5 * log_inverse_determinant(self.leading(size)[3].copy()) + self.log_volume
@@ -182,14 +183,14 @@ def gaussian_fit(
     """Return the approximation by EP, starting from the prior or from the sites of a similar fit.
 
     ``convergence`` is the tolerance at which sweeps end, and their largest number. A residual utility that occurs in
-    only one answer is integrated out of that answer's likelihood and inferred afterwards. A sweep is then quadratic in
-    the number of the other coordinates only, with an identical result.
+    only one answer is integrated out of that answer's likelihood and inferred afterwards: the result is identical, and
+    the cost of a sweep is quadratic only in the number of the other coordinates.
     """
     m, d = factors.slopes.shape
     form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
-    if m == 0 and not form.boxed:
+    if m == 0 and not form.is_boxed:
         # Return the prior itself: the first question of a search must not wait for the kernel to compile.
-        return _unanswered(form, form.log_mass + factors.constant, np.zeros((d, 2)))
+        return _prior_as_fit(form, form.log_mass + factors.constant, np.zeros((d, 2)))
     sites = np.zeros((m + d, 2)) if start is None else start.copy()
     diagnostics = np.empty(4)
     offsets, decided = factors.offsets + np.einsum("md,d->m", factors.slopes, form.origin), read_only(factors.decided)
@@ -197,19 +198,19 @@ def gaussian_fit(
     if form.residuals:
         first = d - form.residuals
         slopes = read_only(factors.slopes)
-        private, kept, slopes, private_variances, inner_sites = reduced(slopes, form.unit, first, sites)
+        private, kept, slopes, private_variances, kept_sites = without_private(slopes, form.unit, first, sites)
         answers = slopes, offsets, decided
-        inner_moments = propagate(
-            answers, private_variances, form.leading(len(kept)), *settings, warm, inner_sites, diagnostics
+        kept_moments = propagate(
+            answers, private_variances, form.leading(len(kept)), *settings, warm, kept_sites, diagnostics
         )
         mean, covariance = np.empty(d), np.empty((d, d))
-        join_private(private, kept, answers, inner_sites, inner_moments, sites, mean, covariance)
+        join_private(private, kept, answers, kept_sites, kept_moments, sites, mean, covariance)
     else:
         answers = np.ascontiguousarray(factors.slopes * form.unit), offsets, decided
         mean, covariance = propagate(answers, np.zeros(m), form.scaled, *settings, warm, sites, diagnostics)
     log_evidence = float(diagnostics[3] + form.log_volume + factors.constant)
     if m == 0:
-        return _unanswered(form, log_evidence, sites)
+        return _prior_as_fit(form, log_evidence, sites)
     if not (math.isfinite(log_evidence) and np.isfinite(mean).all() and np.isfinite(covariance).all()):
         moments = form.origin.copy(), form.covariance.copy()
         sweeps = int(diagnostics[1])
@@ -221,7 +222,7 @@ def gaussian_fit(
     return GaussianFit(*moments, converged, sweeps, logit_deviation, log_evidence, sites)
 
 
-def _unanswered(form: PriorForm, log_evidence: float, sites: FloatArray) -> GaussianFit:
+def _prior_as_fit(form: PriorForm, log_evidence: float, sites: FloatArray) -> GaussianFit:
     """Return the prior as a fit to no answers."""
     moments = form.origin.copy(), form.covariance.copy()
     return GaussianFit(*moments, converged=True, sweeps=0, logit_deviation=0.0, log_evidence=log_evidence, sites=sites)
@@ -232,25 +233,27 @@ def log_prior_mass(prior: Prior, d: int) -> float:
     return 0.0 if is_density(prior) else PriorForm.of(prior, d).log_mass
 
 
-def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, sharp: bool = False) -> bool:
+def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, accept_sharp: bool = False) -> bool:
     """Return whether EP is accurate: it converged, no answer is nearly a step, and the line check passes.
 
-    `sharp` accepts answers that are nearly steps.
+    With `accept_sharp`, answers may be nearly steps.
     """
     d = len(fit.mean)
     form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
-    if form.residuals or (form.spanned and factors.is_log_concave):
-        # Every answer has its own direction, as in a Gaussian process, where EP is accurate however sharp the answers
-        # are. In so many dimensions the line check would say nothing.
+    if form.residuals or (form.is_within_span and factors.is_log_concave):
+        # Each answer has a separate direction, as in a Gaussian process, where EP is accurate however sharp the answers
+        # are. In that many dimensions the line check would be uninformative.
         return fit.converged
     # EP is exact for one answer under a Gaussian prior, however sharp the answer, unless it may be a lapse.
-    if len(factors.offsets) <= 1 and factors.is_log_concave and not form.boxed:
+    if len(factors.offsets) <= 1 and factors.is_log_concave and not form.is_boxed:
         return True
     values = np.linalg.eigvalsh(fit.covariance / form.units)
-    if values[0] < _MIN_VARIANCE_RATIO * values[-1]:
+    if values[0] < _MIN_DIRECTION_RATIO * values[-1]:
         return False
-    smooth = sharp or fit.logit_deviation <= _MAX_SHARPNESS * _NOISE_DEVIATION[factors.link]
-    return fit.converged and smooth and (d > _BOX_DIMENSIONS if form.boxed else _profiles_agree(fit, factors, form))
+    is_smooth = accept_sharp or fit.logit_deviation <= _MAX_SHARPNESS * _NOISE_DEVIATION[factors.link]
+    if not (fit.converged and is_smooth):
+        return False
+    return d > _BOX_DIMENSIONS if form.is_boxed else _profiles_agree(fit, factors, form)
 
 
 def _profiles_agree(fit: GaussianFit, factors: Factors, form: PriorForm) -> bool:

@@ -1,6 +1,6 @@
-"""Sample source of a Gaussian approximation: importance samples, and the standard normal points they come from.
+"""Sample source of a Gaussian approximation: importance samples, and the standard normal points behind them.
 
-Particles are imported where they are used: most searches never need them.
+Particles are imported where they are used, because most searches never need them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pairseek.posteriors.base import effective_samples, generator_for
 from pairseek.posteriors.ep_kernels import gaussian_points
 from pairseek.posteriors.factors import Factors
 
-# Samples whose effective size is below this fraction of their number are resampled from more points, or moved, before
-# they are returned.
+# If the effective size of the samples is below this fraction of their number, they are resampled from more points, or
+# moved, before they are returned.
 _MIN_EVENNESS = 0.25
 # If too few importance samples are effective, their number is multiplied by a power of two, up to this one. A point
 # costs one likelihood evaluation, a particle's move several dozen.
@@ -52,16 +52,16 @@ class GaussianSamples(BaseSampleSource):
         """Return points of positive weight, and their weights."""
         n = self.points if count is None else whole(count, "the count of samples", 2)
         if isinstance(self.prior, WithResiduals) and len(self.factors.offsets):
-            return self._unweighted(n, self.prior)
+            return self._draw_unweighted(n, self.prior)
         if len(self.factors.offsets) == 0:
             samples = self.prior.sample(n, len(self.mean), generator_for(self.factors, n))
             weights = np.full(n, 1.0 / n)
             for array in (samples, weights):
                 array.flags.writeable = False
             return samples, weights
-        return self._even(n)
+        return self._draw_even(n)
 
-    def _even(self, n: int) -> tuple[FloatArray, FloatArray]:
+    def _draw_even(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return n points of similar weight: the weighted points as they are, resampled from more, or moved."""
         samples, weights, _ = self.importance_samples(n)
         effective = effective_samples(weights)
@@ -71,9 +71,9 @@ class GaussianSamples(BaseSampleSource):
             effective = effective_samples(weights)
         if len(weights) > n or effective < _MIN_EVENNESS * n:
             rng = generator_for(self.factors, n)
-            from pairseek.posteriors.weights import resampled  # few beliefs need it
+            from pairseek.posteriors.weights import resampled_rows  # few beliefs need it
 
-            samples = np.ascontiguousarray(samples[resampled(weights, n, rng)])
+            samples = np.ascontiguousarray(samples[resampled_rows(weights, n, rng)])
             weights = np.full(n, 1.0 / n)
             if effective < _MIN_EVENNESS * n:
                 from pairseek.posteriors.tempering import PointTarget
@@ -90,12 +90,12 @@ class GaussianSamples(BaseSampleSource):
         """Return the first d coordinates of the points and the weights, without computing residual utilities."""
         n = self.points if count is None else whole(count, "the count of samples", 2)
         if isinstance(self.prior, WithResiduals) and len(self.factors.offsets) and d == self.prior.d and d:
-            return self._unweighted(n, WithResiduals(self.prior.point, d, 0))
+            return self._draw_unweighted(n, WithResiduals(self.prior.point, d, 0))
         samples, weights = self.draw(count)
         return np.ascontiguousarray(samples[:, :d]), weights
 
-    def _unweighted(self, n: int, prior: WithResiduals) -> tuple[FloatArray, FloatArray]:
-        """Return points of the Gaussian itself: with residual utilities there are too many dimensions to weight them.
+    def _draw_unweighted(self, n: int, prior: WithResiduals) -> tuple[FloatArray, FloatArray]:
+        """Return unweighted points of the Gaussian: residual utilities add too many dimensions for importance weights.
 
         The root of the covariance is triangular, so the leading coordinates do not depend on the others.
         """
@@ -107,7 +107,7 @@ class GaussianSamples(BaseSampleSource):
         standard = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         samples = _from_standard(standard, root, self.mean)
         if type(prior.point) is not GaussianPrior:
-            samples = _within(samples, *prior.box(d))
+            samples = _points_inside(samples, *prior.box(d))
         weights = np.full(len(samples), 1.0 / len(samples))
         for array in (samples, weights):
             array.flags.writeable = False
@@ -148,7 +148,7 @@ class GaussianSamples(BaseSampleSource):
         return samples, np.asarray(ratios / np.sum(ratios)), float(log_evidence)
 
 
-def _within(samples: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+def _points_inside(samples: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     """Return the points inside a box or, if there are none, all points clipped to it."""
     if not np.any(np.isfinite(low) | np.isfinite(high)):
         return samples

@@ -1,4 +1,4 @@
-"""The posterior on an adaptive grid, for up to three dimensions."""
+"""Posterior on an adaptive grid, for up to three dimensions."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _MAX_EDGE_MASS = 1e-6
 _MARGIN_CELLS = 2
 # Largest number of rounds of shrinking or enlarging the grid.
 _MAX_ROUNDS = 12
-# The grid is fine enough if variances on every second cell differ by at most this fraction from those on all cells.
+# The grid is fine enough if the variances on every second cell and on all cells differ by at most this fraction.
 _VARIANCE_TOLERANCE = 0.02
-# Largest total number of cells, up to which the number along each dimension is doubled.
+# Largest total number of cells; up to it, the number along each dimension is doubled while the grid is too coarse.
 _MAX_CELLS = 200_000
 _MAX_POINTS = BySize(
     lambda size: int(_MAX_CELLS ** (1 / size.dimensions) + 1e-9), f"{_MAX_CELLS:,} cells in all dimensions together"
@@ -78,9 +78,9 @@ class Grid(BasePosterior):
         began = time.perf_counter()
         d = evidence.slopes.shape[1]
         points = self.points or DEFAULT_POINTS[d]
-        bounds = _bounds(prior, d)
+        bounds = _initial_bounds(prior, d)
         while True:
-            bounds, logs = _refined(bounds, points, evidence, prior, response)
+            bounds, logs = _fitted_bounds(bounds, points, evidence, prior, response)
             resolved = _is_resolved(_weights(logs), bounds, points)
             if resolved or self.points is not None or (2 * points) ** d > _MAX_CELLS:
                 break
@@ -103,7 +103,7 @@ class Grid(BasePosterior):
         return sampled_belief(cells, weights, sample_moments(cells, weights), info)
 
 
-def _bounds(prior: AnyPrior, d: int) -> tuple[FloatArray, FloatArray]:
+def _initial_bounds(prior: AnyPrior, d: int) -> tuple[FloatArray, FloatArray]:
     """Return the corners of the prior's box, or six standard deviations from the mean where it has none."""
     low, high = box_of(prior, d)
     mean, covariance = moments_of(prior, d)
@@ -121,7 +121,7 @@ def _weights(logs: FloatArray) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-def _refined(
+def _fitted_bounds(
     bounds: tuple[FloatArray, FloatArray], points: int, evidence: Evidence, prior: AnyPrior, response: Response
 ) -> tuple[tuple[FloatArray, FloatArray], FloatArray]:
     """Return the part of the bounds that has mass, and the log densities of its cells."""
@@ -131,12 +131,12 @@ def _refined(
     for _ in range(_MAX_ROUNDS):
         cells = _cells(bounds, points)
         logs = response.log_likelihood(evidence, cells) + log_density_of(prior, cells)
-        new = _around_mass(_weights(logs).reshape((points,) * d), bounds, widest)
-        old_width, new_width = bounds[1] - bounds[0], new[1] - new[0]
-        outgrown = np.any(new[0] < bounds[0]) or np.any(new[1] > bounds[1])
-        if not outgrown and np.all(new_width > 0.7 * old_width):
+        new_bounds = _around_mass(_weights(logs).reshape((points,) * d), bounds, widest)
+        old_width, new_width = bounds[1] - bounds[0], new_bounds[1] - new_bounds[0]
+        is_larger = np.any(new_bounds[0] < bounds[0]) or np.any(new_bounds[1] > bounds[1])
+        if not is_larger and np.all(new_width > 0.7 * old_width):
             break
-        bounds = new
+        bounds = new_bounds
     return bounds, logs
 
 

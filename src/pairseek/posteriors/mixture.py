@@ -19,13 +19,20 @@ from pairseek.model.priors import Prior, WithResiduals, moments_of
 from pairseek.model.responses import Response
 from pairseek.posteriors.gaussian import log_prior_mass
 from pairseek.posteriors.mixture_samples import GaussianMixture, JointSamples
-from pairseek.posteriors.parameter_nodes import Node, NodeInference, NoiseHypothesis, evidence_of, nodes_of, normalized
+from pairseek.posteriors.parameter_nodes import (
+    Node,
+    NodeInference,
+    NoiseHypothesis,
+    evidence_of,
+    nodes_of,
+    normalized_weights,
+)
 from pairseek.posteriors.parameter_posterior import reliability_of
 
 # Nodes of less weight are not checked.
 _MIN_CHECKED_WEIGHT = 0.02
-# If the nodes that fail the check have a larger total weight, joint importance samples of all nodes replace the
-# mixture.
+# If the nodes that fail the check have a larger total weight than this, joint importance samples of all nodes replace
+# the mixture.
 _MAX_FAILED_WEIGHT = 0.1
 # Joint importance samples are used if their effective size is at least _MIN_EFFECTIVE_FRACTION of their number, and at
 # least _MIN_EFFECTIVE_PER_DIMENSION * (d + 1); otherwise the nodes that failed are refined one by one.
@@ -49,20 +56,20 @@ def mixture_belief(
         for single, probability in response.kinds
     ]
     # With residual utilities there are too many dimensions for importance samples.
-    sampled = not inference.exact and len(evidence.offsets) > 0 and not isinstance(prior, WithResiduals)
-    lapsing = sampled and not (response.lapse_prior is None and response.lapse_rate == 0.0)
+    allows_samples = not inference.is_exact and len(evidence.offsets) > 0 and not isinstance(prior, WithResiduals)
+    has_lapses = allows_samples and not (response.lapse_prior is None and response.lapse_rate == 0.0)
 
-    def inferred(*, all_lapses: bool) -> list[Node]:
+    def infer_nodes(*, all_lapses: bool) -> list[Node]:
         return [
             node
             for index, kind in enumerate(kinds)
             for node in nodes_of(index, kind, prior, inference, all_lapses=all_lapses)
         ]
 
-    nodes = inferred(all_lapses=not lapsing)
-    weights = normalized([node.log_weight for node in nodes])
+    nodes = infer_nodes(all_lapses=not has_lapses)
+    weights = normalized_weights([node.log_weight for node in nodes])
 
-    def failed() -> list[int]:
+    def failed_nodes() -> list[int]:
         return [
             i
             for i in np.flatnonzero(weights > _MIN_CHECKED_WEIGHT).tolist()
@@ -71,9 +78,9 @@ def mixture_belief(
 
     source: GaussianMixture | JointSamples = GaussianMixture(tuple(nodes), weights, points)
     effective = None
-    if lapsing or (sampled and float(np.sum(weights[failed()])) > _MAX_FAILED_WEIGHT):
+    if has_lapses or (allows_samples and float(np.sum(weights[failed_nodes()])) > _MAX_FAILED_WEIGHT):
         count = max(points, _MIN_SAMPLES_PER_DIMENSION * (evidence.slopes.shape[1] + 1))
-        joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, count, rough=lapsing)
+        joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, count, rough=has_lapses)
         effective = joint.effective_samples
         if effective >= max(
             _MIN_EFFECTIVE_FRACTION * count, _MIN_EFFECTIVE_PER_DIMENSION * (evidence.slopes.shape[1] + 1.0)
@@ -81,12 +88,12 @@ def mixture_belief(
             source = joint
         else:
             effective = None
-            if lapsing:
-                nodes = inferred(all_lapses=True)
-                weights = normalized([node.log_weight for node in nodes])
-            for i in np.flatnonzero(weights > _MIN_CHECKED_WEIGHT).tolist() if lapsing else failed():
+            if has_lapses:
+                nodes = infer_nodes(all_lapses=True)
+                weights = normalized_weights([node.log_weight for node in nodes])
+            for i in np.flatnonzero(weights > _MIN_CHECKED_WEIGHT).tolist() if has_lapses else failed_nodes():
                 nodes[i] = replace(nodes[i], point=inference.refined(nodes[i].point, nodes[i].factors, prior))
-            source = GaussianMixture(tuple(nodes), normalized([node.log_weight for node in nodes]), points)
+            source = GaussianMixture(tuple(nodes), normalized_weights([node.log_weight for node in nodes]), points)
     d, log_evidence = evidence.slopes.shape[1], 0.0
     if len(evidence.offsets):
         mean, covariance = source.moments()

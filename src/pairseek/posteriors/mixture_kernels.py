@@ -11,14 +11,14 @@ from pairseek.numerics.jit import LOGISTIC, Answers, exp_minus, kernel, log_tie
 
 # Probabilities without lapses are clipped from below to this one.
 _MIN_PROBABILITY = 1e-16
-# Number of such probabilities that can be multiplied without underflow.
-_BLOCK = 16
-# Least probability with lapses at which longer products do not underflow.
+# Number of clipped probabilities that can be multiplied without underflow.
+_CLIPPED_FACTORS = 16
+# Probability above which more factors can be multiplied.
 _LAPSING_FLOOR = 1e-3
 # Number of probabilities above that floor that can be multiplied without underflow.
-_LAPSING_BLOCK = 96
+_LAPSING_FACTORS = 96
 # Points computed together, so that all loops over them use vector registers.
-_LANES = 64
+_POINTS_PER_BLOCK = 64
 
 
 @kernel
@@ -38,29 +38,29 @@ def likelihood_grid(  # noqa: C901
 
     ``evidence`` is (slopes (m, d), offsets (m,), decided (m,)), ``factors`` (U,), ``lapses`` (L,), ``width`` the tie
     width. The likelihood is ``out`` (n, U, L), scaled so that the largest value in each row is 1, times
-    exp(``log_scale``) (n,). O(m (d + U (1 + L))) per point. The probability of an answer without lapse is clipped to at
-    least 1e-16, so that a block of probabilities can be multiplied before rescaling.
+    exp(``log_scale``) (n,). O(m (d + U (1 + L))) per point. The probability of an answer that is not a lapse is clipped
+    to at least 1e-16, so that a block of probabilities can be multiplied before rescaling.
     """
     slopes, offsets, decided = evidence
     m, d = slopes.shape
     outcomes = 3.0 if width > 0.0 else 2.0
     # A tie that was not offered cannot be a lapse.
-    length = _LAPSING_BLOCK if np.min(lapses) / outcomes > _LAPSING_FLOOR else _BLOCK
+    length = _LAPSING_FACTORS if np.min(lapses) / outcomes > _LAPSING_FLOOR else _CLIPPED_FACTORS
     for j in range(m):
         if decided[j] == 0.0 and width == 0.0:
-            length = _BLOCK
-    x, z, p = np.empty((d, _LANES)), np.empty((m, _LANES)), np.empty(_LANES)
-    value, top = np.empty((len(factors), len(lapses), _LANES)), np.empty(_LANES)
-    for first in range(start, stop, _LANES):
-        count = min(_LANES, stop - first)
-        for b in range(_LANES):
+            length = _CLIPPED_FACTORS
+    x, z, p = np.empty((d, _POINTS_PER_BLOCK)), np.empty((m, _POINTS_PER_BLOCK)), np.empty(_POINTS_PER_BLOCK)
+    value, top = np.empty((len(factors), len(lapses), _POINTS_PER_BLOCK)), np.empty(_POINTS_PER_BLOCK)
+    for first in range(start, stop, _POINTS_PER_BLOCK):
+        count = min(_POINTS_PER_BLOCK, stop - first)
+        for b in range(_POINTS_PER_BLOCK):
             for i in range(d):
                 x[i, b] = points[first + min(b, count - 1), i]
         for j in range(m):
-            for b in range(_LANES):
+            for b in range(_POINTS_PER_BLOCK):
                 z[j, b] = offsets[j]
             for i in range(d):
-                for b in range(_LANES):
+                for b in range(_POINTS_PER_BLOCK):
                     z[j, b] += slopes[j, i] * x[i, b]
         value[:] = 1.0
         log_scale[first : first + count] = 0.0
@@ -68,30 +68,30 @@ def likelihood_grid(  # noqa: C901
             for u in range(len(factors)):
                 for j in range(block, min(block + length, m)):
                     if decided[j] == 0.0:
-                        for b in range(_LANES):
+                        for b in range(_POINTS_PER_BLOCK):
                             p[b] = max(math.exp(log_tie(factors[u] * z[j, b], width, link)), _MIN_PROBABILITY)
                     elif link == LOGISTIC:
-                        for b in range(_LANES):
+                        for b in range(_POINTS_PER_BLOCK):
                             y = factors[u] * z[j, b] - width
                             e = exp_minus(abs(y))
                             p[b] = max((1.0 if y > 0.0 else e) / (1.0 + e), _MIN_PROBABILITY)
                     else:
-                        for b in range(_LANES):
+                        for b in range(_POINTS_PER_BLOCK):
                             y = factors[u] * z[j, b] - width
                             p[b] = max(0.5 * math.erfc(-y * math.sqrt(0.5)), _MIN_PROBABILITY)
                     offered = 0.0 if decided[j] == 0.0 and width == 0.0 else 1.0
                     for q in range(len(lapses)):
-                        floor, rest = offered * lapses[q] / outcomes, 1.0 - lapses[q]
-                        for b in range(_LANES):
-                            value[u, q, b] *= floor + rest * p[b]
+                        floor, scale = offered * lapses[q] / outcomes, 1.0 - lapses[q]
+                        for b in range(_POINTS_PER_BLOCK):
+                            value[u, q, b] *= floor + scale * p[b]
             top[:] = 0.0
             for u in range(len(factors)):
                 for q in range(len(lapses)):
-                    for b in range(_LANES):
+                    for b in range(_POINTS_PER_BLOCK):
                         top[b] = max(top[b], value[u, q, b])
             for u in range(len(factors)):
                 for q in range(len(lapses)):
-                    for b in range(_LANES):
+                    for b in range(_POINTS_PER_BLOCK):
                         value[u, q, b] /= top[b]
             for b in range(count):
                 log_scale[first + b] += math.log(top[b])
@@ -117,10 +117,15 @@ def mixture_densities(
     more than 8.5 standard deviations away counts as 8.5 away, 2e-16 of its peak.
     """
     components, d = means.shape
-    x, total, square, white = np.empty((d, _LANES)), np.empty(_LANES), np.empty(_LANES), np.empty(_LANES)
-    for first in range(start, stop, _LANES):
-        count = min(_LANES, stop - first)
-        for b in range(_LANES):
+    x, total, square, white = (
+        np.empty((d, _POINTS_PER_BLOCK)),
+        np.empty(_POINTS_PER_BLOCK),
+        np.empty(_POINTS_PER_BLOCK),
+        np.empty(_POINTS_PER_BLOCK),
+    )
+    for first in range(start, stop, _POINTS_PER_BLOCK):
+        count = min(_POINTS_PER_BLOCK, stop - first)
+        for b in range(_POINTS_PER_BLOCK):
             for i in range(d):
                 x[i, b] = points[first + min(b, count - 1), i]
         total[:] = 0.0
@@ -129,10 +134,10 @@ def mixture_densities(
             for k in range(d):
                 white[:] = 0.0
                 for i in range(d):
-                    for b in range(_LANES):
+                    for b in range(_POINTS_PER_BLOCK):
                         white[b] += whitening[n, k, i] * (x[i, b] - means[n, i])
-                for b in range(_LANES):
+                for b in range(_POINTS_PER_BLOCK):
                     square[b] += white[b] * white[b]
-            for b in range(_LANES):
+            for b in range(_POINTS_PER_BLOCK):
                 total[b] += shares[n] * exp_minus(0.5 * square[b])
         out[first : first + count] = total[:count]

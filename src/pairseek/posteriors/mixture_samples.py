@@ -13,6 +13,7 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.types import BaseSampleSource, FloatArray, IntArray
 from pairseek.core.validation import whole
 from pairseek.model.priors import Prior
+from pairseek.numerics.constants import GOLDEN_FRACTION
 from pairseek.numerics.covariances import square_root
 from pairseek.numerics.moments import SAMPLE_CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
@@ -26,7 +27,7 @@ from pairseek.posteriors.parameter_nodes import (
     Node,
     NoiseHypothesis,
     lapse_nodes,
-    normalized,
+    normalized_weights,
 )
 
 # Factor on the proposal covariances of joint importance samples.
@@ -39,11 +40,8 @@ _MIN_WEIGHT = 1e-4
 _SAMPLE_MULTIPLE = 16
 # A log r grid is extended if one of its ends has more than this fraction of its highest weight.
 _MAX_END_WEIGHT = 0.01
-# Steps by which it is extended.
+# Number of steps by which an end of the log r grid is extended.
 _EXTENSION_STEPS = 4
-GOLDEN_FRACTION = 0.6180339887498949
-"""Golden ratio minus 1, whose multiples modulo 1 are evenly spread."""
-
 
 ParameterGrid: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """(U,) log factors, (L,) lapses, and (U, L) log prior probabilities."""
@@ -115,21 +113,21 @@ class GaussianMixture(BaseSampleSource):
         means = np.array([node.point.belief.mean for node in self.nodes])
         covariances = np.array([node.point.belief.covariance for node in self.nodes])
         mean = np.einsum("n,nd->d", self.weights, means)
-        away = means - mean
-        between = np.einsum("n,nd,ne->de", self.weights, away, away)
+        offsets = means - mean
+        between = np.einsum("n,nd,ne->de", self.weights, offsets, offsets)
         return mean, np.einsum("n,nde->de", self.weights, covariances) + between
 
     def draw(self, count: int | None) -> tuple[FloatArray, FloatArray]:
         """Return about `count` points and their weights, allocated to the nodes by weight."""
-        drawn = self.drawn if count is None else self._drawn(whole(count, "the count of samples", 2))
+        drawn = self.default_samples if count is None else self._draw(whole(count, "the count of samples", 2))
         return drawn.samples, drawn.weights
 
     @cached_property
-    def drawn(self) -> ParameterSamples:
+    def default_samples(self) -> ParameterSamples:
         """The default number of samples."""
-        return self._drawn(self.points)
+        return self._draw(self.points)
 
-    def _drawn(self, n: int) -> ParameterSamples:
+    def _draw(self, n: int) -> ParameterSamples:
         parts: list[tuple[FloatArray, FloatArray, IntArray]] = []
         for index in np.flatnonzero(self.weights > _MIN_WEIGHT).tolist():
             weight = float(self.weights[index])
@@ -145,7 +143,7 @@ class GaussianMixture(BaseSampleSource):
 
     def conditional(self, rows: IntArray) -> FloatArray:
         """Return the (rows, N) node probabilities given the user point of each sample: p(θ | w) ∝ p(θ) p(w | θ)."""
-        points = self.drawn.samples[rows]
+        points = self.default_samples.samples[rows]
         logs = np.full((len(self.nodes), len(points)), -np.inf)
         for i in np.flatnonzero(self.weights > _MIN_WEIGHT).tolist():
             belief = self.nodes[i].point.belief
@@ -185,10 +183,10 @@ class JointSamples(BaseSampleSource):
         # Every node gets some of the points, because EP can misjudge the weights of the nodes.
         shares = np.where(self.weights > _MIN_WEIGHT, self.weights + 0.5 / np.sum(self.weights > _MIN_WEIGHT), 0.0)
         shares /= np.sum(shares)
-        always = np.array([node.lapse == 1.0 for node in self.nodes])
-        if np.any(always):
-            # The prior reaches every mode that lapses can create.
-            shares[always] = np.maximum(shares[always], _PRIOR_FRACTION / np.sum(always))
+        is_random = np.array([node.lapse == 1.0 for node in self.nodes])
+        if np.any(is_random):
+            # The posterior at a node of random answers is the prior, which reaches every mode that lapses can create.
+            shares[is_random] = np.maximum(shares[is_random], _PRIOR_FRACTION / np.sum(is_random))
         return np.asarray(shares / np.sum(shares))
 
     @cached_property
@@ -197,12 +195,12 @@ class JointSamples(BaseSampleSource):
         out: list[ParameterGrid] = []
         for index in range(len(self.kinds)):
             response = self.kinds[index].response
-            mine = np.array([node.kind == index and node.lapse < 1.0 for node in self.nodes])
-            proposed = np.array([node.log_factor for node in self.nodes])[mine]
+            is_of_kind = np.array([node.kind == index and node.lapse < 1.0 for node in self.nodes])
+            proposed = np.array([node.log_factor for node in self.nodes])[is_of_kind]
             log_factors = np.unique(proposed)
             nodes, shares = lapse_nodes(response, len(self.kinds[index].evidence.offsets))
             if response.factor_prior is not None and self.rough:
-                log_factors = _refined(log_factors, _deviation(proposed, self.weights[mine]))
+                log_factors = _refined(log_factors, _deviation(proposed, self.weights[is_of_kind]))
             out.append((log_factors, np.array(nodes), self._log_prior(index, log_factors, shares)))
         return out
 
@@ -218,8 +216,8 @@ class JointSamples(BaseSampleSource):
     def _extended(self, grids: list[ParameterGrid], parameters: Parameters) -> list[ParameterGrid] | None:
         """Return grids extended where they cut off the posterior of log r; None if they cut off nothing.
 
-        The initial range comes from the proposal, at a single lapse. A larger r with more lapses explains the same
-        answers.
+        The initial range comes from the proposal, at a single lapse; with more lapses, a larger r explains the answers
+        equally well.
         """
         out, is_extended = list(grids), False
         for index, (log_factors, lapses, _) in enumerate(grids):
@@ -244,7 +242,7 @@ class JointSamples(BaseSampleSource):
         return self._weighted(self.points)
 
     @cached_property
-    def drawn(self) -> ParameterSamples:
+    def default_samples(self) -> ParameterSamples:
         """The default number of samples."""
         return self._result.with_nodes()
 
@@ -274,11 +272,11 @@ class JointSamples(BaseSampleSource):
 
     def conditional(self, rows: IntArray) -> FloatArray:
         """Return the (rows, N) probabilities of all grid nodes given the user point of each sample."""
-        return self._result.chances(rows)
+        return self._result.node_probabilities(rows)
 
-    def _proposed(self, n: int) -> tuple[FloatArray, FloatArray]:
+    def _draw_proposal(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return about n points from the Gaussians of the nodes, and their log densities under the mixture."""
-        # Counts are multiples, so that few sets of standard points serve all shares.
+        # Counts are rounded to multiples, so that few different sets of standard points are needed.
         counts = _SAMPLE_MULTIPLE * np.ceil(n * self._proposal / _SAMPLE_MULTIPLE).astype(np.int64)
         used = np.flatnonzero(counts)
         beliefs = [self.nodes[index].point.belief for index in used.tolist()]
@@ -300,14 +298,14 @@ class JointSamples(BaseSampleSource):
 
     def _weighted(self, n: int) -> _WeightedSamples:
         """Return about n importance samples, with their node probabilities and the posterior of the parameters."""
-        points, proposed = self._proposed(n)
+        points, proposed = self._draw_proposal(n)
         grids: list[ParameterGrid] | None = self._grids
         while grids is not None:
-            weighted = self._weighted_on(grids, points, proposed)
+            weighted = self._weigh_on(grids, points, proposed)
             grids = self._extended(grids, weighted.parameters) if self.rough else None
         return weighted
 
-    def _weighted_on(self, grids: list[ParameterGrid], points: FloatArray, proposed: FloatArray) -> _WeightedSamples:
+    def _weigh_on(self, grids: list[ParameterGrid], points: FloatArray, proposed: FloatArray) -> _WeightedSamples:
         d = points.shape[1]
         low, high = self.prior.box(d)
         centre, precision = self.prior.quadratic(d)
@@ -335,7 +333,7 @@ class JointSamples(BaseSampleSource):
         shares = [np.exp(scale - top) for scale in scales]
         total = np.sum([part * np.sum(value, axis=1) for part, value in zip(shares, values, strict=True)], axis=0)
         logs = top + np.log(total) + log_prior - proposed
-        weights = normalized(logs)
+        weights = normalized_weights(logs)
         nodes = tuple((value, part / total) for part, value in zip(shares, values, strict=True))
         share = np.concatenate([np.einsum("s,sn->n", weights * part, value) for value, part in nodes])
         kinds, u, lapse, log_shares = (np.concatenate(part) for part in zip(*rows, strict=True))
@@ -376,13 +374,15 @@ class _WeightedSamples:
     parameters: Parameters
     log_evidence: float
 
-    def chances(self, rows: IntArray | slice) -> FloatArray:
+    def node_probabilities(self, rows: IntArray | slice) -> FloatArray:
         """Return the (rows, N) probabilities of all nodes given each sample in these rows."""
         return np.concatenate([value[rows] * factor[rows, None] for value, factor in self.nodes], axis=1)
 
     def with_nodes(self) -> ParameterSamples:
         """Return the samples with one node each, chosen by its conditional probability at evenly spread quantiles."""
         level = (GOLDEN_FRACTION * np.arange(1, len(self.samples) + 1)) % 1.0
-        chances = self.chances(slice(None))
-        node = np.minimum(np.sum(np.cumsum(chances, axis=1) < level[:, None], axis=1), chances.shape[1] - 1)
+        node_probabilities = self.node_probabilities(slice(None))
+        node = np.minimum(
+            np.sum(np.cumsum(node_probabilities, axis=1) < level[:, None], axis=1), node_probabilities.shape[1] - 1
+        )
         return ParameterSamples(self.samples, self.weights, node)

@@ -28,15 +28,15 @@ _STEP = 0.9
 # Largest step, in standard deviations of the posterior. For a Gaussian of standard deviation s, the relative error of
 # the trapezoidal rule with step h is 2 e^(-2π²s²/h²): 0.2 % at h = 1.7 s.
 _STEP_TO_DEVIATION = 1.7
-# Initial and largest step for the single lapse of a proposal, which may be rough.
+# Initial and largest step, in these units, for the single lapse of a proposal, which may be rough.
 _PROPOSED_STEP = 0.7
 _PROPOSED_STEP_TO_DEVIATION = 2.6
-# The grid of importance samples is finer than that, because the density is narrower at smaller lapses.
+# Finer than the steps of a proposal, because the density is narrower at smaller lapses.
 GRID_STEP_TO_DEVIATION = 1.3
 """Largest step of the log r grid for importance samples, in standard deviations at the lapse of the proposal."""
-# Largest number of times that a step is halved.
+# Largest number of times a step is halved.
 _MAX_HALVINGS = 6
-# Nodes whose log density is this far below the best are left out: e^-6.5 = 0.0015.
+# Nodes whose log density is more than this below the highest are left out: e^-6.5 = 0.0015.
 _LOG_DENSITY_CUTOFF = 6.5
 MAX_DEVIATIONS = 6.0
 """Largest distance of log r from its prior median, in prior standard deviations."""
@@ -44,14 +44,14 @@ MAX_DEVIATIONS = 6.0
 _MIN_LAPSE_NODES = 4
 # Least number of nodes of an unknown lapse if r is known.
 _MIN_LAPSE_NODES_FIXED_R = 8
-# More answers determine the lapse better, and so need more nodes: with four nodes after 300 answers, the mean of the
-# lapse was off by 0.2 standard deviations.
+# One more node per this many answers: after 300 answers, four nodes gave a mean lapse that was off by 0.2 standard
+# deviations.
 _ANSWERS_PER_LAPSE_NODE = 20
 _MAX_LAPSE_NODES = 12
 # If r is known, the proposal of joint importance samples uses every second lapse node.
 _PROPOSED_LAPSES_FIXED_R = slice(None, None, 2)
-# If r is unknown, it uses the node nearest to this one of the first _MIN_LAPSE_NODES, so that it does not jump as nodes
-# are added.
+# If r is unknown, the proposal uses the node nearest to the initial node with this index. So its lapse hardly changes
+# as answers, and with them nodes, are added.
 _PROPOSED_LAPSE = 1
 # Arrays of `Evidence` with one entry for each answer.
 _EVIDENCE_COLUMNS = ("slopes", "offsets", "decided")
@@ -61,7 +61,7 @@ class NodeInference(Protocol):
     """Inference of the user point given known response parameters, with the evidence."""
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether beliefs need no accuracy check, because a sampler finds every mode."""
         ...
 
@@ -123,8 +123,8 @@ class NoiseHypothesis:
     evidence: Evidence
 
 
-def normalized(logs: list[float] | FloatArray) -> FloatArray:
-    """Return the softmax of log weights."""
+def normalized_weights(logs: list[float] | FloatArray) -> FloatArray:
+    """Return weights that sum to 1 from log weights."""
     weights = np.exp(np.asarray(logs) - np.max(logs))
     return np.asarray(weights / np.sum(weights))
 
@@ -147,44 +147,44 @@ def nodes_of(
         no_factors = Factors.of(evidence, response, lapse=0.0)
         prior_point = inference.infer(no_factors, prior, None)
 
-    def node_at(log_factor: float, lapse: float, log_share: float, near: Node | None) -> Node:
+    def node_at(log_factor: float, lapse: float, log_share: float, neighbour: Node | None) -> Node:
         if not len(evidence.offsets):
             return Node(index, log_factor, lapse, kind.log_prior + log_share, prior_point, no_factors)
         factors = Factors.of(evidence, response, factor=math.exp(log_factor), lapse=lapse)
-        start = None if near is None else _start(near, factors, log_factor)
+        start = None if neighbour is None else _rescaled_sites(neighbour, factors, log_factor)
         point = inference.infer(factors, prior, start, rough=not all_lapses)
         return Node(index, log_factor, lapse, kind.log_prior + log_share, point, factors)
 
     lapses, shares = lapse_nodes(response, len(evidence.offsets))
     if not all_lapses and len(lapses) > 1:
-        usual = lapse_nodes(response, 0)[0]
-        chosen = _PROPOSED_LAPSES_FIXED_R if factor_prior is None else _nearest(lapses, usual[_PROPOSED_LAPSE])
+        initial = lapse_nodes(response, 0)[0]
+        chosen = _PROPOSED_LAPSES_FIXED_R if factor_prior is None else _nearest(lapses, initial[_PROPOSED_LAPSE])
         mass = sum(shares) / sum(shares[chosen])
         lapses, shares = lapses[chosen], [mass * share for share in shares[chosen]]
-    random = [_random_node(index, kind, prior, inference)] if lapses[0] > 0.0 else []
+    random_nodes = [_random_node(index, kind, prior, inference)] if lapses[0] > 0.0 else []
     if factor_prior is None:
         return [
             node_at(0.0, lapse, math.log(share), None) for lapse, share in zip(lapses, shares, strict=True)
-        ] + random
+        ] + random_nodes
     relative_step, ratio = (_STEP, _STEP_TO_DEVIATION) if all_lapses else (_PROPOSED_STEP, _PROPOSED_STEP_TO_DEVIATION)
     step = relative_step * min(factor_prior.spread, 1.0)
     rows: list[list[Node]] = []
     for lapse, share in zip(lapses, shares, strict=True):
-        around = max(rows[-1], key=lambda node: node.log_weight) if rows else None
-        row, step = _row(factor_prior, step, lapse, math.log(share), around, node_at, None if rows else ratio)
+        best = max(rows[-1], key=lambda node: node.log_weight) if rows else None
+        row, step = _row(factor_prior, step, lapse, math.log(share), best, node_at, None if rows else ratio)
         rows.append(row)
-    return [node for row in rows for node in row] + random
+    return [node for row in rows for node in row] + random_nodes
 
 
 def _random_node(index: int, kind: NoiseHypothesis, prior: Prior, inference: NodeInference) -> Node:
     """Return the node of answers at random: the prior of the point, and probability 1/2 or 1/3 for every answer."""
-    nothing = replace(kind.evidence, **{name: getattr(kind.evidence, name)[:0] for name in _EVIDENCE_COLUMNS})
-    factors = Factors.of(nothing, kind.response, lapse=0.0)
+    no_evidence = replace(kind.evidence, **{name: getattr(kind.evidence, name)[:0] for name in _EVIDENCE_COLUMNS})
+    factors = Factors.of(no_evidence, kind.response, lapse=0.0)
     point = inference.infer(factors, prior, None)
     ties, answers = int(np.sum(kind.evidence.decided == 0.0)), len(kind.evidence.decided)
     # A tie that was not offered cannot be a random answer.
-    possible = kind.response.tie_width > 0.0 or not ties
-    logs = -answers * math.log(3.0 if kind.response.tie_width > 0.0 else 2.0) if possible else -math.inf
+    is_possible = kind.response.tie_width > 0.0 or not ties
+    logs = -answers * math.log(3.0 if kind.response.tie_width > 0.0 else 2.0) if is_possible else -math.inf
     share = 0.0 if kind.response.lapse_prior is None else kind.response.lapse_prior.random
     log_prior = kind.log_prior + (math.log(share) if share > 0.0 else -math.inf)
     return Node(index, 0.0, 1.0, log_prior, replace(point, log_mass=point.log_mass + logs), factors)
@@ -195,41 +195,41 @@ def _row(
     step: float,
     lapse: float,
     log_share: float,
-    around: Node | None,
+    start: Node | None,
     node_at: Callable[[float, float, float, Node | None], Node],
     ratio: float | None,
 ) -> tuple[list[Node], float]:
-    """Return the nodes of log r at one lapse, from the best node of the previous row outwards, and their step.
+    """Return the nodes of log r at one lapse, from the log r of a `start` node outwards, and their step.
 
     If `ratio` is given, the step is halved until it is at most `ratio` standard deviations of the density.
     """
 
-    def at(place: int, near: Node | None) -> Node:
+    def node_in(place: int, neighbour: Node | None) -> Node:
         log_factor = place * step
         density = -0.5 * (log_factor / factor_prior.spread) ** 2
         constant = math.log(step / (factor_prior.spread * math.sqrt(2.0 * math.pi)))
-        return node_at(log_factor, lapse, log_share + density + constant, near)
+        return node_at(log_factor, lapse, log_share + density + constant, neighbour)
 
     by_place: dict[int, Node] = {}
-    first = 0 if around is None else round(around.log_factor / step)
+    first = 0 if start is None else round(start.log_factor / step)
     for halvings in range(_MAX_HALVINGS + 1):
         if first not in by_place:
-            by_place[first] = at(first, around)
+            by_place[first] = node_in(first, start)
         best = max(node.log_weight for node in by_place.values())
         for direction in (1, -1):
             place = first
             while abs(place * step) < MAX_DEVIATIONS * factor_prior.spread:
-                near = by_place[place]
+                neighbour = by_place[place]
                 place += direction
                 if place not in by_place:
-                    by_place[place] = at(place, near)
+                    by_place[place] = node_in(place, neighbour)
                 best = max(best, by_place[place].log_weight)
                 if by_place[place].log_weight < best - _LOG_DENSITY_CUTOFF:
                     break
         # Drop nodes beyond a gap: after the step was halved, a node of negligible weight may lie beyond one.
         inside = [place for place in by_place if all(i in by_place for i in range(*sorted((place, first))))]
         row = [by_place[place] for place in sorted(inside)]
-        weights = normalized([node.log_weight for node in row])
+        weights = normalized_weights([node.log_weight for node in row])
         log_factors = np.array([node.log_factor for node in row])
         deviation = math.sqrt(float(np.sum(weights * (log_factors - np.sum(weights * log_factors)) ** 2)))
         if ratio is None or step <= ratio * deviation or halvings == _MAX_HALVINGS:
@@ -241,12 +241,12 @@ def _row(
     return row, step
 
 
-def _start(near: Node, factors: Factors, log_factor: float) -> FloatArray | None:
+def _rescaled_sites(node: Node, factors: Factors, log_factor: float) -> FloatArray | None:
     """Return the EP sites of a neighbouring node, rescaled to this log factor."""
-    fit = near.point.fit
-    if fit is None or len(near.factors.offsets) != len(factors.offsets) or not fit.converged:
+    fit = node.point.fit
+    if fit is None or len(node.factors.offsets) != len(factors.offsets) or not fit.converged:
         return None
-    ratio = math.exp(near.log_factor - log_factor)
+    ratio = math.exp(node.log_factor - log_factor)
     sites = fit.sites.copy()
     m = len(factors.offsets)
     sites[:m, 0] *= ratio**2

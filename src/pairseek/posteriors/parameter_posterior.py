@@ -8,8 +8,9 @@ import numpy as np
 
 from pairseek.core.types import FloatArray, Reliability, SampleReliability
 from pairseek.model.responses import Response
-from pairseek.posteriors.mixture_samples import GOLDEN_FRACTION, GaussianMixture, JointSamples, Parameters
-from pairseek.posteriors.parameter_nodes import NoiseHypothesis, normalized
+from pairseek.numerics.constants import GOLDEN_FRACTION
+from pairseek.posteriors.mixture_samples import GaussianMixture, JointSamples, Parameters
+from pairseek.posteriors.parameter_nodes import NoiseHypothesis, normalized_weights
 
 # Number of samples with a conditional distribution of the parameters.
 _CONDITIONAL_ROWS = 256
@@ -20,13 +21,13 @@ _LAPSE_VALUES = 48
 
 
 def reliability_of(source: GaussianMixture | JointSamples, kinds: tuple[NoiseHypothesis, ...]) -> Reliability:
-    """Return the posterior of the parameters; k and the lapse are those under the likeliest noise kind."""
+    """Return the posterior of the parameters; k and the lapse refer to the likeliest noise kind."""
     parameters = source.parameters
     probabilities = np.bincount(parameters.kind, parameters.weight, minlength=len(kinds))
     likeliest = int(np.argmax(probabilities))
     response = kinds[likeliest].response
-    own = parameters.kind == likeliest
-    attentive = own & (parameters.lapse < 1.0)
+    of_kind = parameters.kind == likeliest
+    attentive = of_kind & (parameters.lapse < 1.0)
     weights = parameters.weight[attentive] / max(float(np.sum(parameters.weight[attentive])), 1e-300)
     logs = parameters.log_factor[attentive]
     mean = float(np.sum(weights * logs))
@@ -34,26 +35,26 @@ def reliability_of(source: GaussianMixture | JointSamples, kinds: tuple[NoiseHyp
     return Reliability(
         typical_k=reference * math.exp(mean),
         spread=math.sqrt(max(float(np.sum(weights * (logs - mean) ** 2)), 0.0)),
-        typical_lapse=float(np.sum(parameters.weight[own] * parameters.lapse[own]) / probabilities[likeliest]),
+        typical_lapse=float(np.sum(parameters.weight[of_kind] * parameters.lapse[of_kind]) / probabilities[likeliest]),
         noise={str(kind.response.noise): float(p) for kind, p in zip(kinds, probabilities, strict=True)},
-        distribution=lambda: _distribution(parameters, own, response, reference),
-        compute_samples=lambda: _sample_reliability(source, parameters, own, reference),
+        distribution=lambda: _distribution(parameters, of_kind, response, reference),
+        compute_samples=lambda: _sample_reliability(source, parameters, of_kind, reference),
     )
 
 
 def _sample_reliability(
-    source: GaussianMixture | JointSamples, parameters: Parameters, own: np.ndarray, reference: float
+    source: GaussianMixture | JointSamples, parameters: Parameters, of_kind: np.ndarray, reference: float
 ) -> SampleReliability:
     """Return the parameters of each sample, and their conditional distribution at a subset of the samples."""
-    node = source.drawn.node
+    node = source.default_samples.node
     count = min(len(node), _CONDITIONAL_ROWS)
-    # Take rows at golden-ratio steps: evenly strided points of a Halton sequence are not evenly spread.
+    # Rows at golden-ratio steps, because evenly spaced rows of a Halton sequence are not evenly spread points.
     rows = np.unique((GOLDEN_FRACTION * np.arange(1, count + 1) % 1.0 * len(node)).astype(np.int64))
     count = len(rows)
     conditional = source.conditional(rows)
-    values, group = np.unique(parameters.log_factor[own], return_inverse=True)
+    values, group = np.unique(parameters.log_factor[of_kind], return_inverse=True)
     chances, lapses = np.zeros((count, len(values))), np.zeros((count, len(values)))
-    for target, column in zip(group.tolist(), np.flatnonzero(own).tolist(), strict=True):
+    for target, column in zip(group.tolist(), np.flatnonzero(of_kind).tolist(), strict=True):
         chances[:, target] += conditional[:, column]
         lapses[:, target] += conditional[:, column] * parameters.lapse[column]
     lapses /= np.maximum(chances, 1e-300)
@@ -66,10 +67,10 @@ def _sample_reliability(
 
 
 def _distribution(
-    parameters: Parameters, own: np.ndarray, response: Response, reference: float
+    parameters: Parameters, of_kind: np.ndarray, response: Response, reference: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return values of k, lapses and their probabilities, interpolating the log evidence between the nodes."""
-    attentive = own & (parameters.lapse < 1.0)
+    attentive = of_kind & (parameters.lapse < 1.0)
     usable = attentive & np.isfinite(parameters.log_evidence)
     lapses, log_factors = np.unique(parameters.lapse[usable]), np.unique(parameters.log_factor[usable])
     fine, log_prior = log_factors, np.zeros(1)
@@ -91,8 +92,8 @@ def _distribution(
         )
     logs = log_prior + levels + np.log(shares)[:, None]
     k, lapse = np.broadcast_arrays(reference * np.exp(fine), shown[:, None])
-    random = float(np.sum(parameters.weight[own & ~attentive]) / np.sum(parameters.weight[own]))
-    chance = np.append((1.0 - random) * normalized(logs.ravel()), random)
+    random = float(np.sum(parameters.weight[of_kind & ~attentive]) / np.sum(parameters.weight[of_kind]))
+    chance = np.append((1.0 - random) * normalized_weights(logs.ravel()), random)
     # Answers at random say nothing about k; assigning them the typical k leaves the median unchanged.
     weights = parameters.weight[attentive]
     typical = math.exp(float(np.sum(weights * parameters.log_factor[attentive]) / np.sum(weights)))

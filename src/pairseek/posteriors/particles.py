@@ -43,8 +43,8 @@ class Particles(BasePosterior):
 
     Control variates remove most of the sampling variance of the mean and covariance.
 
-    Any prior with ``sample`` and ``log_density`` works, such as a mixture, and so does any response. Their own methods
-    then replace the compiled formulas, which is several times slower and rules out control variates.
+    Any prior with ``sample`` and ``log_density`` works, such as a mixture, and so does any response. Calling their
+    methods instead of compiled formulas is several times slower and rules out control variates.
 
     Time grows linearly with n, with the number of answers, with d (directions per sweep), and with the information in
     the answers (stages).
@@ -85,9 +85,9 @@ class Particles(BasePosterior):
         rng = generator_for(evidence, self)
         if not (response.compiled or response.unknown):
             log_answers = partial(response.log_likelihood, evidence)
-            belief, gained = density_belief(log_answers, evidence.slopes.shape, prior, self.n, self.sweeps, rng)
-            return replace(belief, info=replace(belief.info, log_evidence=gained))
-        prior = cast("Prior", prior)  # the functions below distinguish both kinds of prior
+            belief, log_evidence = density_belief(log_answers, evidence.slopes.shape, prior, self.n, self.sweeps, rng)
+            return replace(belief, info=replace(belief.info, log_evidence=log_evidence))
+        prior = cast("Prior", prior)  # the functions below handle densities too
         if response.unknown:
             n = max(self.n // _NODE_DIVISOR, min(self.n, _MIN_NODE_PARTICLES))
             return mixture_belief(evidence, prior, response, TemperedNodes(n, self.sweeps, rng), self.n)
@@ -102,7 +102,7 @@ class TemperedNodes:
     n: int
     sweeps: int
     rng: np.random.Generator
-    exact: ClassVar[bool] = True
+    is_exact: ClassVar[bool] = True
 
     def infer(
         self,
@@ -113,8 +113,8 @@ class TemperedNodes:
         rough: bool = False,  # noqa: ARG002
     ) -> PointBelief:
         """Return the belief with its evidence."""
-        belief, gained = tempered_belief(factors, prior, self.n, self.sweeps, self.rng)
-        return PointBelief(belief, gained + log_prior_mass(prior, factors.slopes.shape[1]))
+        belief, log_evidence = tempered_belief(factors, prior, self.n, self.sweeps, self.rng)
+        return PointBelief(belief, log_evidence + log_prior_mass(prior, factors.slopes.shape[1]))
 
     def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:  # noqa: ARG002
         """Return True: particles converge to any density."""

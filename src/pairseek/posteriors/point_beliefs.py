@@ -1,6 +1,6 @@
 """Beliefs about the user point given known response parameters: by EP, importance samples, or particles.
 
-Importance samples and particles are imported where they are used: most searches never leave the Gaussian.
+Importance samples and particles are imported where they are used, because EP is enough for most searches.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SAMPLES_PER_DIMENSION = 100
 _MIN_SAMPLES_PER_DIMENSION = 256
 # If too few samples are effective, more are drawn, to reach an effective size of this fraction of the requested number.
 _TARGET_EFFECTIVE_FRACTION = 0.8
-# How many samples the target needs is only estimated, so this fraction of the target is accepted.
+# The number of samples that the target needs is only estimated, so this fraction of the target is accepted.
 _ACCEPTED_FRACTION_OF_TARGET = 0.75
 # In up to this many dimensions, moments use every importance sample; in more, only points resampled from them, because
 # control variates take time proportional to d⁴.
@@ -127,9 +127,9 @@ def sampled_point_belief(fit: GaussianFit, factors: Factors, prior: Prior, sampl
             return PointBelief(Belief(mean, covariance, info, source), log_evidence)
         source = replace(source, mean=mean, covariance=covariance)
     n = max(_PARTICLES, _PARTICLES_TIMES_DIMENSION // d)
-    belief, gained = tempered_belief(factors, prior, n, _SWEEPS, generator_for(factors, n))
+    belief, log_evidence = tempered_belief(factors, prior, n, _SWEEPS, generator_for(factors, n))
     info = replace(belief.info, **diagnostics, seconds=time.perf_counter() - began)
-    return PointBelief(replace(belief, info=info), gained + log_prior_mass(prior, d))
+    return PointBelief(replace(belief, info=info), log_evidence + log_prior_mass(prior, d))
 
 
 def _moment_distance(source: GaussianSamples, mean: FloatArray, covariance: FloatArray) -> float:

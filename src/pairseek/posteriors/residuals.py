@@ -50,7 +50,7 @@ def infer_with_residuals(
     rank = int(_orthonormal(signs, basis)) if len(pairs) else 0
     basis = basis[:rank]
     # C V, from the two nonzero entries of each row of C.
-    along = (basis[:, winners] - basis[:, losers]).T
+    projected = (basis[:, winners] - basis[:, losers]).T
 
     # A user's own prior may be mutable and need not be hashable, so it is not cached.
     extend = _extended if type(prior) in _IMMUTABLE_PRIORS else WithResiduals
@@ -58,7 +58,7 @@ def infer_with_residuals(
 
     deviation = response.residual_deviation
     scale = response.typical_reliability * deviation
-    slopes = np.concatenate([evidence.slopes, scale * along], axis=1)
+    slopes = np.concatenate([evidence.slopes, scale * projected], axis=1)
     joint = posterior.infer(Evidence(slopes, evidence.offsets, evidence.decided), extended, response)
     return _split(joint, d, rows, basis, deviation)
 
@@ -83,9 +83,9 @@ def _split(joint: Belief, d: int, rows: IntArray, basis: FloatArray, deviation: 
         )
 
     residuals = Residuals(deviation, rows, moments, lambda: _residual_samples(joint, d, basis, deviation))
-    mean, own = np.ascontiguousarray(joint.mean[:d]), np.ascontiguousarray(joint.covariance[:d, :d])
-    mean.flags.writeable = own.flags.writeable = False
-    return Belief(mean, own, joint.info, PointSamples(joint, d), joint.reliability, residuals)
+    mean, covariance = np.ascontiguousarray(joint.mean[:d]), np.ascontiguousarray(joint.covariance[:d, :d])
+    mean.flags.writeable = covariance.flags.writeable = False
+    return Belief(mean, covariance, joint.info, PointSamples(joint, d), joint.reliability, residuals)
 
 
 def _residual_samples(joint: Belief, d: int, basis: FloatArray, deviation: float) -> FloatArray:
@@ -126,11 +126,11 @@ def _orthonormal(rows: FloatArray, out: FloatArray) -> int:
         # Orthogonalize twice: one pass leaves rounding errors along the earlier vectors.
         for _ in range(2):
             for b in range(rank):
-                along = 0.0
+                component = 0.0
                 for i in range(n):
-                    along += out[b, i] * row[i]
+                    component += out[b, i] * row[i]
                 for i in range(n):
-                    row[i] -= along * out[b, i]
+                    row[i] -= component * out[b, i]
         square = 0.0
         for i in range(n):
             square += row[i] * row[i]

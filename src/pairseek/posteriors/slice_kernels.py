@@ -1,7 +1,7 @@
 """Kernels of slice sampling along a frame of directions.
 
-From a point x along a direction v, the logits are straight lines z_j + t c_j. The slopes c_j = slopes_j·v are shared by
-all particles, so an evaluation costs one exponential per answer and no products with x. Interval and shrinkage follow
+From a point x along a direction v, the logits are linear, z_j + t c_j. The slopes c_j = slopes_j·v are shared by all
+particles, so an evaluation costs one exponential per answer and no products with x. Interval and shrinkage follow
 Neal (Slice sampling, 2003, section 4): an interval of fixed width is placed at random over the point, clipped to the
 box, and shrunk towards the point until a draw lies above the level. A single interval mixes well if the posterior is
 log-concave, and is valid for any density.
@@ -79,12 +79,12 @@ def log_densities(
     z = np.empty(m)
     for row in range(start, stop):
         x = points[row]
-        outside = 0
+        exceeded_bounds = 0
         for i in range(d):
             if x[i] < low[i] or x[i] > high[i]:
-                outside += 1
-        # In many dimensions a box cuts off most points of a Gaussian.
-        if outside:
+                exceeded_bounds += 1
+        # Skip these early: in many dimensions a box cuts off most points of a Gaussian.
+        if exceeded_bounds:
             out[row] = -np.inf
             continue
         total = 0.0
@@ -134,33 +134,33 @@ def slice_sweep(  # noqa: C901
             for i in range(d):
                 total += slopes[j, i] * x[i]
             z[j] = total
-        here = power * log_line(0.0, z, lines[0], decided, link, model)
+        current = power * log_line(0.0, z, lines[0], decided, link, model)
         for k in range(directions.shape[0]):
             v = directions[k]
             c = lines[k]
-            # The Gaussian factor along the line: -(curve t²/2 + tilt t).
-            tilt = 0.0
-            curve = 0.0
+            # The log of the Gaussian factor along the line: -(curvature t²/2 + slope t).
+            slope = 0.0
+            curvature = 0.0
             left = -width * next_uniform(state)
             right = left + width
             for i in range(d):
                 pv = 0.0
                 for h in range(d):
                     pv += precision[i, h] * v[h]
-                tilt += pv * (x[i] - centre[i])
-                curve += pv * v[i]
+                slope += pv * (x[i] - centre[i])
+                curvature += pv * v[i]
                 if v[i] > 0.0:
                     left = max(left, (low[i] - x[i]) / v[i])
                     right = min(right, (high[i] - x[i]) / v[i])
                 elif v[i] < 0.0:
                     left = max(left, (high[i] - x[i]) / v[i])
                     right = min(right, (low[i] - x[i]) / v[i])
-            level = here + math.log(next_uniform(state))
+            level = current + math.log(next_uniform(state))
             for _ in range(100):
                 t = left + (right - left) * next_uniform(state)
-                there = power * log_line(t, z, c, decided, link, model)
-                if there - t * (0.5 * curve * t + tilt) >= level:
-                    here = there
+                proposed = power * log_line(t, z, c, decided, link, model)
+                if proposed - t * (0.5 * curvature * t + slope) >= level:
+                    current = proposed
                     for i in range(d):
                         x[i] = min(max(x[i] + t * v[i], low[i]), high[i])
                     for j in range(m):

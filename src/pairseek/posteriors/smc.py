@@ -13,13 +13,13 @@ import numpy as np
 
 from pairseek.core.types import FloatArray
 from pairseek.numerics.moments import sample_moments
-from pairseek.posteriors.weights import resampled, reweighted, tempering_step
+from pairseek.posteriors.weights import resampled_rows, reweighted, tempering_step
 
 # Only a quarter of the particles, but at least _MIN_TEMPERED, are tempered; all n are resampled from these in the last
 # stage, which takes a fraction of the time.
 _PARTICLES_PER_TEMPERED = 4
 _MIN_TEMPERED = 250
-# Largest number of stages, to bound the time; the rest of the path is then one step. A stage gains about one bit.
+# Largest number of stages, to bound the time; one step then completes the path. A stage gains about one bit.
 _MAX_STAGES = 200
 
 
@@ -45,20 +45,24 @@ def tempered_samples(target: Target, n: int, sweeps: int, rng: np.random.Generat
     """Return n equally weighted states of the posterior, the number of stages, and the log evidence."""
     tempered = min(n, max(n // _PARTICLES_PER_TEMPERED, _MIN_TEMPERED))
     states = target.start(tempered, rng)
-    even = np.full(tempered, 1.0 / tempered)
+    equal_weights = np.full(tempered, 1.0 / tempered)
     power, stages, log_evidence = 0.0, 0, 0.0
     while True:
         log_likelihood = target.log_likelihood(states)
-        rest = 1.0 - power
-        step = rest if stages >= _MAX_STAGES else tempering_step(even, log_likelihood, rest, tempered / 2)
-        weights = reweighted(even, log_likelihood, step)
-        top = float(np.max(log_likelihood))
+        remaining = 1.0 - power
+        step = (
+            remaining
+            if stages >= _MAX_STAGES
+            else tempering_step(equal_weights, log_likelihood, remaining, tempered / 2)
+        )
+        weights = reweighted(equal_weights, log_likelihood, step)
+        highest = float(np.max(log_likelihood))
         with np.errstate(under="ignore"):
-            log_evidence += step * top + float(np.log(np.mean(np.exp(step * (log_likelihood - top)))))
-        power = 1.0 if step >= rest else power + step
+            log_evidence += step * highest + float(np.log(np.mean(np.exp(step * (log_likelihood - highest)))))
+        power = 1.0 if step >= remaining else power + step
         _, covariance = sample_moments(states, weights)
         count = tempered if power < 1.0 else n
-        states = np.ascontiguousarray(states[resampled(weights, count, rng)])
+        states = np.ascontiguousarray(states[resampled_rows(weights, count, rng)])
         stages += 1
         states = target.move(states, covariance, power, sweeps if power < 1.0 else sweeps + 1, rng)
         if power >= 1.0:

@@ -22,7 +22,7 @@ MIN_DIMENSIONS = 16
 
 
 def infer_within_span(infer: Callable[[Evidence, Prior], Belief], evidence: Evidence, prior: Prior) -> Belief:
-    """Return the belief after the answers, calling ``infer(evidence, prior)`` within their span if that is smaller."""
+    """Return the belief after the answers, by ``infer(evidence, prior)`` within their span if that saves dimensions."""
     m, d = evidence.slopes.shape
     if not isinstance(prior, GaussianPrior) or d < MIN_DIMENSIONS or not 0 < m < d:
         return infer(evidence, prior)
@@ -33,22 +33,22 @@ def infer_within_span(infer: Callable[[Evidence, Prior], Belief], evidence: Evid
     basis = np.ascontiguousarray(np.linalg.qr(whitened.T)[0])
     slopes = np.einsum("md,dk->mk", whitened, basis)
     offsets = evidence.offsets + np.einsum("md,d->m", evidence.slopes, centre)
-    within = infer(Evidence(np.ascontiguousarray(slopes), offsets, evidence.decided), WithinSpan())
+    span_belief = infer(Evidence(np.ascontiguousarray(slopes), offsets, evidence.decided), WithinSpan())
     axes = np.einsum("de,em->dm", root, basis)
-    mean = centre + np.einsum("dm,m->d", axes, within.mean)
-    reduction = np.einsum("dm,mk->dk", axes, within.covariance - np.eye(m))
+    mean = centre + np.einsum("dm,m->d", axes, span_belief.mean)
+    reduction = np.einsum("dm,mk->dk", axes, span_belief.covariance - np.eye(m))
     lifted = covariance + np.einsum("dk,ek->de", reduction, axes)
     lifted = 0.5 * (lifted + lifted.T)
-    residuals = within.residuals
+    residuals = span_belief.residuals
     if residuals is not None:
         residuals = replace(residuals, compute_moments=_lifted_moments(residuals, axes))
     for array in (mean, lifted):
         array.flags.writeable = False
     return replace(
-        within,
+        span_belief,
         mean=mean,
         covariance=lifted,
-        sample_source=_LiftedSamples(within.sample_source, prior, basis, axes),
+        sample_source=_LiftedSamples(span_belief.sample_source, prior, basis, axes),
         residuals=residuals,
     )
 

@@ -93,9 +93,9 @@ class PointTarget:
 def _log_answers(factors: Factors, points: FloatArray) -> FloatArray:
     """Return the (n,) log-likelihoods at (n, d) points, without the constant of the factors."""
     n, d = points.shape
-    wide, flat = np.full(d, np.inf), (np.zeros(d), np.zeros((d, d)))
+    infinite, flat = np.full(d, np.inf), (np.zeros(d), np.zeros((d, d)))
     out = np.empty(n)
-    arguments = (factors.data, (-wide, wide, *flat), flat, factors.link, factors.model, out)
+    arguments = (factors.data, (-infinite, infinite, *flat), flat, factors.link, factors.model, out)
     for_ranges(log_densities, n, SAMPLE_CHUNK, points, *arguments)
     return out
 

@@ -33,7 +33,7 @@ def tempering_step(weights: FloatArray, log_likelihood: FloatArray, limit: float
     return float(high)
 
 
-def resampled(weights: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
+def resampled_rows(weights: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
     """Return `count` rows by systematic resampling: row i occurs count * weights[i] times, rounded up or down."""
     positions = (np.arange(count) + rng.random()) / count
     return np.minimum(np.searchsorted(np.cumsum(weights), positions), len(weights) - 1)

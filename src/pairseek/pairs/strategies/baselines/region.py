@@ -9,6 +9,7 @@ import scipy
 
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import FloatArray, IntArray
+from pairseek.numerics.constants import GOLDEN_FRACTION
 from pairseek.pairs.strategies.baselines.chebyshev import chebyshev
 from pairseek.pairs.strategies.baselines.simplex import maximise
 
@@ -17,7 +18,7 @@ TOLERANCE = 1e-10
 JITTER = 1e-12
 """Largest outward perturbation of a row, in widths of the box. It makes vertices nondegenerate, which prevents the
 simplex method from cycling, and is far below the tolerance."""
-GOLDEN_FRACTION = 0.6180339887498949
+
 MAX_CACHED_VERTICES = 1024
 """Largest number of cached vertices."""
 
