@@ -66,7 +66,7 @@ def main():
     if importlib.util.find_spec("faiss"):
         indexes["FAISS"] = FaissIndex
     for name, index in indexes.items():
-        shelf = CatalogueIndex.of(index(), items, search, {"stock": stock}).where({"stock": True})
+        shelf = CatalogueIndex.of(index(), items, {"stock": stock}).where({"stock": True})
         found, words = timed(lambda shelf=shelf: search.recommend(10, among=shelf), repeats=9)
         common = len({one.id for one in found} & {one.id for one in exact})
         print(f"recommend 10 by {name} with the filter: {words}, recall {common / 10:.2f}")
@@ -75,7 +75,7 @@ def main():
 
         rows = np.sort(rng.choice(n, arguments.qdrant, replace=False))
         some = items.subset(rows)
-        shelf = CatalogueIndex.of(QdrantIndex(QdrantClient(":memory:"), "shelf"), some, search, {"stock": stock[rows]})
+        shelf = CatalogueIndex.of(QdrantIndex(QdrantClient(":memory:"), "shelf"), some, {"stock": stock[rows]})
         found, words = timed(lambda: search.recommend(10, among=shelf.where({"stock": True})), repeats=3)
         exact = search.recommend(10, among=some, only=stock[rows])
         common = len({one.id for one in found} & {one.id for one in exact})

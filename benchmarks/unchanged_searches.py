@@ -296,14 +296,10 @@ def _filtered(search: ps.Search, person: Person) -> Any:  # noqa: ARG001
         "exclude": recommended(search.recommend(3, exclude=names[:12])),
         "among": recommended(search.recommend(3, among=other)),
         "diverse": recommended(search.recommend(4, diversity=0.5)),
-        "index": [one.id for one in search.recommend(4, among=_shelf(other, search))],
+        "index": [one.id for one in search.recommend(4, among=CatalogueIndex.of(ExactIndex(), other))],
         "repr": repr(search),
         "notebook": hashlib.sha256(search._repr_html_().encode()).hexdigest()[:16],
     }
-
-
-def _shelf(items: ps.Items, search: ps.Search) -> CatalogueIndex:
-    return CatalogueIndex.of(ExactIndex(), items, search)
 
 
 def _refused(search: ps.Search, person: Person) -> Any:

@@ -109,7 +109,7 @@ def evaluated(tmp_path, items=None):
 
 def catalogue_index():
     items = ps.Items(POINTS)
-    return indexes.CatalogueIndex.of(indexes.ExactIndex(), items, search_of(items))
+    return indexes.CatalogueIndex.of(indexes.ExactIndex(), items)
 
 
 TRIPLETS = embed.simulate_triplets(ps.Items(POINTS[:10, :2]), 200, rng=1)

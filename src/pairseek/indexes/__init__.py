@@ -1,10 +1,8 @@
 """Catalogues of millions of items to recommend from: exact by numpy, or in FAISS, Qdrant or PostgreSQL.
 
-The expected utility of an item, appeal - k E|w - x|², is linear in a vector that depends only on the item: for the
-mean μ of the belief and any origin o it is k (2 (μ - o)·(x - o) + appeal/k - |x - o|²), up to a constant shared by all
-items. The best items are therefore those with the highest inner product of (2 (μ - o), 1) and
-(x - o, appeal/k - |x - o|²), and any vector database can find them. An unknown curvature of the utility adds a
-coordinate to x, as it does in a search.
+A person's expected utility of item x is appeal + linear·x + quadratic |x|² + constant, whatever k, the prior and the
+curvature: only the coefficients depend on the person. The best items are therefore those whose vectors
+(x, |x|², appeal) have the highest inner product with (linear, quadratic, 1), and any vector database can find them.
 
 Examples
 --------
@@ -12,7 +10,7 @@ Examples
 >>> from pairseek.indexes import CatalogueIndex, ExactIndex
 >>> items = ps.datasets.colours()
 >>> search = ps.Search(items, rng=7)
->>> catalogue = CatalogueIndex.of(ExactIndex(), items, search)
+>>> catalogue = CatalogueIndex.of(ExactIndex(), items)
 >>> len(search.recommend(3, among=catalogue))
 3
 """

@@ -13,12 +13,11 @@ import numpy as np
 from pairseek.core.types import Belief, FloatArray, ItemId
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidItems, InvalidParameter, PairseekError, StoreUnavailable
-from pairseek.model.curvature import extended_items, extended_prior
+from pairseek.model.curvature import CurvedUtility
 from pairseek.model.items import Items
-from pairseek.model.priors import Prior, moments_of
+from pairseek.model.priors import Prior
 from pairseek.model.recommendations import Recommendation
 from pairseek.model.responses import Response
-from pairseek.model.spaces import Space
 
 Hit: TypeAlias = tuple[ItemId, float]
 """An item and the inner product of its vector with the query.
@@ -34,6 +33,8 @@ Examples
 ('coffee', 2.0)
 """
 _Result = TypeVar("_Result")
+# Largest distance from the origin relative to the spread, at which single precision changes utilities by about 1e-3.
+_MAX_DISTANCE = 100.0
 
 
 class VectorIndex(Protocol):
@@ -41,7 +42,7 @@ class VectorIndex(Protocol):
 
     Examples
     --------
-    Any class with these two methods is a vector index. This one computes all inner products, and has no filter.
+    Any class with these methods is a vector index. This one computes all inner products, and has no filter.
 
     >>> import numpy as np
     >>> class PlainIndex:
@@ -50,6 +51,13 @@ class VectorIndex(Protocol):
     ...
     ...     def add(self, ids, vectors, payload):
     ...         self.vectors.update(zip(ids, vectors))
+    ...
+    ...     def remove(self, ids):
+    ...         for item in ids:
+    ...             self.vectors.pop(item, None)
+    ...
+    ...     def update(self, ids, payload):
+    ...         raise NotImplementedError("this index has no payload")
     ...
     ...     def best(self, query, count, *, where=None, only=None, exclude=()):
     ...         ids = set(self.vectors) if only is None else set(self.vectors) & set(only)
@@ -63,7 +71,18 @@ class VectorIndex(Protocol):
     """
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
-        """Add items with their (n, d) vectors; ``payload`` has columns of n values to filter items by."""
+        """Add items with their (n, d) vectors, or replace those with the same ids.
+
+        ``payload`` has columns of n values to filter items by.
+        """
+        ...
+
+    def remove(self, ids: Sequence[ItemId]) -> None:
+        """Remove items; ids that are not in the database are ignored."""
+        ...
+
+    def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
+        """Change these columns of the payload; ids that are not in the database are ignored."""
         ...
 
     def best(
@@ -83,44 +102,53 @@ class VectorIndex(Protocol):
         ...
 
 
-class ModelOfTaste(Protocol):
-    """The parts of a `Search` that determine the vectors of a catalogue."""
+@dataclass(frozen=True)
+class UtilityQuery:
+    """Expected utility of any item x for one person: appeal + linear·x + quadratic |x|² + constant.
 
-    @property
-    def items(self) -> Items | Space:
-        """Return the items of the search."""
-        ...
+    Attributes
+    ----------
+    linear
+        (d,) coefficients of the coordinates.
+    quadratic
+        Coefficient of the squared norm.
+    constant
+        Part that does not depend on the item.
+    """
 
-    @property
-    def prior(self) -> Prior:
-        """Return the prior of the user point."""
-        ...
+    linear: FloatArray
+    quadratic: float
+    constant: float
 
-    @property
-    def response(self) -> Response:
-        """Return the response model."""
-        ...
+    @classmethod
+    def of(cls, belief: Belief, prior: Prior, response: Response, d: int) -> Self:
+        """Return the query for the person whom a belief describes; `d` counts the coordinates of the items."""
+        k = response.typical_k
+        if not d:
+            return cls(np.zeros(0), 0.0, 0.0)
+        utility = CurvedUtility.of(prior, response, d)
+        assert utility is not None
+        centre, curvature = utility.centre, float(utility.curvatures(belief.mean[None])[0])
+        # An unknown curvature is one more coordinate of the point: see `pairseek.model.curvature`.
+        squares = float(belief.mean @ belief.mean) + float(np.trace(belief.covariance))
+        bend = (1.0 - curvature) * k
+        linear = 2.0 * k * belief.mean[:d] - 2.0 * bend * centre
+        return cls(linear, -curvature * k, bend * float(centre @ centre) - k * squares)
 
 
 @dataclass(frozen=True, eq=False)
 class CatalogueIndex:
     """A catalogue in a vector database, for ``search.recommend(count, among=catalogue)``.
 
-    Build it with `of`. The vectors depend on k and on the prior, so all searches that recommend from a catalogue must
-    agree on these. Searches among the same items do so by default.
+    `of` fills a database, and `attach` uses one that was filled earlier. The vectors depend only on the items, so every
+    search over the same coordinates can recommend from a catalogue, whatever its k, prior or curvature.
 
     Attributes
     ----------
     index
         The vector database.
-    origin
-        (d,) point from which the coordinates of the model are measured.
-    k
-        Noise constant that scales the utilities.
     d
         Number of coordinates of the items.
-    places
-        Function that converts items to the coordinates of the model, which has one more if the curvature is unknown.
     filter
         Filter for the database: see `where`.
 
@@ -132,25 +160,24 @@ class CatalogueIndex:
     >>> items = ps.Items(np.random.default_rng(0).standard_normal((500, 3)))
     >>> search = ps.Search(items, askable=50, rng=7)
     >>> stock = {"in_stock": np.arange(500) % 2 == 0}
-    >>> catalogue = CatalogueIndex.of(ExactIndex(), items, search, stock)
+    >>> catalogue = CatalogueIndex.of(ExactIndex(), items, stock)
     >>> query = search.ask()
     >>> search.tell(query, winner=query.left)
-    >>> best = search.recommend(3, among=catalogue.where({"in_stock": True}))
+    >>> available = catalogue.where({"in_stock": True})
+    >>> best = search.recommend(3, among=available)
     >>> all(item.id % 2 == 0 for item in best)
     True
+    >>> catalogue.update([best[0].id], {"in_stock": [False]})
+    >>> best[0] in search.recommend(3, among=available)
+    False
     """
 
     index: VectorIndex
-    origin: FloatArray
-    k: float
     d: int
-    places: Callable[[Items], Items]
     filter: object = None
 
     @classmethod
-    def of(
-        cls, index: VectorIndex, items: Items, search: ModelOfTaste, payload: Mapping[str, Sequence[Any]] | None = None
-    ) -> Self:
+    def of(cls, index: VectorIndex, items: Items, payload: Mapping[str, Sequence[Any]] | None = None) -> Self:
         """Add items to a vector database and return the catalogue.
 
         Parameters
@@ -158,46 +185,52 @@ class CatalogueIndex:
         index
             An empty vector database, such as ``FaissIndex()``.
         items
-            The items, in the coordinates of the search.
-        search
-            A search like those that will recommend from the catalogue; it provides k and the prior.
+            The items, in the coordinates of the searches.
         payload
             Columns to filter by, with one value for each item.
         """
-        prior = extended_prior(search.prior, search.response, search.items.d)
-        d = search.items.d + (search.response.curvature_prior is not None)
-        catalogue = cls(
-            index,
-            np.array(moments_of(prior, d)[0], dtype=np.float64),
-            search.response.typical_k,
-            search.items.d,
-            partial(extended_items, prior=search.prior, response=search.response),
-        )
+        distance = float(np.max(np.linalg.norm(items.coordinates, axis=1), initial=0.0))
+        if distance > _MAX_DISTANCE * items.spread > 0.0:
+            raise InvalidItems(
+                f"the items are up to {distance:g} from the origin, but their spread is only {items.spread:g}, so the "
+                f"single precision of vector databases cannot tell them apart: centre them, for example by "
+                f"items.scaled()"
+            )
+        catalogue = cls(index, items.d)
         catalogue.add(items, payload)
         return catalogue
 
+    @classmethod
+    def attach(cls, index: VectorIndex, items: Items) -> Self:
+        """Return the catalogue of a database that was filled earlier, with items in the coordinates of these."""
+        return cls(index, items.d)
+
     def add(self, items: Items, payload: Mapping[str, Sequence[Any]] | None = None) -> None:
-        """Add items to the database."""
-        columns = dict(payload or {})
-        for name, values in columns.items():
-            if len(values) != items.n:
-                raise InvalidItems(
-                    f"the column {name!r} has {len(values)} values and there are {items.n} items: give one value "
-                    f"per item"
-                )
-        _call_database(lambda: self.index.add(items.ids, self.vectors(items), columns))
+        """Add items to the database, or replace those with the same ids."""
+        columns = _checked_payload(payload or {}, items.n)
+        vectors = self.vectors(items)
+        _call_database(lambda: self.index.add(items.ids, vectors, columns))
+
+    def remove(self, ids: Iterable[ItemId]) -> None:
+        """Remove items from the database; removing an absent item succeeds."""
+        names = list(ids)
+        _call_database(lambda: self.index.remove(names))
+
+    def update(self, ids: Iterable[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
+        """Change columns of the payload, such as the stock; absent items are ignored."""
+        names = list(ids)
+        columns = _checked_payload(payload, len(names))
+        _call_database(lambda: self.index.update(names, columns))
 
     def vectors(self, items: Items) -> FloatArray:
-        """Return the (n, d + 1) vectors of items: x - o and appeal/k - |x - o|²."""
+        """Return the (n, d + 2) vectors of items: x, |x|² and appeal."""
         if items.d != self.d:
             raise InvalidItems(
-                f"the items have {items.d} coordinates and the search has {self.d}: place their vectors with the same "
-                f"map"
+                f"the items have {items.d} coordinates and the catalogue has {self.d}: place their vectors with the "
+                f"same map"
             )
-        modelled = self.places(items)
-        shifted = modelled.coordinates - self.origin
-        squares = np.einsum("nd,nd->n", shifted, shifted)
-        return np.column_stack([shifted, modelled.appeal / self.k - squares])
+        squares = np.einsum("nd,nd->n", items.coordinates, items.coordinates)
+        return np.column_stack([items.coordinates, squares, items.appeal])
 
     def where(self, filter: object) -> Self:
         """Return the catalogue with a filter, which is passed to the database unchanged."""
@@ -205,8 +238,7 @@ class CatalogueIndex:
 
     def recommend(
         self,
-        belief: Belief,
-        k: float,
+        query: UtilityQuery,
         count: int,
         *,
         shown: Mapping[ItemId, float],
@@ -217,31 +249,43 @@ class CatalogueIndex:
 
         ``shown`` holds the mean residual utility of each item that the person has seen; the database lacks it.
         """
-        count = whole(count, "the count of recommend", field="count")
-        if len(belief.mean) != len(self.origin) or not math.isclose(k, self.k, rel_tol=1e-9):
+        count = whole(count, "the count of recommend")
+        if len(query.linear) != self.d:
             raise InvalidParameter(
-                f"among was built for searches with k = {self.k:g} in {len(self.origin)} dimensions of the model, but "
-                f"this one has k = {k:g} in {len(belief.mean)}: build it with CatalogueIndex.of(index, items, search)",
+                f"among holds items of {self.d} coordinates, but the items of this search have {len(query.linear)}: "
+                f"place their vectors with the same map",
                 field="among",
             )
-        only_ids = None if only is None else list(only)
-        excluded_ids = [] if exclude is None else list(exclude)
-        shifted = belief.mean - self.origin
-        query = np.append(2.0 * shifted, 1.0)
-        best = partial(self.index.best, query, where=self.filter, exclude=excluded_ids)
-        hits = dict(_call_database(lambda: best(count + len(shown), only=only_ids)))
-        # Shown items with high residual utilities may rank low by their coordinates.
-        missing_ids = [name for name in shown if name not in hits and (only_ids is None or name in set(only_ids))]
-        if missing_ids:
-            hits.update(_call_database(lambda: best(len(missing_ids), only=missing_ids)))
+        allowed = None if only is None else list(only)
+        barred = [] if exclude is None else list(exclude)
+        vector = np.append(query.linear, [query.quadratic, 1.0])
+        best = partial(self.index.best, vector, where=self.filter, exclude=barred)
+        hits = dict(_call_database(lambda: best(count + len(shown), only=allowed)))
+        # Items that the person liked may rank low by their coordinates.
+        missed = [name for name in shown if name not in hits and (allowed is None or name in set(allowed))]
+        if missed:
+            hits.update(_call_database(lambda: best(len(missed), only=missed)))
         if not hits:
             raise InvalidParameter(
                 "the filter, only and exclude leave no item to recommend: allow at least one", field="only"
             )
-        shared_term = float(shifted @ shifted) + float(np.trace(belief.covariance))
-        utility = {name: self.k * (score - shared_term) + shown.get(name, 0.0) for name, score in hits.items()}
-        best_ids = sorted(utility, key=lambda name: (-utility[name], str(name)))[:count]
-        return [Recommendation(name, str(name), math.nan, utility[name], math.nan) for name in best_ids]
+        utility = {name: score + query.constant + shown.get(name, 0.0) for name, score in hits.items()}
+        highest = sorted(utility, key=lambda name: (-utility[name], str(name)))[:count]
+        return [Recommendation(name, str(name), math.nan, utility[name], math.nan) for name in highest]
+
+
+def _checked_payload(payload: Mapping[str, Sequence[Any]], count: int) -> dict[str, Sequence[Any]]:
+    """Return the columns of a payload; reject a column of another length."""
+    if not isinstance(payload, Mapping):
+        raise InvalidParameter(
+            f"payload is a {type(payload).__name__}: give a mapping from columns to values", field="payload"
+        )
+    for name, values in payload.items():
+        if len(values) != count:
+            raise InvalidItems(
+                f"the column {name!r} has {len(values)} values and there are {count} items: give one value per item"
+            )
+    return dict(payload)
 
 
 def _call_database(call: Callable[[], _Result]) -> _Result:

@@ -23,31 +23,56 @@ class PayloadTable:
         self.ids: list[ItemId] = []
         self.rows: dict[ItemId, int] = {}
         self.payload: dict[str, np.ndarray[Any, Any]] = {}
+        self.is_present: BoolArray = np.zeros(0, dtype=np.bool_)
 
     def add(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
-        """Add items, all with the same columns."""
+        """Append items, all with the same columns; earlier rows of the same items are dropped."""
         if self.ids and set(payload) != set(self.payload):
             raise InvalidItems(
                 f"the items have the columns {sorted(payload)}, but earlier ones have {sorted(self.payload)}: give the "
                 f"same columns"
             )
-        repeated = next((name for name in ids if name in self.rows), None)
-        if repeated is not None:
-            raise InvalidItems(f"the item {repeated!r} is already in the index: add each item once")
+        self.remove(ids)
         self.rows.update(zip(ids, range(len(self.ids), len(self.ids) + len(ids)), strict=True))
         self.ids.extend(ids)
+        self.is_present = np.append(self.is_present, np.ones(len(ids), dtype=np.bool_))
         for name, values in payload.items():
             earlier_values = self.payload.get(name)
             self.payload[name] = (
                 np.asarray(values) if earlier_values is None else np.append(earlier_values, np.asarray(values))
             )
 
+    def remove(self, ids: Iterable[ItemId]) -> None:
+        """Drop the rows of items, which keep their place until `compact`."""
+        gone = [self.rows.pop(name) for name in ids if name in self.rows]
+        self.is_present[gone] = False
+
+    def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
+        """Change columns of the payload."""
+        places = [(place, self.rows[name]) for place, name in enumerate(ids) if name in self.rows]
+        given, rows = ([pair[side] for pair in places] for side in (0, 1))
+        for name, values in payload.items():
+            before, after = self._column(name), np.asarray(values)
+            # A longer text would otherwise be cut off.
+            column = before.astype(np.result_type(before, after))
+            column[rows] = after[given]
+            self.payload[name] = column
+
+    def compact(self) -> BoolArray:
+        """Forget the dropped rows, and return the mask of the rows that were kept."""
+        kept = self.is_present
+        self.ids = [name for name, present in zip(self.ids, kept.tolist(), strict=True) if present]
+        self.rows = {name: row for row, name in enumerate(self.ids)}
+        self.payload = {name: values[kept] for name, values in self.payload.items()}
+        self.is_present = np.ones(len(self.ids), dtype=np.bool_)
+        return kept
+
     def mask(self, where: object, only: Iterable[ItemId] | None, exclude: Iterable[ItemId]) -> BoolArray | None:
-        """Return an (n,) mask of the items that pass the filters; None for all."""
+        """Return a mask of the rows that pass the filters; None for all rows."""
         exclude = list(exclude)
-        if where is None and only is None and not exclude:
+        if where is None and only is None and not exclude and len(self.rows) == len(self.ids):
             return None
-        allowed = self._filter_mask(where)
+        allowed = self._matching(where) & self.is_present
         if only is not None:
             is_listed = np.zeros(len(self.ids), dtype=np.bool_)
             is_listed[self._rows(only)] = True
@@ -64,25 +89,29 @@ class PayloadTable:
             return np.ones(n, dtype=np.bool_)
         if not isinstance(where, Mapping):
             mask = np.array(where)
-            if mask.shape != (n,) or mask.dtype != np.bool_:
+            if mask.shape != (len(self.rows),) or mask.dtype != np.bool_:
                 raise InvalidParameter(
-                    f"the filter is a {type(where).__name__}: give a mapping from columns to values, or a mask of {n} "
-                    f"bools",
+                    f"the filter is a {type(where).__name__}: give a mapping from columns to values, or a mask of "
+                    f"{len(self.rows)} bools",
                     field="where",
                 )
-            return mask
+            allowed = np.zeros(n, dtype=np.bool_)
+            allowed[self.is_present] = mask
+            return allowed
         allowed = np.ones(n, dtype=np.bool_)
         for name, value in where.items():
-            if name not in self.payload:
-                raise InvalidParameter(
-                    f"the filter names the unknown column {name!r}: use one of "
-                    f"{', '.join(sorted(self.payload)) or 'none'}",
-                    field="where",
-                )
-            values = self.payload[name]
+            values = self._column(name)
             is_list = isinstance(value, list | tuple | set | frozenset)
             allowed &= np.isin(values, list(value)) if is_list else values == value
         return allowed
+
+    def _column(self, name: str) -> np.ndarray[Any, Any]:
+        if name not in self.payload:
+            raise InvalidParameter(
+                f"the items have no column {name!r}: use one of {', '.join(sorted(self.payload)) or 'none'}",
+                field="where",
+            )
+        return self.payload[name]
 
 
 class ExactIndex:
@@ -108,10 +137,25 @@ class ExactIndex:
         self._vectors: np.ndarray[Any, np.dtype[np.float32]] | None = None
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
-        """Add items."""
-        self._payload.add(ids, payload)
+        """Add items, or replace those with the same ids."""
+        self._columns.add(ids, payload)
         single = np.asarray(vectors, dtype=np.float32)
         self._vectors = single if self._vectors is None else np.concatenate([self._vectors, single])
+        self._compact()
+
+    def remove(self, ids: Sequence[ItemId]) -> None:
+        """Remove items."""
+        self._columns.remove(ids)
+        self._compact()
+
+    def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
+        """Change columns of the payload."""
+        self._columns.update(ids, payload)
+
+    def _compact(self) -> None:
+        """Forget removed rows once they are a quarter of all."""
+        if self._vectors is not None and 4 * len(self._columns.rows) < 3 * len(self._vectors):
+            self._vectors = self._vectors[self._columns.compact()]
 
     def best(
         self,

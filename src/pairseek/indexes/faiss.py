@@ -16,6 +16,9 @@ from pairseek.indexes.exact import PayloadTable
 class FaissIndex:
     """A FAISS index for inner products, with the payload of the items kept next to it.
 
+    Not every FAISS index can delete vectors, so removed and replaced items stay in it and are skipped. Build a new
+    index when they are many.
+
     Parameters
     ----------
     index
@@ -44,11 +47,19 @@ class FaissIndex:
         self._index, self._payload = index, PayloadTable()
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
-        """Add items."""
-        self._payload.add(ids, payload)
+        """Add items, or replace those with the same ids."""
+        self._columns.add(ids, payload)
         if self._index is None:
             self._index = self._faiss.IndexFlatIP(vectors.shape[1])
         self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+
+    def remove(self, ids: Sequence[ItemId]) -> None:
+        """Remove items."""
+        self._columns.remove(ids)
+
+    def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
+        """Change columns of the payload."""
+        self._columns.update(ids, payload)
 
     def best(
         self,

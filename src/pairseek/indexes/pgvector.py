@@ -66,12 +66,31 @@ class PgvectorIndex:
             cursor.execute(self._statement("CREATE TEMPORARY TABLE incoming (LIKE {}) ON COMMIT DROP"))
             with cursor.copy("COPY incoming FROM STDIN") as copy:
                 for row, name in enumerate(ids):
-                    fields = {key: without_numpy(column[row]) for key, column in payload.items()}
-                    copy.write_row((json.dumps(name), json.dumps(float32_rows[row]), json.dumps(fields)))
+                    copy.write_row((json.dumps(name), json.dumps(float32_rows[row]), _fields(payload, row)))
             cursor.execute(
                 self._statement(
                     "INSERT INTO {} SELECT * FROM incoming "
                     "ON CONFLICT (id) DO UPDATE SET vector = EXCLUDED.vector, payload = EXCLUDED.payload"
+                )
+            )
+
+    def remove(self, ids: Sequence[ItemId]) -> None:
+        """Remove items."""
+        names = [json.dumps(name) for name in ids]
+        with self.connection.transaction(), self.connection.cursor() as cursor:
+            cursor.execute(self._statement("DELETE FROM {} WHERE id = ANY({}::text[])", names))
+
+    def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
+        """Change fields of the payload."""
+        with self.connection.transaction(), self.connection.cursor() as cursor:
+            cursor.execute("CREATE TEMPORARY TABLE changed (id text, payload jsonb) ON COMMIT DROP")
+            with cursor.copy("COPY changed FROM STDIN") as copy:
+                for row, name in enumerate(ids):
+                    copy.write_row((json.dumps(name), _fields(payload, row)))
+            cursor.execute(
+                self._statement(
+                    "UPDATE {} AS kept SET payload = kept.payload || changed.payload FROM changed "
+                    "WHERE kept.id = changed.id"
                 )
             )
 
@@ -101,5 +120,10 @@ class PgvectorIndex:
         with self.connection.transaction(), self.connection.cursor() as cursor:
             return [(json.loads(name), float(score)) for name, score in cursor.execute(statement).fetchall()]
 
-    def _statement(self, text: str, *values: int) -> Any:
+    def _statement(self, text: str, *values: int | list[str]) -> Any:
         return self._sql.SQL(text).format(self._table, *values)
+
+
+def _fields(payload: Mapping[str, Sequence[Any]], row: int) -> str:
+    """Return a row of the payload as JSON."""
+    return json.dumps({key: without_numpy(column[row]) for key, column in payload.items()})

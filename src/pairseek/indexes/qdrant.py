@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -68,12 +69,27 @@ class QdrantIndex:
                 models.Batch(
                     ids=[_point_id(ids[row]) for row in batch],
                     vectors=np.asarray(vectors[batch.start : batch.stop], dtype=np.float32).tolist(),
-                    payloads=[
-                        {_ID_FIELD: ids[row], **{key: without_numpy(column[row]) for key, column in payload.items()}}
-                        for row in batch
-                    ],
+                    payloads=[{_ID_FIELD: ids[row], **_fields(payload, row)} for row in batch],
                 ),
             )
+
+    def remove(self, ids: Sequence[ItemId]) -> None:
+        """Remove items."""
+        points = self._models.PointIdsList(points=[_point_id(name) for name in ids])
+        self.client.delete(self.collection, points)
+
+    def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
+        """Change fields of the payload."""
+        present = self.client.retrieve(self.collection, [_point_id(name) for name in ids], with_payload=False)
+        known = {point.id for point in present}
+        # Many items change alike, as when they go out of stock.
+        alike: dict[str, tuple[dict[str, Any], list[str]]] = {}
+        for row, point in enumerate(map(_point_id, ids)):
+            if point in known:
+                fields = _fields(payload, row)
+                alike.setdefault(json.dumps(fields, sort_keys=True), (fields, []))[1].append(point)
+        for fields, points in alike.values():
+            self.client.set_payload(self.collection, fields, points)
 
     def best(
         self,
@@ -109,3 +125,8 @@ class QdrantIndex:
 def _point_id(item: ItemId) -> str:
     """Return the id of an item's point; Qdrant requires a number or a UUID."""
     return str(uuid.uuid5(_NAMESPACE, repr(item)))
+
+
+def _fields(payload: Mapping[str, Sequence[Any]], row: int) -> dict[str, Any]:
+    """Return a row of the payload."""
+    return {key: without_numpy(column[row]) for key, column in payload.items()}

@@ -101,17 +101,18 @@ def _from_index(
     exclude: Iterable[object] | None,
 ) -> list[Recommendation]:
     """Return the items of highest expected utility from a vector database."""
-    items, response = configuration.catalogue, typical_response(configuration.response, belief)
-    residual_means: dict[ItemId, float] = {}
+    from pairseek.indexes.base import UtilityQuery
+
+    items, typical = configuration.catalogue, typical_response(configuration.response, belief)
+    shown: dict[ItemId, float] = {}
     if belief.residuals is not None:
         unit = cached_residual_unit(items, response.noise_kind.name)
         means = (unit * belief.residuals.mean).tolist()
         rows = belief.residuals.rows.tolist()
-        residual_means = {items.ids[row]: mean for row, mean in zip(rows, means, strict=True) if row >= 0}
-    id_lists: list[Any] = [None if ids is None else list(ids) for ids in (only, exclude)]
-    return among.recommend(
-        belief, response.typical_k, count, shown=residual_means, only=id_lists[0], exclude=id_lists[1]
-    )
+        shown = {items.ids[row]: mean for row, mean in zip(rows, means, strict=True) if row >= 0}
+    names: list[Any] = [None if ids is None else list(ids) for ids in (only, exclude)]
+    query = UtilityQuery.of(belief, configuration.prior, typical, items.d)
+    return among.recommend(query, count, shown=shown, only=names[0], exclude=names[1])
 
 
 def expected_utilities(items: Items, belief: Belief, response: Response) -> FloatArray:
