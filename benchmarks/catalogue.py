@@ -1,5 +1,5 @@
-"""A catalogue of a million items, 2,000 of them askable: the time of an answer and a question, and of ten filtered
-recommendations.
+"""A catalogue of a million items, 2,000 of them askable: the time of an answer and a question, of ten filtered
+recommendations, and of a day's change of 2 % of the items.
 
     python benchmarks/catalogue.py
     python benchmarks/catalogue.py --n 200000 --d 16 --qdrant 20000
@@ -17,7 +17,7 @@ import time
 import numpy as np
 
 import pairseek as ps
-from pairseek.indexes import CatalogueIndex, ExactIndex, FaissIndex, QdrantIndex
+from pairseek.indexes import CatalogueIndex, ExactIndex, FaissIndex, PgvectorIndex, QdrantIndex
 
 
 def timed(function, repeats=5):
@@ -31,12 +31,28 @@ def timed(function, repeats=5):
     return found, f"{np.median(wall):.0f} ms (median), {max(wall):.0f} ms (max), cpu {np.median(cpu):.0f} ms"
 
 
+def a_day(shelf, items, rng):
+    """Remove, add and move a third of 2 % of the items each, change the stock of 2 %, and time the four calls."""
+    count = items.n // 150
+    rows = rng.permutation(items.n)
+    new = ps.Items(rng.standard_normal((count, items.d)), [f"new {i}" for i in range(count)])
+    moved = items.subset(np.sort(rows[count : 2 * count]))
+    sold = [items.ids[row] for row in rows[2 * count : 5 * count]]
+    began = time.perf_counter()
+    shelf.remove([items.ids[row] for row in rows[:count]])
+    shelf.add(new, {"stock": [True] * count})
+    shelf.add(moved, {"stock": [True] * count})
+    shelf.update(sold, {"stock": [False] * len(sold)})
+    return f"{time.perf_counter() - began:.2f} s"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=int, default=1_000_000)
     parser.add_argument("--d", type=int, default=16)
     parser.add_argument("--askable", type=int, default=2000)
     parser.add_argument("--answers", type=int, default=10)
+    parser.add_argument("--pgvector", metavar="ADDRESS", help="PostgreSQL with the extension pgvector")
     parser.add_argument("--qdrant", type=int, default=20_000, help="number of items for Qdrant's local mode")
     arguments = parser.parse_args()
     rng = np.random.default_rng(1)
@@ -70,6 +86,7 @@ def main():
         found, words = timed(lambda shelf=shelf: search.recommend(10, among=shelf), repeats=9)
         common = len({one.id for one in found} & {one.id for one in exact})
         print(f"recommend 10 by {name} with the filter: {words}, recall {common / 10:.2f}")
+        print(f"a day's change of 2 % by {name}: {a_day(shelf, items, rng)}")
     if importlib.util.find_spec("qdrant_client"):
         from qdrant_client import QdrantClient
 
@@ -80,6 +97,16 @@ def main():
         exact = search.recommend(10, among=some, only=stock[rows])
         common = len({one.id for one in found} & {one.id for one in exact})
         print(f"recommend 10 by Qdrant's local mode, {len(rows):,} items: {words}, recall {common / 10:.2f}")
+        print(f"a day's change of 2 % by Qdrant's local mode: {a_day(shelf, some, rng)}")
+    if arguments.pgvector:
+        import psycopg
+
+        with psycopg.connect(arguments.pgvector, autocommit=True) as connection:
+            connection.execute("DROP TABLE IF EXISTS shelf")
+            shelf = CatalogueIndex.of(PgvectorIndex(connection, "shelf"), items, {"stock": stock})
+            found, words = timed(lambda: search.recommend(10, among=shelf.where({"stock": True})), repeats=3)
+            print(f"recommend 10 by pgvector without an index of its own: {words}")
+            print(f"a day's change of 2 % by pgvector: {a_day(shelf, items, rng)}")
 
 
 if __name__ == "__main__":

@@ -194,6 +194,10 @@ def test_bad_ask_sets_are_named(given, error, words):
         ({"exclude": catalogue().ids}, "InvalidParameter", "exclude leaves none"),
         ({"only": ["p1"], "exclude": ["p1"]}, "InvalidParameter", "only and exclude leave none"),
         ({"exclude": ["gone"]}, "UnknownItem", "'gone'"),
+        ({"only": ["gone"], "missing": "ignore"}, "InvalidParameter", "only leaves none"),
+        ({"missing": "skip", "only": ["p1"]}, "InvalidParameter", "missing is 'skip'"),
+        ({"where": {"colour": "red"}}, "InvalidParameter", "no column 'colour'"),
+        ({"where": ["colour"]}, "InvalidParameter", "where is a list"),
         ({"only": "p1"}, "InvalidParameter", "only is 'p1'"),
         ({"only": 3}, "InvalidParameter", "only is 3"),
         ({"diversity": 2}, "InvalidParameter", "diversity is 2"),
@@ -205,6 +209,35 @@ def test_bad_ask_sets_are_named(given, error, words):
 def test_bad_recommendations_are_named(given, error, words):
     with pytest.raises(getattr(ps.errors, error), match=words):
         ps.Search(catalogue()).recommend(3, **given)
+
+
+def test_ids_that_the_catalogue_lacks_are_skipped_on_request():
+    search = ps.Search(catalogue(), rng=1)
+    search.observe("p1", "p2", winner="p1")
+    stock = ["p1", "p5", "sold long ago"]
+    assert {item.id for item in search.recommend(9, only=stock, missing="ignore")} == {"p1", "p5"}
+    rest = search.recommend(300, exclude=stock, missing="ignore")
+    assert {item.id for item in rest} == set(catalogue().ids) - {"p1", "p5"}
+    # Text where the ids are numbers is a mistake, not a list of missing items.
+    numbered = ps.Search(ps.Items(catalogue().coordinates), rng=1)
+    with pytest.raises(ps.errors.UnknownItem):
+        numbered.recommend(3, exclude=["1", "2"], missing="ignore")
+
+
+def test_recommendations_are_filtered_by_columns_of_the_data():
+    plain = catalogue()
+    data = {"in_stock": [row % 3 == 0 for row in range(plain.n)], "kind": ["red", "rosé", "white"] * (plain.n // 3)}
+    items = ps.Items(plain.coordinates, plain.ids, data=data)
+    search = ps.Search(items, rng=1)
+    search.observe("p1", "p2", winner="p1")
+    red = [item.id for item in search.recommend(300, where={"kind": ["red"]})]
+    assert sorted(red) == sorted(plain.ids[::3])
+    both = search.recommend(300, where={"in_stock": True, "kind": ["rosé", "red"]}, exclude=["p0"])
+    assert {item.id for item in both} == set(plain.ids[::3]) - {"p0"}
+    # Probabilities are those of the best of the items that are left.
+    assert sum(item.probability for item in search.recommend(300, where={"kind": "red"})) == pytest.approx(
+        1.0, abs=0.02
+    )
 
 
 def test_a_space_has_no_ask_set():

@@ -10,6 +10,7 @@ import numpy as np
 from pairseek.core.types import BoolArray, FloatArray, ItemId
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.indexes.base import Hit
+from pairseek.model.catalogues import matching
 
 
 class PayloadTable:
@@ -52,7 +53,11 @@ class PayloadTable:
         places = [(place, self.rows[name]) for place, name in enumerate(ids) if name in self.rows]
         given, rows = ([pair[side] for pair in places] for side in (0, 1))
         for name, values in payload.items():
-            before, after = self._column(name), np.asarray(values)
+            if name not in self.payload:
+                raise InvalidItems(
+                    f"the items have no column {name!r}: give one of {', '.join(self.payload) or 'none'}"
+                )
+            before, after = self.payload[name], np.asarray(values)
             # A longer text would otherwise be cut off.
             column = before.astype(np.result_type(before, after))
             column[rows] = after[given]
@@ -98,20 +103,7 @@ class PayloadTable:
             allowed = np.zeros(n, dtype=np.bool_)
             allowed[self.is_present] = mask
             return allowed
-        allowed = np.ones(n, dtype=np.bool_)
-        for name, value in where.items():
-            values = self._column(name)
-            is_list = isinstance(value, list | tuple | set | frozenset)
-            allowed &= np.isin(values, list(value)) if is_list else values == value
-        return allowed
-
-    def _column(self, name: str) -> np.ndarray[Any, Any]:
-        if name not in self.payload:
-            raise InvalidParameter(
-                f"the items have no column {name!r}: use one of {', '.join(sorted(self.payload)) or 'none'}",
-                field="where",
-            )
-        return self.payload[name]
+        return matching(where, self.payload, n)
 
 
 class ExactIndex:

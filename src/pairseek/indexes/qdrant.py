@@ -83,7 +83,7 @@ class QdrantIndex:
         present = self.client.retrieve(self.collection, [_point_id(name) for name in ids], with_payload=False)
         known = {point.id for point in present}
         # Many items change alike, as when they go out of stock.
-        alike: dict[str, tuple[dict[str, Any], list[str]]] = {}
+        alike: dict[str, tuple[dict[str, Any], list[Any]]] = {}
         for row, point in enumerate(map(_point_id, ids)):
             if point in known:
                 fields = _fields(payload, row)
@@ -111,8 +111,8 @@ class QdrantIndex:
         query_filter = models.Filter(must=must, must_not=barred) if must or barred else None
         points: list[Any] = self.client.query_points(
             self.collection, query=np.asarray(query, dtype=np.float32).tolist(), query_filter=query_filter, limit=count
-        ).points
-        return [(point.payload[_ID_FIELD], float(point.score)) for point in points]
+        )
+        return [((point.payload or {})[_ID_FIELD], float(point.score)) for point in response.points]
 
     def _condition(self, key: str, value: object) -> Any:
         models = self._models

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from pairseek.core.text import quoted
-from pairseek.core.types import FloatArray, IntArray, ItemId
+from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
+from pairseek.core.validation import without_numpy
 from pairseek.errors import CatalogueMismatch, InvalidFile, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.spaces import Space
@@ -19,8 +20,14 @@ Selected: TypeAlias = Iterable[object] | int | None
 """Selected items: their ids, a mask with one bool per item, or how many; None for all."""
 
 
-def rows_of(items: Items, selected: object, argument: str) -> IntArray:
+Missing: TypeAlias = Literal["error", "ignore"]
+"""What to do about ids that are not in the catalogue."""
+
+
+def rows_of(items: Items, selected: object, what: str, missing: Missing = "error") -> IntArray:
     """Return the rows, in ascending order, of items selected by ids or by a mask of n bools."""
+    if missing not in get_args(Missing):
+        raise InvalidParameter(f"missing is {missing!r}: give 'error' or 'ignore'", field="missing")
     if isinstance(selected, str | bytes) or not isinstance(selected, Iterable):
         raise InvalidParameter(f"{argument} is {selected!r}: give ids, or a mask of {items.n} bools", field=argument)
     if isinstance(selected, Items):
@@ -33,7 +40,41 @@ def rows_of(items: Items, selected: object, argument: str) -> IntArray:
                 f"{argument} is a mask of shape {array.shape}: give {items.n} bools, one per item", field=argument
             )
         return np.flatnonzero(array)
+    if missing == "ignore":
+        values = _present(items, values)
     return np.unique(np.array([items.index(value) for value in values], dtype=np.int64))
+
+
+def _present(items: Items, values: Iterable[Any]) -> list[Any]:
+    """Return the ids that are in a catalogue; reject ids that all have another type, such as 7 instead of "7"."""
+    given = [without_numpy(value) for value in values]
+    known = set(items.ids)
+    present = [value for value in given if value in known]
+    if given and not present and items._id_of_other_type(given[0]) is not None:
+        items.index(given[0])
+    return present
+
+
+def matching(where: Mapping[str, object], columns: Mapping[str, Any], n: int) -> BoolArray:
+    """Return an (n,) mask of the items whose columns have the required values.
+
+    ``where`` maps columns to the value that an item must have, or to a list of accepted values.
+    """
+    if not isinstance(where, Mapping):
+        raise InvalidParameter(
+            f"where is a {type(where).__name__}: give a mapping from columns to values, such as {{'in_stock': True}}",
+            field="where",
+        )
+    mask = np.ones(n, dtype=np.bool_)
+    for name, value in where.items():
+        if name not in columns:
+            raise InvalidParameter(
+                f"the items have no column {name!r}: use one of {', '.join(sorted(columns)) or 'none'}", field="where"
+            )
+        cells = np.asarray(columns[name])
+        accepted: Any = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+        mask &= np.isin(cells, accepted)
+    return mask
 
 
 def askable_rows(items: Items | Space, askable: object) -> IntArray | None:
@@ -93,20 +134,30 @@ def _representative(items: Items, rows: IntArray, points: FloatArray) -> int:
     return int(rows[np.lexsort((rows, distance, -items.appeal[rows]))[0]])
 
 
-def permitted_rows(items: Items, only: object, exclude: object) -> IntArray | None:
+def permitted_rows(
+    items: Items,
+    only: object,
+    exclude: object,
+    where: Mapping[str, object] | None = None,
+    missing: Missing = "error",
+) -> IntArray | None:
     """Return the rows, in ascending order, of the items that may be recommended; None for all."""
-    if only is None and exclude is None:
+    filters = {"only": only, "exclude": exclude, "where": where}
+    given = [name for name, value in filters.items() if value is not None]
+    if not given:
         return None
     allowed = np.zeros(items.n, dtype=np.bool_)
-    allowed[slice(None) if only is None else rows_of(items, only, "only")] = True
+    allowed[slice(None) if only is None else rows_of(items, only, "only", missing)] = True
     if exclude is not None:
-        allowed[rows_of(items, exclude, "exclude")] = False
+        allowed[rows_of(items, exclude, "exclude", missing)] = False
+    if where is not None:
+        allowed &= matching(where, items.data, items.n)
     rows = np.flatnonzero(allowed)
     if not len(rows):
-        subject = " and ".join(name for name, value in (("only", only), ("exclude", exclude)) if value is not None)
-        verb = "leave" if " and " in subject else "leaves"
-        message = f"{subject} {verb} none of {items.n} items to recommend: allow at least one"
-        raise InvalidParameter(message, field="only")
+        verb = "leave" if len(given) > 1 else "leaves"
+        raise InvalidParameter(
+            f"{' and '.join(given)} {verb} none of {items.n} items to recommend: allow at least one", field=given[0]
+        )
     return None if len(rows) == items.n else rows
 
 

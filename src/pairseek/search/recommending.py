@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from pairseek.core.types import Belief, FloatArray, IntArray, ItemId
 from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter, Unsupported
-from pairseek.model.catalogues import permitted_rows
+from pairseek.model.catalogues import Missing, permitted_rows
 from pairseek.model.items import Items
 from pairseek.model.recommendations import Recommendation, Recommendations
 from pairseek.model.responses import Response
@@ -37,6 +37,8 @@ class RecommendOptions(TypedDict, total=False):
 
     only: Iterable[object] | None
     exclude: Iterable[object] | None
+    where: Mapping[str, object] | None
+    missing: Missing
     among: Items | CatalogueIndex | None
     diversity: float
 
@@ -48,6 +50,8 @@ def recommend(
     *,
     only: Iterable[object] | None = None,
     exclude: Iterable[object] | None = None,
+    where: Mapping[str, object] | None = None,
+    missing: Missing = "error",
     among: Items | CatalogueIndex | None = None,
     diversity: float = 0.0,
 ) -> list[Recommendation]:
@@ -56,11 +60,12 @@ def recommend(
     search_items = configuration.items._require_catalogue(no_items)
     if among is not None and not isinstance(among, Items):
         _check_index(among, diversity)
-        return _from_index(configuration, estimate.belief, among, count, only, exclude)
-    items = _items_to_recommend(search_items, among)
-    response = typical_response(configuration.response, estimate.belief)
-    unit = cached_residual_unit(search_items, response.noise_kind.name)
-    rows = permitted_rows(items, only, exclude)
+        catalogue = among if where is None else among.where(where)
+        return _from_index(configuration, estimate.belief, catalogue, count, only, exclude)
+    items = _items_to_recommend(own, among)
+    typical = typical_response(configuration.response, estimate.belief)
+    unit = typical_unit(own, typical.noise_kind.name)
+    rows = permitted_rows(items, only, exclude, where, missing)
     belief = engine.belief_about(configuration, estimate.belief, items)
     pool = RecommendationPool(items, configuration.modelled(items), belief, response, unit, rows)
     by_utility = configuration.goal.name == "list"

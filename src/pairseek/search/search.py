@@ -7,7 +7,7 @@ the events. A lock makes every call atomic, so threads can share a search withou
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -23,7 +23,7 @@ from pairseek.errors import (
     UnknownQuery,
     Unsupported,
 )
-from pairseek.model.catalogues import Selected
+from pairseek.model.catalogues import Missing, Selected
 from pairseek.model.items import Items
 from pairseek.model.priors import AnyPrior
 from pairseek.model.responses import Response
@@ -282,6 +282,8 @@ class Search(StoredSearch):
         *,
         only: Iterable[object] | None = None,
         exclude: Iterable[object] | None = None,
+        where: Mapping[str, object] | None = None,
+        missing: Missing = "error",
         among: Items | CatalogueIndex | None = None,
         diversity: float = 0.0,
     ) -> list[Recommendation]:
@@ -299,6 +301,11 @@ class Search(StoredSearch):
             Items that may be recommended: ids, or a mask of one bool for each item.
         exclude
             Items that may not be recommended, in the same form.
+        where
+            Values that columns of ``items.data`` must have, such as ``{"in_stock": True, "kind": ["red", "rosé"]}``.
+        missing
+            Whether ids in `only` and `exclude` that are not in the catalogue are an ``"error"``, or are skipped
+            (``"ignore"``), as a stock list requires that never matches the catalogue exactly.
         among
             Other items to recommend from, in the same coordinates, such as tomorrow's catalogue; or millions of items
             in a vector database, for which neither probabilities nor distances are known: see `pairseek.indexes`.
@@ -306,7 +313,9 @@ class Search(StoredSearch):
             Smallest distance between two recommended items, from 0 to 1, as a fraction of the root mean square distance
             between items. It is halved until enough items are left.
         """
-        return self._state.recommend(count, only=only, exclude=exclude, among=among, diversity=diversity)
+        return self._state.recommend(
+            count, only=only, exclude=exclude, where=where, missing=missing, among=among, diversity=diversity
+        )
 
     # Internals
 
