@@ -249,22 +249,22 @@ class CatalogueIndex:
 
         ``shown`` holds the mean residual utility of each item that the person has seen; the database lacks it.
         """
-        count = whole(count, "the count of recommend")
+        count = whole(count, "the count of recommend", field="count")
         if len(query.linear) != self.d:
             raise InvalidParameter(
                 f"among holds items of {self.d} coordinates, but the items of this search have {len(query.linear)}: "
                 f"place their vectors with the same map",
                 field="among",
             )
-        allowed = None if only is None else list(only)
-        barred = [] if exclude is None else list(exclude)
+        only_ids = None if only is None else list(only)
+        excluded_ids = [] if exclude is None else list(exclude)
         vector = np.append(query.linear, [query.quadratic, 1.0])
-        best = partial(self.index.best, vector, where=self.filter, exclude=barred)
-        hits = dict(_call_database(lambda: best(count + len(shown), only=allowed)))
-        # Items that the person liked may rank low by their coordinates.
-        missed = [name for name in shown if name not in hits and (allowed is None or name in set(allowed))]
-        if missed:
-            hits.update(_call_database(lambda: best(len(missed), only=missed)))
+        best = partial(self.index.best, vector, where=self.filter, exclude=excluded_ids)
+        hits = dict(_call_database(lambda: best(count + len(shown), only=only_ids)))
+        # Shown items with high residual utilities may rank low by their coordinates.
+        missing_ids = [name for name in shown if name not in hits and (only_ids is None or name in set(only_ids))]
+        if missing_ids:
+            hits.update(_call_database(lambda: best(len(missing_ids), only=missing_ids)))
         if not hits:
             raise InvalidParameter(
                 "the filter, only and exclude leave no item to recommend: allow at least one", field="only"

@@ -77,7 +77,7 @@ class PayloadTable:
         exclude = list(exclude)
         if where is None and only is None and not exclude and len(self.rows) == len(self.ids):
             return None
-        allowed = self._matching(where) & self.is_present
+        allowed = self._filter_mask(where) & self.is_present
         if only is not None:
             is_listed = np.zeros(len(self.ids), dtype=np.bool_)
             is_listed[self._rows(only)] = True
@@ -130,24 +130,24 @@ class ExactIndex:
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
         """Add items, or replace those with the same ids."""
-        self._columns.add(ids, payload)
+        self._payload.add(ids, payload)
         single = np.asarray(vectors, dtype=np.float32)
         self._vectors = single if self._vectors is None else np.concatenate([self._vectors, single])
         self._compact()
 
     def remove(self, ids: Sequence[ItemId]) -> None:
         """Remove items."""
-        self._columns.remove(ids)
+        self._payload.remove(ids)
         self._compact()
 
     def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
         """Change columns of the payload."""
-        self._columns.update(ids, payload)
+        self._payload.update(ids, payload)
 
     def _compact(self) -> None:
         """Forget removed rows once they are a quarter of all."""
-        if self._vectors is not None and 4 * len(self._columns.rows) < 3 * len(self._vectors):
-            self._vectors = self._vectors[self._columns.compact()]
+        if self._vectors is not None and 4 * len(self._payload.rows) < 3 * len(self._vectors):
+            self._vectors = self._vectors[self._payload.compact()]
 
     def best(
         self,

@@ -48,18 +48,18 @@ class FaissIndex:
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
         """Add items, or replace those with the same ids."""
-        self._columns.add(ids, payload)
+        self._payload.add(ids, payload)
         if self._index is None:
             self._index = self._faiss.IndexFlatIP(vectors.shape[1])
         self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
 
     def remove(self, ids: Sequence[ItemId]) -> None:
         """Remove items."""
-        self._columns.remove(ids)
+        self._payload.remove(ids)
 
     def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
         """Change columns of the payload."""
-        self._columns.update(ids, payload)
+        self._payload.update(ids, payload)
 
     def best(
         self,

@@ -111,8 +111,8 @@ class QdrantIndex:
         query_filter = models.Filter(must=must, must_not=barred) if must or barred else None
         points: list[Any] = self.client.query_points(
             self.collection, query=np.asarray(query, dtype=np.float32).tolist(), query_filter=query_filter, limit=count
-        )
-        return [((point.payload or {})[_ID_FIELD], float(point.score)) for point in response.points]
+        ).points
+        return [(point.payload[_ID_FIELD], float(point.score)) for point in points]
 
     def _condition(self, key: str, value: object) -> Any:
         models = self._models

@@ -24,7 +24,7 @@ Missing: TypeAlias = Literal["error", "ignore"]
 """What to do about ids that are not in the catalogue."""
 
 
-def rows_of(items: Items, selected: object, what: str, missing: Missing = "error") -> IntArray:
+def rows_of(items: Items, selected: object, argument: str, missing: Missing = "error") -> IntArray:
     """Return the rows, in ascending order, of items selected by ids or by a mask of n bools."""
     if missing not in get_args(Missing):
         raise InvalidParameter(f"missing is {missing!r}: give 'error' or 'ignore'", field="missing")

@@ -62,9 +62,9 @@ def recommend(
         _check_index(among, diversity)
         catalogue = among if where is None else among.where(where)
         return _from_index(configuration, estimate.belief, catalogue, count, only, exclude)
-    items = _items_to_recommend(own, among)
-    typical = typical_response(configuration.response, estimate.belief)
-    unit = typical_unit(own, typical.noise_kind.name)
+    items = _items_to_recommend(search_items, among)
+    response = typical_response(configuration.response, estimate.belief)
+    unit = cached_residual_unit(search_items, response.noise_kind.name)
     rows = permitted_rows(items, only, exclude, where, missing)
     belief = engine.belief_about(configuration, estimate.belief, items)
     pool = RecommendationPool(items, configuration.modelled(items), belief, response, unit, rows)
@@ -108,16 +108,16 @@ def _from_index(
     """Return the items of highest expected utility from a vector database."""
     from pairseek.indexes.base import UtilityQuery
 
-    items, typical = configuration.catalogue, typical_response(configuration.response, belief)
-    shown: dict[ItemId, float] = {}
+    items, response = configuration.catalogue, typical_response(configuration.response, belief)
+    residual_means: dict[ItemId, float] = {}
     if belief.residuals is not None:
         unit = cached_residual_unit(items, response.noise_kind.name)
         means = (unit * belief.residuals.mean).tolist()
         rows = belief.residuals.rows.tolist()
-        shown = {items.ids[row]: mean for row, mean in zip(rows, means, strict=True) if row >= 0}
-    names: list[Any] = [None if ids is None else list(ids) for ids in (only, exclude)]
-    query = UtilityQuery.of(belief, configuration.prior, typical, items.d)
-    return among.recommend(query, count, shown=shown, only=names[0], exclude=names[1])
+        residual_means = {items.ids[row]: mean for row, mean in zip(rows, means, strict=True) if row >= 0}
+    id_lists: list[Any] = [None if ids is None else list(ids) for ids in (only, exclude)]
+    query = UtilityQuery.of(belief, configuration.prior, response, items.d)
+    return among.recommend(query, count, shown=residual_means, only=id_lists[0], exclude=id_lists[1])
 
 
 def expected_utilities(items: Items, belief: Belief, response: Response) -> FloatArray:
