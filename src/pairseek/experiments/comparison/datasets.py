@@ -1,4 +1,4 @@
-"""People to be replayed: who is held out, what others chose, and the answers that held-out people give."""
+"""Data sets of people to replay: held-out people with their answers, and the choices of the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pairseek.people.choices import Choices
 
 Half: TypeAlias = Literal["choosing", "reporting"]
 ANSWERS = (0, 2, 5, 10, 20, 40)
-_HELD, _ORDER = range(2)
+_HOLD_OUT_STREAM, _ORDER_STREAM = range(2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +30,11 @@ class Dataset:
     label
         Name of the data set in tables.
     choices
-        What people chose, as others show it to methods that know them.
+        Recorded choices, which methods that know other people learn from.
     answers
-        What a held-out person answers; the same people and items as `choices`, and the same object without noise.
+        Answers that held-out people give, with the people and items of `choices`; the same object if no noise is added.
     persons
-        Name of the person behind each row of the people, where one person has several rows. None: the people.
+        Name of the person behind each row, if a person has several rows. None: each row is a person.
     counts
         Numbers of answers after which methods are measured.
     vectors
@@ -42,10 +42,10 @@ class Dataset:
     dimension
         Number of learned coordinates.
     folds
-        Number of parts of the pairs, of which each is withheld in turn; a person's measures are averaged over them.
-        None: a share of 30 % of each person's pairs, once.
+        Number of folds of the pairs. Each is withheld in turn, and a person's measures are averaged over the folds.
+        None: withhold 30 % of each person's pairs, once.
     bound
-        Whether answers follow from ratings or rankings, which never contradict themselves: accuracies are then upper
+        Whether answers follow from ratings or rankings. These never contradict themselves, so accuracies are upper
         bounds.
     note
         A sentence about the answers, for the report.
@@ -73,16 +73,16 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if self.answers.people != self.choices.people or self.answers.ids != self.choices.ids:
-            raise InvalidChoices(f"the answers of {self.label!r} are not about the people and items of its choices")
+            raise InvalidChoices(f"the answers of {self.label!r} have other people or items than its choices")
         if self.vectors is not None and len(self.vectors) != len(self.choices.ids):
             raise InvalidParameter(
-                f"{self.label!r} has {len(self.choices.ids)} items and {len(self.vectors)} vectors: give one for each",
+                f"{self.label!r} has {len(self.choices.ids)} items and {len(self.vectors)} vectors: give one per item",
                 field="vectors",
             )
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """Name of the person behind each row of the people."""
+        """Name of the person behind each row."""
         return self.choices.people if self.persons is None else self.persons
 
     @property
@@ -93,24 +93,26 @@ class Dataset:
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
     def only(self, rows: Sequence[int] | IntArray) -> Dataset:
-        """Return the data set of these rows of people."""
+        """Select rows of people."""
         persons = None if self.persons is None else tuple(self.persons[row] for row in rows)
         return replace(self, choices=self.choices.only(rows), answers=self.answers.only(rows), persons=persons)
 
     def sessions(self, person: str, seed: int) -> list[Person]:
-        """Return what is replayed of a person: once, or once for each fold of the pairs."""
+        """Return the pairs to replay of a person: one session, or one for each fold."""
         rows = [row for row, owner in enumerate(self.owners) if owner == person]
         if self.folds is None:
             return [Person.of(self.answers, rows[0], seed=seed)]
-        # A person with several rows is replayed with a different one for each fold, at equal distances.
-        chosen = [rows[place * len(rows) // self.folds] for place in range(self.folds)]
-        folds = [Person.of(self.answers, row, seed=seed, fold=(fold, self.folds)) for fold, row in enumerate(chosen)]
+        # The folds of a person with several rows use different rows, evenly spaced.
+        session_rows = [rows[index * len(rows) // self.folds] for index in range(self.folds)]
+        folds = [
+            Person.of(self.answers, row, seed=seed, fold=(fold, self.folds)) for fold, row in enumerate(session_rows)
+        ]
         return [session for session in folds if session.withheld.any() and len(session.askable)]
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutPeople:
-    """A data set divided into people who are replayed and people who are learned from.
+    """A data set divided into people to replay and people to learn from.
 
     Attributes
     ----------
@@ -119,7 +121,7 @@ class HeldOutPeople:
     people
         Names of the held-out people.
     others
-        Choices of the people that methods may learn from. No held-out person is among them.
+        Choices of the people that methods may learn from, without any held-out person.
 
     Examples
     --------
@@ -137,52 +139,52 @@ class HeldOutPeople:
     others: Choices
 
     def key(self, person: str, session: int, seed: int) -> list[int]:
-        """Return the seed of the order in which this person's pairs are shown."""
-        return [seed, _ORDER, session, int.from_bytes(hashlib.sha256(person.encode()).digest()[:8])]
+        """Return the seed for the order in which this person's pairs are listed."""
+        return [seed, _ORDER_STREAM, session, int.from_bytes(hashlib.sha256(person.encode()).digest()[:8])]
 
 
 def half_of(person: str) -> Half:
-    """Return the half of a person: whoever chooses settings may look at the first half only."""
+    """Return the half of a person. Settings may be chosen only on the choosing half."""
     return "choosing" if hashlib.sha256(person.encode()).digest()[0] % 2 == 0 else "reporting"
 
 
 def held_out(dataset: Dataset, count: int, *, half: Half, seed: int) -> HeldOutPeople:
-    """Hold out people of a half, as many as there are up to `count`.
+    """Hold out up to `count` people of a half.
 
-    With the choosing half, the people of the reporting half are not learned from, and at most half of the choosing half
-    is held out. With the reporting half, everybody else is learned from.
+    If the choosing half is replayed, the reporting half is ignored, and at most half of the choosing half is held out.
+    If the reporting half is replayed, methods may learn from everybody else.
     """
     if half == "choosing":
         dataset = dataset.only([row for row, owner in enumerate(dataset.owners) if half_of(owner) == half])
     usable = np.flatnonzero(np.diff(dataset.answers.starts) > 1)
-    able = [name for name in dict.fromkeys(dataset.owners[row] for row in usable) if half_of(name) == half]
-    most = min(count, len(able) // 2) if half == "choosing" else count
-    names = np.random.default_rng([seed, _HELD]).permutation(sorted(able)).tolist()[:most]
+    eligible = [name for name in dict.fromkeys(dataset.owners[row] for row in usable) if half_of(name) == half]
+    limit = min(count, len(eligible) // 2) if half == "choosing" else count
+    names = np.random.default_rng([seed, _HOLD_OUT_STREAM]).permutation(sorted(eligible)).tolist()[:limit]
     others = [row for row, owner in enumerate(dataset.owners) if owner not in set(names)]
     if not names or len(others) < 2:
         raise InvalidChoices(
-            f"{dataset.label!r} has {len(able)} people with two decided pairs in the {half} half, and {len(others)} "
-            f"others: give more people, or hold out fewer"
+            f"{dataset.label!r} has {len(eligible)} people with two decided pairs in the {half} half, and "
+            f"{len(others)} others: give more people, or hold out fewer"
         )
     return HeldOutPeople(dataset, tuple(names), dataset.choices.only(others).usable())
 
 
 def with_noise(choices: Choices, agreement: float, *, seed: int = 0) -> Choices:
-    """Draw answers with logistic noise on the difference of two ratings; equal ratings are answered by a coin.
+    """Draw answers with logistic noise on the difference of two ratings; a coin decides between equal ratings.
 
     Parameters
     ----------
     choices
         Ratings.
     agreement
-        Share of pairs of unequal ratings that people answer equally when asked again, over all such pairs.
+        Fraction of the pairs with unequal ratings that people would answer the same way twice.
     seed
         Seed of the noise.
     """
     if choices.ratings is None:
         raise InvalidParameter("agreement needs ratings: leave it out for recorded pairs", field="agreement")
     if not 0.5 < agreement < 1.0:
-        raise InvalidParameter(f"agreement is {agreement!r}: give a share above 0.5 and below 1", field="agreement")
+        raise InvalidParameter(f"agreement is {agreement!r}: give a fraction above 0.5 and below 1", field="agreement")
     pairs = np.concatenate(
         [np.stack([choices.person, choices.winner, choices.loser], axis=1), choices.tied], dtype=np.int64
     )
@@ -190,35 +192,35 @@ def with_noise(choices: Choices, agreement: float, *, seed: int = 0) -> Choices:
     first, second = np.min(pairs[:, 1:], axis=1), np.max(pairs[:, 1:], axis=1)
     values = np.full((len(choices.people), len(choices.ids)), np.nan)
     values[choices.ratings.person, choices.ratings.item] = choices.ratings.value
-    apart = values[pairs[:, 0], first] - values[pairs[:, 0], second]
-    chance = expit(noise_scale(apart, agreement) * apart)
+    rating_difference = values[pairs[:, 0], first] - values[pairs[:, 0], second]
+    probability = expit(noise_scale(rating_difference, agreement) * rating_difference)
     draw = np.empty(len(pairs))
     order = np.lexsort((second, first, pairs[:, 0]))
-    edges = np.searchsorted(pairs[order, 0], np.arange(len(choices.people) + 1))
+    person_starts = np.searchsorted(pairs[order, 0], np.arange(len(choices.people) + 1))
     for row, name in enumerate(choices.people):
-        # By name, so that a person's answers do not depend on who else is there.
+        # Keyed by name, so that a person's answers do not depend on the other people.
         rng = np.random.default_rng([seed, int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])])
-        own = order[edges[row] : edges[row + 1]]
-        draw[own] = rng.random(len(own))
-    won = draw < chance
+        person_pairs = order[person_starts[row] : person_starts[row + 1]]
+        draw[person_pairs] = rng.random(len(person_pairs))
+    first_wins = draw < probability
     return replace(
         choices,
         person=pairs[:, 0],
-        winner=np.where(won, first, second),
-        loser=np.where(won, second, first),
+        winner=np.where(first_wins, first, second),
+        loser=np.where(first_wins, second, first),
         weight=np.ones(len(pairs)),
         tied=np.empty((0, 3), dtype=np.int64),
     )
 
 
-def noise_scale(apart: FloatArray, agreement: float) -> float:
-    """Return the logits a unit of rating under which unequal pairs are answered equally twice with this probability."""
-    unequal = apart[apart != 0.0]
+def noise_scale(rating_differences: FloatArray, agreement: float) -> float:
+    """Return the logits per unit of rating at which pairs of unequal ratings have this agreement with themselves."""
+    unequal = rating_differences[rating_differences != 0.0]
     if not len(unequal):
-        raise InvalidChoices("nobody rated two items differently: agreement cannot be set")
+        raise InvalidChoices("nobody rated two items differently, so agreement cannot be set: leave it out")
 
     def excess(scale: float) -> float:
-        chance = expit(scale * unequal)
-        return float(np.mean(chance**2 + (1.0 - chance) ** 2)) - agreement
+        probability = expit(scale * unequal)
+        return float(np.mean(probability**2 + (1.0 - probability) ** 2)) - agreement
 
     return float(scipy.optimize.brentq(excess, 0.0, 1e3 / np.min(np.abs(unequal))))

@@ -1,4 +1,4 @@
-"""A process in which methods run, so that one that hangs or dies ends nothing but itself."""
+"""A child process that runs methods, so that a method that hangs or dies harms nothing else."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from pairseek.experiments.runs.plan import Task
 from pairseek.numerics.parallel import set_thread_count
 
 Send = Callable[[tuple[Any, ...]], None]
-_BEGIN_TIMES = 10
-"""How many times as long `begin`, which may learn from other people, takes as any other call."""
-_END_SECONDS = 5.0
+_BEGIN_LIMIT_FACTOR = 10
+"""Factor on the time limit for `begin`, which may learn from other people."""
+_END_TIMEOUT = 5.0
 
 
 class Performance(Protocol):
-    """Work whose calls are announced while a task is performed."""
+    """Work that announces its calls of a method while it performs a task."""
 
     def perform(self, task: Task, send: Send) -> None:
-        """Perform a task; `send` is given ``("call", name, step)``, ``("rest",)`` and anything that is a result."""
+        """Perform a task; send ``("call", name, step)`` before a call, ``("rest",)`` after it, and every result."""
         ...
 
 
@@ -50,11 +50,11 @@ class Host:
 
     def perform(self, task: Task) -> Iterator[tuple[Any, ...]]:
         """Yield the results of a task; raise `MethodFault` if a call hangs or the process dies."""
-        pipe = self._started()
+        pipe = self._start_if_needed()
         pipe.send(task)
         call: tuple[str, int] | None = None
         while True:
-            limit = None if call is None else self.limit * (_BEGIN_TIMES if call[0] == "begin" else 1)
+            limit = None if call is None else self.limit * (_BEGIN_LIMIT_FACTOR if call[0] == "begin" else 1)
             if not pipe.poll(limit):
                 assert call is not None
                 self.end()
@@ -78,36 +78,36 @@ class Host:
             else:
                 yield message
 
-    def _started(self) -> Connection:
+    def _start_if_needed(self) -> Connection:
         if self._pipe is None:
             context = multiprocessing.get_context("spawn")
-            self._pipe, theirs = context.Pipe()
-            self._process = context.Process(target=_serve, args=(self.data, theirs, os.getpid()), daemon=True)
-            with _parenthood():
+            self._pipe, child_pipe = context.Pipe()
+            self._process = context.Process(target=_serve, args=(self.data, child_pipe, os.getpid()), daemon=True)
+            with _allow_children():
                 self._process.start()
-            theirs.close()
+            child_pipe.close()
         return self._pipe
 
     def end(self) -> None:
         """End the process."""
         if self._process is not None:
             self._process.kill()
-            self._process.join(_END_SECONDS)
+            self._process.join(_END_TIMEOUT)
         if self._pipe is not None:
             self._pipe.close()
         self._process = self._pipe = None
 
 
 @contextlib.contextmanager
-def _parenthood() -> Iterator[None]:
-    """Let this process have a child even if it is a daemon, as the workers of a cluster are."""
-    own: dict[str, Any] = vars(multiprocessing.current_process())["_config"]
-    before = own.get("daemon")
-    own["daemon"] = False
+def _allow_children() -> Iterator[None]:
+    """Allow this process to start a child even if it is a daemon, like the workers of a cluster."""
+    configuration: dict[str, Any] = vars(multiprocessing.current_process())["_config"]
+    was_daemon = configuration.get("daemon")
+    configuration["daemon"] = False
     try:
         yield
     finally:
-        own["daemon"] = before
+        configuration["daemon"] = was_daemon
 
 
 def _serve(data: bytes, pipe: Connection, parent: int) -> None:
@@ -128,7 +128,7 @@ def _serve(data: bytes, pipe: Connection, parent: int) -> None:
 
 
 def _end_with_parent(parent: int) -> None:
-    """Exit when the parent has ended; otherwise a method that hangs would run for ever."""
+    """Exit when the parent has ended, so that a hanging method does not run for ever."""
     wait = threading.Event()
     while os.getppid() == parent:
         wait.wait(1.0)

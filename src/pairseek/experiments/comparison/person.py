@@ -1,4 +1,4 @@
-"""Recorded pairs of one person: those that may be asked, and those that are withheld and predicted."""
+"""Recorded pairs of one person: some may be asked, the others are withheld and predicted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WITHHOLD = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """The distinct pairs of a person with the first answer to each.
+    """The distinct pairs of a person, each with its first answer.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Person:
     withheld
         (m,) mask of the decided pairs that are never asked.
     tied
-        (t, 2) rows of the items of pairs without a winner that may be asked. By a coin, the first item wins.
+        (t, 2) rows of the items of askable pairs without a winner. If a coin decides ties, the first item wins.
     value
         (n,) values of the items for the person, such as ratings; NaN where unknown: see `values_of`.
 
@@ -57,40 +57,42 @@ class Person:
         seed: int = 0,
         fold: tuple[int, int] | None = None,
     ) -> Person:
-        """Build from the row of a person, and withhold a share of the decided and of the tied pairs.
+        """Build from the row of a person, and withhold a fraction of the decided and of the tied pairs.
 
-        Which pairs are withheld, and how coins fall, depends on the seed, the name of the person and the ids of the
-        items alone. No strategy can influence it, and all strategies have the same.
+        Withheld pairs and coin tosses depend only on the seed, the name of the person and the ids of the items, so they
+        are the same for all strategies.
 
         Parameters
         ----------
         choices, row
             The choices and the index of the person.
         withhold
-            Share of the pairs that are withheld, at least one pair.
+            Fraction of the pairs to withhold; at least one pair is withheld.
         seed
             Seed of the withheld pairs and the coins.
         fold
-            Number of a fold and number of folds: withhold this fold of the pairs instead. The folds are the same for
-            everybody and together withhold each pair once.
+            Index of a fold and number of folds: withhold this fold of the pairs instead. The folds are the same for
+            everybody, and each pair is in one fold.
         """
         starts = choices.starts
         span = slice(starts[row], starts[row + 1])
         decided = _distinct(np.stack([choices.winner[span], choices.loser[span]], axis=1), len(choices.ids))
-        ends = np.searchsorted(choices.tied[:, 0], [row, row + 1])
-        # A pair with a winner elsewhere counts as decided.
-        both = _distinct(np.concatenate([decided, choices.tied[ends[0] : ends[1], 1:]]), len(choices.ids))
-        tied = both[len(decided) :]
-        key = _Key(seed, choices.people[row], choices.ids)
+        tie_ends = np.searchsorted(choices.tied[:, 0], [row, row + 1])
+        # A tied pair that also has a decided answer counts as decided.
+        decided_and_tied = _distinct(
+            np.concatenate([decided, choices.tied[tie_ends[0] : tie_ends[1], 1:]]), len(choices.ids)
+        )
+        tied = decided_and_tied[len(decided) :]
+        pair_hash = _PairHash(seed, choices.people[row], choices.ids)
         if fold is None:
-            withheld = key.smallest(decided, _share(withhold, len(decided), least=1))
-            tied = tied[~key.smallest(tied, _share(withhold, len(tied)))]
+            withheld = pair_hash.smallest(decided, _rounded_share(withhold, len(decided), least=1))
+            tied = tied[~pair_hash.smallest(tied, _rounded_share(withhold, len(tied)))]
         else:
-            in_fold = _Key(seed, "", choices.ids).fold(both, *fold)
+            in_fold = _PairHash(seed, "", choices.ids).fold(decided_and_tied, *fold)
             withheld, tied = in_fold[: len(decided)], tied[~in_fold[len(decided) :]]
-        up = np.array([key("coin", pair) % 2 == 0 for pair in tied.tolist()], dtype=np.bool_)
+        first_wins = np.array([pair_hash("coin", pair) % 2 == 0 for pair in tied.tolist()], dtype=np.bool_)
         tied = np.sort(tied, axis=1)
-        tied = np.where(up[:, None], tied, tied[:, ::-1])
+        tied = np.where(first_wins[:, None], tied, tied[:, ::-1])
         return cls(decided[:, 0], decided[:, 1], withheld, tied, values_of(choices, row))
 
     def __len__(self) -> int:
@@ -98,13 +100,13 @@ class Person:
 
     @property
     def askable(self) -> IntArray:
-        """Return the (a, 2) rows of the pairs that may be asked, decided ones first."""
+        """(a, 2) rows of the pairs that may be asked, decided pairs first."""
         decided = np.stack([self.winner, self.loser], axis=1)
         return np.concatenate([decided[~self.withheld], self.tied])
 
 
 @dataclass(frozen=True)
-class _Key:
+class _PairHash:
     """Hashes of a person's pairs, independent of the order of people, pairs and items."""
 
     seed: int
@@ -122,20 +124,20 @@ class _Key:
         return out
 
     def fold(self, pairs: IntArray, number: int, count: int) -> BoolArray:
-        """Return a mask of the pairs of a fold, of folds of equal size."""
-        place = np.argsort(np.argsort(self._hashes(pairs), kind="stable"), kind="stable")
-        return np.asarray(place % count == number % count)
+        """Return a mask of the pairs in one of several folds of equal size."""
+        rank = np.argsort(np.argsort(self._hashes(pairs), kind="stable"), kind="stable")
+        return np.asarray(rank % count == number % count)
 
     def _hashes(self, pairs: IntArray) -> npt.NDArray[np.uint64]:
         return np.array([self("withhold", pair) for pair in pairs.tolist()], dtype=np.uint64)
 
 
-def _share(share: float, count: int, *, least: int = 0) -> int:
-    """Return the rounded share of a count; of a share above 0 at least `least`, and one less than all."""
+def _rounded_share(share: float, count: int, *, least: int = 0) -> int:
+    """Return the rounded share of a count: below the count, and at least `least` if the share is above 0."""
     return max(min(int(share * count + 0.5), count - 1), least if share > 0 else 0)
 
 
 def _distinct(pairs: IntArray, n: int) -> IntArray:
-    """Return the pairs of rows without later repetitions, in their order."""
+    """Drop repeated pairs, keeping the first of each in order."""
     _, first = np.unique(pairs.min(axis=1) * n + pairs.max(axis=1), return_index=True)
     return pairs[np.sort(first)]

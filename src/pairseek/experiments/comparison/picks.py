@@ -1,7 +1,7 @@
-"""Measures of what a search recommends and shows: regret, value of the top items, share of liked items.
+"""Measures of recommended and shown items: regret, value of the top items, fraction of liked items.
 
-They rest on the value that a person gives to each item: the rating, or where a person compared every two of their
-items, the share of comparisons that an item won. Other choices give no values, and these measures are NaN.
+They use the value of each item for the person: the rating or, if the person compared every pair of their items, the
+fraction of its comparisons that the item won. Other choices give no values, and the measures are NaN.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def values_of(choices: Choices, row: int) -> FloatArray:
     n = len(choices.ids)
     out = np.full(n, np.nan)
     if choices.ratings is not None:
-        own = choices.ratings.person == row
-        out[choices.ratings.item[own]] = choices.ratings.value[own]
+        is_own = choices.ratings.person == row
+        out[choices.ratings.item[is_own]] = choices.ratings.value[is_own]
         return out
     span = slice(*choices.starts[[row, row + 1]])
     ends = slice(*np.searchsorted(choices.tied[:, 0], [row, row + 1]))
-    # Row and column are the items of a comparison; a tie is half a win for either.
+    # Row and column are the items of a comparison; a tie is half a win for each.
     wins = np.zeros((n, n))
     np.add.at(wins, (choices.winner[span], choices.loser[span]), 1.0)
     for a, b in ((1, 2), (2, 1)):
@@ -41,7 +41,7 @@ def values_of(choices: Choices, row: int) -> FloatArray:
 
 
 def liked_items(value: FloatArray) -> BoolArray:
-    """Return a mask of the items that a person likes: those of a value above the mean of their own values."""
+    """Return a mask of liked items: those whose value is above the mean of the person's values."""
     known = np.isfinite(value)
     return np.asarray(known & (value > np.mean(value[known]))) if known.any() else known
 
@@ -49,15 +49,15 @@ def liked_items(value: FloatArray) -> BoolArray:
 def top_mean(utility: FloatArray, value: FloatArray, count: int) -> float:
     """Return the mean value of the `count` items of highest utility; NaN if fewer items have a value.
 
-    It is the expectation over the order of items of equal utility. Items without a value are left out of the list.
+    Items of equal utility are averaged over their orders, and items without a value are ignored.
     """
     known = np.isfinite(value)
     utility, value = utility[known], value[known]
     if len(value) < count:
         return float("nan")
-    least = np.partition(utility, -count)[-count]
-    above, level = utility > least, utility == least
-    return float((value[above].sum() + (count - above.sum()) * value[level].mean()) / count)
+    threshold = np.partition(utility, -count)[-count]
+    above, is_tied = utility > threshold, utility == threshold
+    return float((value[above].sum() + (count - above.sum()) * value[is_tied].mean()) / count)
 
 
 def pick_measures(utility: FloatArray, value: FloatArray, shown: Sequence[int]) -> tuple[float, ...]:
@@ -70,11 +70,11 @@ def pick_measures(utility: FloatArray, value: FloatArray, shown: Sequence[int]) 
     value
         (n,) values of the items for the person.
     shown
-        Rows of the items of all questions, repeated items repeatedly.
+        Rows of the items of all questions, with repetitions.
     """
     known = np.isfinite(value)
     best = float(np.max(value[known])) if known.any() else float("nan")
     regret = best - top_mean(utility, value, 1)
-    counted = [row for row in shown if known[row]]
-    liked = float(np.mean(liked_items(value)[counted])) if counted else float("nan")
+    rated_rows = [row for row in shown if known[row]]
+    liked = float(np.mean(liked_items(value)[rated_rows])) if rated_rows else float("nan")
     return (regret, *(top_mean(utility, value, count) for count in TOPS), liked)

@@ -1,4 +1,4 @@
-"""Protocol of a method that is compared: what it is shown, what it is asked, and what it may know."""
+"""Protocol of a compared method: the calls it must answer, and the knowledge it may use."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.people.choices import Choices
 
 Knowledge: TypeAlias = Literal["nothing", "vectors", "others"]
-"""What a method may know before the first answer: the ids of the items only; also their vectors; also what other people
-chose."""
+"""Knowledge of a method before the first answer: only the ids of the items, or also their vectors, or also the choices
+of other people."""
 KNOWLEDGE: tuple[Knowledge, ...] = get_args(Knowledge)
 
 
 class Method(Protocol):
     """A method that asks one person about pairs of items and predicts the other pairs.
 
-    A fresh instance is made for each person. Items are named by their rows, counted from 0.
+    Each person gets a new instance. Items are named by their rows, counted from 0.
 
     Attributes
     ----------
     knows
-        What the method may know. It is shown nothing else, and stands beside its results in every table.
+        What the method may know; it is shown nothing else. Every table states it next to the results.
 
     Examples
     --------
@@ -47,20 +47,20 @@ class Method(Protocol):
         vectors
             (n, d) vectors of the items; None for a method that knows nothing.
         others
-            Choices of other people; None unless the method knows others. It is the same object for all people of a
-            data set, so that `functools.cache` keeps what was learned from it.
+            Choices of other people; None unless the method knows others. The object is the same for all people of a
+            data set, so that results learned from it can be cached with `functools.cache`.
         """
         ...
 
     def ask(self, allowed: IntArray) -> Sequence[int]:
-        """Return one of the (m, 2) pairs that may be asked now.
+        """Choose one of the (m, 2) pairs that may be asked now.
 
         The order of the pairs is random and the same for all methods, so `allowed[0]` is a random question.
         """
         ...
 
     def tell(self, pair: tuple[int, int], outcome: int | None) -> None:
-        """Take the answer to the pair: the row of the item that won, or None for a tie."""
+        """Receive the answer to the pair: the row of the item that won, or None for a tie."""
         ...
 
     def predict(self, pairs: IntArray) -> FloatArray:
@@ -68,15 +68,15 @@ class Method(Protocol):
         ...
 
     def recommend(self, count: int) -> Sequence[int] | None:
-        """Return at most `count` rows of items, the best first.
+        """Return at most `count` rows of items, best first.
 
-        None: items are ranked by the mean of their predicted probabilities of winning against each other item.
+        None: rank items by their mean predicted probability of winning against the other items.
         """
         ...
 
 
 class BaseMethod:
-    """Base of methods: random questions, and recommendations that follow from predictions.
+    """Base class of methods: random questions, and recommendations that follow from predictions.
 
     A subclass defines at least `tell` and `predict`.
 
@@ -105,12 +105,12 @@ class BaseMethod:
         """Begin with a new person."""
 
     def ask(self, allowed: IntArray) -> Sequence[int]:
-        """Return the first pair, which is a random one."""
+        """Return the first pair, which is random."""
         first: list[int] = allowed[0].tolist()
         return first
 
     def tell(self, pair: tuple[int, int], outcome: int | None) -> None:
-        """Take the answer to the pair."""
+        """Receive the answer to the pair."""
 
     def predict(self, pairs: IntArray) -> FloatArray:
         """Return the (m,) probabilities that the first item of each pair wins."""

@@ -1,4 +1,4 @@
-"""Public data sets that are not shipped: parsers of their files, and a download that is verified by a checksum."""
+"""Public data sets that are not shipped: parsers, and a download verified by a checksum."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pairseek.people.choices import Choices
 
 JESTER_MISSING = 99.0
 _CHECKSUM = re.compile(r"[0-9a-f]{64}")
-_SECONDS = 60
+_DOWNLOAD_TIMEOUT = 60
 
 
 def fetched(source: str, sha256: str | None) -> Path:
-    """Return a file whose content has this checksum: a path, or an address from which it is downloaded once.
+    """Verify the checksum of a file, after downloading it once if the source is an address.
 
     Parameters
     ----------
     source
-        Path, or address beginning with ``https://`` or ``http://``.
+        Path, or address that begins with ``https://`` or ``http://``.
     sha256
-        The checksum, in hexadecimal. It is required: results are about this content and no other.
+        The checksum, in hexadecimal. It is required, so that results always refer to the same content.
     """
     if sha256 is None or not _CHECKSUM.fullmatch(sha256.lower()):
         raise InvalidParameter(
@@ -35,14 +35,14 @@ def fetched(source: str, sha256: str | None) -> Path:
             field="sha256",
         )
     if not source.startswith(("https://", "http://")):
-        return _verified(Path(source), sha256.lower())
+        return _verify(Path(source), sha256.lower())
     try:
         import pooch
     except ModuleNotFoundError:
         raise MissingExtra(f"fetching {source}", "data", "; or give the path of a copy") from None
     pooch.get_logger().setLevel(logging.ERROR)
     folder = Path(pooch.os_cache("pairseek")) / "compare"
-    download = pooch.HTTPDownloader(timeout=_SECONDS)
+    download = pooch.HTTPDownloader(timeout=_DOWNLOAD_TIMEOUT)
     try:
         return Path(pooch.retrieve(source, known_hash=f"sha256:{sha256.lower()}", path=folder, downloader=download))
     except ValueError as error:
@@ -53,21 +53,21 @@ def fetched(source: str, sha256: str | None) -> Path:
         ) from None
 
 
-def _verified(path: Path, sha256: str) -> Path:
+def _verify(path: Path, sha256: str) -> Path:
     try:
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise InvalidParameter(f"{path} cannot be read: {error.strerror or error}", field="source") from None
-    if found != sha256:
-        raise InvalidChoices(f"{path} has the checksum {found}, expected was {sha256}: it is another file")
+    if digest != sha256:
+        raise InvalidChoices(f"{path} has the checksum {digest}, but {sha256} was expected: give the expected file")
     return path
 
 
 def read_jester(path: Path, *, most_people: int | None = None) -> Choices:
-    """Read ratings of jokes: one row for each person, the number of ratings first, then one rating for each joke.
+    """Read ratings of jokes: a row per person, with the number of ratings first, then a rating for each joke.
 
-    A rating lies in [-10, 10]; 99 means that the joke was not rated. The spreadsheets of the set are read after export
-    to CSV, without a header.
+    A rating is in [-10, 10]; 99 means that the joke was not rated. Export the spreadsheets of the data set to CSV
+    without a header.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def read_jester(path: Path, *, most_people: int | None = None) -> Choices:
 
 
 def read_colours(pairs: Path, colours: Path) -> tuple[Choices, FloatArray]:
-    """Read choices between colours, and the coordinates of the colours.
+    """Read choices between colours and the coordinates of the colours.
 
     Parameters
     ----------
@@ -105,24 +105,24 @@ def read_colours(pairs: Path, colours: Path) -> tuple[Choices, FloatArray]:
     colours
         CSV file with the columns id and three coordinates, such as L, a and b.
     """
-    table = _rows(colours, "the columns id and three coordinates")
+    table = _four_column_rows(colours, "the columns id and three coordinates")
     ids = [row[0] for _, row in table]
     try:
         vectors = np.array([[float(cell) for cell in row[1:4]] for _, row in table])
     except ValueError:
         raise InvalidChoices(f"{colours}: a coordinate is not a number") from None
     rows = []
-    for line, (person, left, right, winner) in _rows(pairs, "the columns person, left, right and winner"):
+    for line, (person, left, right, winner) in _four_column_rows(pairs, "the columns person, left, right and winner"):
         if winner not in (left, right):
             raise InvalidChoices(f"{pairs}, line {line}: the winner {winner!r} is neither {left!r} nor {right!r}")
         rows.append((person, winner, right if winner == left else left))
     return Choices.from_pairs(rows, ids=ids), vectors
 
 
-def _rows(path: Path, wanted: str) -> list[tuple[int, list[str]]]:
+def _four_column_rows(path: Path, expected_columns: str) -> list[tuple[int, list[str]]]:
     """Return the line numbers and the four cells of the rows below the header of a table."""
-    table = table_rows(path, InvalidChoices, wanted)
+    table = table_rows(path, InvalidChoices, expected_columns)
     check_lengths(path, table, InvalidChoices)
     if len(table.lines[0][1]) != 4:
-        raise InvalidChoices(f"{path} has {len(table.lines[0][1])} columns: give {wanted}")
+        raise InvalidChoices(f"{path} has {len(table.lines[0][1])} columns: give {expected_columns}")
     return table.lines[1:]

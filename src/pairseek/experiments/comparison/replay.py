@@ -1,4 +1,4 @@
-"""Replay of one person with one method: the loop of questions and answers, and the checks of what a method returns."""
+"""Replay of one person with one method: the loop of questions and answers, and checks of returned values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pairseek.experiments.comparison.person import Person
 from pairseek.experiments.comparison.protocol import Method
 
 Watch: TypeAlias = "Callable[[str, int], AbstractContextManager[object]]"
-"""What surrounds each call of a method, given the name of the call and the number of answers so far."""
+"""Function that makes the context for a call, from the name of the call and the number of answers so far."""
 
 
 class MethodFault(PairseekError):
@@ -27,7 +27,7 @@ class MethodFault(PairseekError):
     kind
         ``"raises"``, ``"hangs"``, ``"dies"``, ``"not a number"``, ``"no probability"`` or ``"not allowed"``.
     step
-        Number of answers that the method had been told.
+        Number of answers that the method had received.
     """
 
     def __init__(self, kind: str, step: int, message: str) -> None:
@@ -45,9 +45,9 @@ class Moment:
     answers
         Number of answers.
     shown
-        Rows of the items of all questions, repeated items repeatedly.
+        Rows of the items of all questions, with repetitions.
     seconds
-        Processor time of the questions so far.
+        Processor time of asking and telling so far.
     """
 
     answers: int
@@ -56,61 +56,61 @@ class Moment:
 
 
 def unwatched(name: str, step: int) -> AbstractContextManager[object]:  # noqa: ARG001
-    """Watch nothing."""
+    """Return a context that does nothing."""
     return nullcontext()
 
 
 def play(
     method: Method, person: Person, counts: Sequence[int], *, key: Sequence[int], ties: bool = False, watch: Watch
 ) -> Iterator[Moment]:
-    """Ask and tell until the largest count that the person has pairs for; yield at each of the counts.
+    """Ask and tell up to the largest count for which the person has pairs; yield at each of the counts.
 
     Parameters
     ----------
     method
-        A method that has begun with the person's items.
+        A method, after `begin` with the person's items.
     person
         The recorded pairs.
     counts
         Numbers of answers, in increasing order.
     key
-        Seed of the order in which allowed pairs are shown.
+        Seed for the order of the allowed pairs.
     ties
-        Whether pairs without a winner are answered by a tie, and not by a coin.
+        Whether pairs without a winner are answered with a tie rather than by a coin.
     watch
         See `Watch`.
     """
     askable = person.askable
     decided = len(askable) - len(person.tied) if ties else len(askable)
-    # The method must not see which item of a pair won: rows are sorted.
-    winners = {_sides(pair): pair[0] for pair in askable[:decided].tolist()}
-    winners |= dict.fromkeys((_sides(pair) for pair in askable[decided:].tolist()), None)
+    # Sort the rows of each pair, so that the method cannot see which item won.
+    winners = {_sorted_pair(pair): pair[0] for pair in askable[:decided].tolist()}
+    winners |= dict.fromkeys((_sorted_pair(pair) for pair in askable[decided:].tolist()), None)
     allowed = list(winners)
     allowed = [allowed[row] for row in np.random.default_rng(list(key)).permutation(len(allowed))]
     shown: list[int] = []
-    spent, began = 0.0, time.process_time()
+    seconds, started = 0.0, time.process_time()
     for answers in range(max(counts) + 1):
         if answers > len(askable):
             return
         if answers:
             step = answers - 1
-            with _named(watch, "ask", step):
+            with _convert_faults(watch, "ask", step):
                 asked = method.ask(np.array(allowed, dtype=np.int64))
             pair = allowed_pair(asked, allowed, step)
-            with _named(watch, "tell", step):
-                method.tell(pair, winners[_sides(pair)])
-            allowed.remove(_sides(pair))
-            shown += _sides(pair)
+            with _convert_faults(watch, "tell", step):
+                method.tell(pair, winners[_sorted_pair(pair)])
+            allowed.remove(_sorted_pair(pair))
+            shown += _sorted_pair(pair)
         if answers in counts:
-            spent += time.process_time() - began
-            yield Moment(answers, tuple(shown), spent)
-            # What happens between two moments is asking and telling; the caller's time does not count.
-            began = time.process_time()
+            seconds += time.process_time() - started
+            yield Moment(answers, tuple(shown), seconds)
+            # Time between two moments is asking and telling; the caller's time does not count.
+            started = time.process_time()
 
 
 @contextmanager
-def _named(watch: Watch, name: str, step: int) -> Iterator[None]:
-    """Turn any exception of a call into a `MethodFault` that says which call it was."""
+def _convert_faults(watch: Watch, name: str, step: int) -> Iterator[None]:
+    """Convert any exception of a call to a `MethodFault` that names the call."""
     with watch(name, step):
         try:
             yield
@@ -120,15 +120,15 @@ def _named(watch: Watch, name: str, step: int) -> Iterator[None]:
             raise MethodFault("raises", step, f"{name} raised {type(error).__name__}: {error}") from error
 
 
-def begin(method: Method, given: tuple[Sequence[object], FloatArray | None, object], watch: Watch) -> None:
+def begin(method: Method, knowledge: tuple[Sequence[object], FloatArray | None, object], watch: Watch) -> None:
     """Begin with a new person."""
-    with _named(watch, "begin", 0):
-        method.begin(*given)  # type: ignore[arg-type]
+    with _convert_faults(watch, "begin", 0):
+        method.begin(*knowledge)  # type: ignore[arg-type]
 
 
 def predicted(method: Method, pairs: IntArray, step: int, watch: Watch) -> FloatArray:
-    """Return the checked (m,) probabilities of a method."""
-    with _named(watch, "predict", step):
+    """Return the (m,) probabilities of a method, after checking them."""
+    with _convert_faults(watch, "predict", step):
         chances = np.asarray(method.predict(pairs.copy()), dtype=np.float64)
     if chances.shape != (len(pairs),):
         raise MethodFault(
@@ -147,37 +147,39 @@ def predicted(method: Method, pairs: IntArray, step: int, watch: Watch) -> Float
 
 
 def recommended(method: Method, n: int, step: int, watch: Watch) -> list[int] | None:
-    """Return the checked rows that a method recommends, the best first; None if it leaves that to its predictions."""
-    with _named(watch, "recommend", step):
-        found = method.recommend(n)
-    if found is None:
+    """Return the rows that a method recommends, best first, after checking them; None if predictions decide."""
+    with _convert_faults(watch, "recommend", step):
+        returned = method.recommend(n)
+    if returned is None:
         return None
-    rows = [_whole(row) for row in found]
+    rows = [_integer_or_none(row) for row in returned]
     if None in rows or len(set(rows)) < len(rows) or not all(0 <= row < n for row in rows if row is not None):
-        raise MethodFault("not allowed", step, f"recommend returned {list(found)!r}: return different rows below {n}")
+        raise MethodFault(
+            "not allowed", step, f"recommend returned {list(returned)!r}: return different rows below {n}"
+        )
     return [row for row in rows if row is not None]
 
 
 def allowed_pair(asked: object, allowed: Sequence[tuple[int, int]], step: int) -> tuple[int, int]:
-    """Return the pair that a method asked, as it was given; raise `MethodFault` if it may not be asked."""
+    """Return the pair that a method asks; raise `MethodFault` if it is not allowed."""
     try:
-        rows = [_whole(row) for row in asked]  # type: ignore[attr-defined]
+        rows = [_integer_or_none(row) for row in asked]  # type: ignore[attr-defined]
     except TypeError:
         rows = []
     if len(rows) == 2 and rows[0] is not None and rows[1] is not None:
         pair = (rows[0], rows[1])
-        if _sides(pair) in allowed:
+        if _sorted_pair(pair) in allowed:
             return pair
     raise MethodFault("not allowed", step, f"ask returned {asked!r}, which is not one of the {len(allowed)} pairs")
 
 
-def _whole(value: object) -> int | None:
-    """Return a whole number as an int, and None for anything else."""
+def _integer_or_none(value: object) -> int | None:
+    """Return a whole number as an int; return None for anything else."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         return None
     return int(value)
 
 
-def _sides(pair: Sequence[int]) -> tuple[int, int]:
+def _sorted_pair(pair: Sequence[int]) -> tuple[int, int]:
     first, second = pair
     return (first, second) if first < second else (second, first)

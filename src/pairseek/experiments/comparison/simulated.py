@@ -1,4 +1,4 @@
-"""Simulated people of stated kinds, whose truth is known."""
+"""Simulated people with known utilities."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from pairseek.people.choices import Choices
 
 PeopleKind: TypeAlias = Literal["point", "linear", "groups", "own"]
 KINDS: tuple[PeopleKind, ...] = get_args(PeopleKind)
-"""What a person's utility of an item is, beside an appeal that is common to all: the squared distance to a point; a
-linear function of the item's coordinates; the same with one of two opposite directions for everybody; a value of
-their own for each item, which coordinates do not explain."""
+"""How the utility of an item varies between people, in addition to an appeal that everybody shares.
+
+The utility is minus the squared distance to the person's point; a linear function of the item's coordinates; a linear
+function with one of two opposite directions for everybody; or an independent value of each person for each item.
+"""
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,13 @@ class SimulatedPeople:
     kind
         One of `KINDS`.
     people, items, dimension
-        Their numbers.
+        Numbers of people, items and dimensions.
     spread
         Standard deviation of a person's utilities over the items, in logits.
     appeal
-        Standard deviation of the appeal that is common to all people, in logits.
+        Standard deviation of the appeal that all people share, in logits.
     own
-        Standard deviation of a value of each person for each item, in logits.
+        Standard deviation of an independent value of each person for each item, in logits.
     seed
         Seed of items, people and answers.
     """
@@ -64,30 +66,30 @@ class SimulatedPeople:
         points = rng.standard_normal((self.items, self.dimension))
         appeal, own = self.appeal * rng.standard_normal(self.items), rng.standard_normal((self.people, self.items))
         if self.kind == "point":
-            who = rng.standard_normal((self.people, self.dimension))
-            taste = -np.sum((who[:, None] - points) ** 2, axis=2)
+            person_vectors = rng.standard_normal((self.people, self.dimension))
+            taste = -np.sum((person_vectors[:, None] - points) ** 2, axis=2)
         elif self.kind == "own":
             taste = rng.standard_normal((self.people, self.items))
         else:
-            who = rng.standard_normal((self.people, self.dimension))
+            person_vectors = rng.standard_normal((self.people, self.dimension))
             if self.kind == "groups":
-                who = rng.choice([-1.0, 1.0], (self.people, 1)) * who[0]
-            taste = who @ points.T
+                person_vectors = rng.choice([-1.0, 1.0], (self.people, 1)) * person_vectors[0]
+            taste = person_vectors @ points.T
         taste = taste - taste.mean(axis=1, keepdims=True)
         taste *= self.spread / np.sqrt(np.mean(taste**2))
         return points, taste + appeal + self.own * own
 
     def dataset(self, label: str) -> Dataset:
-        """Return the people as a data set: each answers every pair once, with logistic noise."""
+        """Simulate a data set in which each person answers every pair once, with logistic noise."""
         points, utility = self.utilities()
         rng = np.random.default_rng([self.seed, len(KINDS)])
         first, second = np.triu_indices(self.items, 1)
-        won = rng.random((self.people, len(first))) < expit(utility[:, first] - utility[:, second])
+        first_won = rng.random((self.people, len(first))) < expit(utility[:, first] - utility[:, second])
         ids = [f"i{row}" for row in range(self.items)]
         rows = [
-            (f"p{person}", ids[a if up else b], ids[b if up else a])
-            for person, wins in enumerate(won.tolist())
-            for a, b, up in zip(first.tolist(), second.tolist(), wins, strict=True)
+            (f"p{person}", ids[a if first_wins else b], ids[b if first_wins else a])
+            for person, person_wins in enumerate(first_won.tolist())
+            for a, b, first_wins in zip(first.tolist(), second.tolist(), person_wins, strict=True)
         ]
         choices = Choices.from_pairs(rows, ids=ids)
         note = f"Simulated people, kind {self.kind!r}, whose utilities are known and whose answers have logistic noise."

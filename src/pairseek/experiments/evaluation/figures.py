@@ -1,4 +1,4 @@
-"""Figure of an evaluation: calibration, and the three measures that the goal of the search puts first."""
+"""Figure of an evaluation: calibration, and the three most important measures for the goal of the search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pairseek.search.goals import Goal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_OWN = {PLAIN: Line("#CC79A7", (0, (5, 1.6)), "s"), POPULARITY: Line("#7F7F7F", (0, (1.2, 1.4)), "")}
+_BASELINE_LINES = {PLAIN: Line("#CC79A7", (0, (5, 1.6)), "s"), POPULARITY: Line("#7F7F7F", (0, (1.2, 1.4)), "")}
 _TITLES = {
     "accuracy": "Share of choices predicted correctly",
     "log_loss": "Log loss, nats per choice",
@@ -46,13 +46,13 @@ def draw(results: EvaluationResults, folder: Path, *, title: str = "", goal: Goa
         people = len({name for split in results.people for name in split})
         heading = f"{title}: {people} held-out people" if title else f"{people} held-out people"
         figure.suptitle(f"{heading}\n{results.plan.predicted.capitalize()}", x=0.01, ha="left", fontsize=11)
-        places = dict(zip(first, (axes[0], axes[1], axes[3]), strict=True))
-        for measure, place in places.items():
-            _against_answers(place, results, measure, _TITLES[measure])
-        _calibration(axes[2], results)
-        if results.agreement is not None and "accuracy" in places:
-            places["accuracy"].axhline(results.agreement.share, color=INK, linewidth=0.9)
-            places["accuracy"].annotate(
+        axes_by_measure = dict(zip(first, (axes[0], axes[1], axes[3]), strict=True))
+        for measure, panel in axes_by_measure.items():
+            _draw_curves(panel, results, measure, _TITLES[measure])
+        _draw_calibration(axes[2], results)
+        if results.agreement is not None and "accuracy" in axes_by_measure:
+            axes_by_measure["accuracy"].axhline(results.agreement.share, color=INK, linewidth=0.9)
+            axes_by_measure["accuracy"].annotate(
                 "agreement of people with themselves",
                 (0.02, results.agreement.share),
                 xycoords=("axes fraction", "data"),
@@ -67,10 +67,10 @@ def draw(results: EvaluationResults, folder: Path, *, title: str = "", goal: Goa
 
 
 def _line(results: EvaluationResults, arm: str) -> Line:
-    return _OWN.get(arm) or line_style(arm, results.plan.labels)
+    return _BASELINE_LINES.get(arm) or line_style(arm, results.plan.labels)
 
 
-def _against_answers(axes: Axes, results: EvaluationResults, measure: str, title: str) -> None:
+def _draw_curves(axes: Axes, results: EvaluationResults, measure: str, title: str) -> None:
     counts = np.array(results.plan.answers)
     for arm in results.plan.labels:
         if measure in ("gain", "liked") and arm == POPULARITY:
@@ -84,9 +84,9 @@ def _against_answers(axes: Axes, results: EvaluationResults, measure: str, title
     axes.set_xticks(counts)
 
 
-def _calibration(axes: Axes, results: EvaluationResults) -> None:
+def _draw_calibration(axes: Axes, results: EvaluationResults) -> None:
     last = max(
-        (count for column, count in enumerate(results.plan.answers) if _most(results, column)),
+        (count for column, count in enumerate(results.plan.answers) if _has_most_people(results, column)),
         default=results.plan.answers[0],
     )
     axes.plot([0.5, 1.0], [0.5, 1.0], color=FAINT, linewidth=0.9)
@@ -101,6 +101,6 @@ def _calibration(axes: Axes, results: EvaluationResults) -> None:
     axes.set_ylabel("observed share")
 
 
-def _most(results: EvaluationResults, column: int) -> bool:
+def _has_most_people(results: EvaluationResults, column: int) -> bool:
     """Return whether more than half of the people still had pairs to predict."""
     return bool(np.isfinite(results.each(results.plan.labels[0], "accuracy")[:, column]).mean() > 0.5)

@@ -1,1 +1,1 @@
-"""Methods to compare pairseek with, each as its own users would set it up."""
+"""Methods to compare pairseek with, each set up as its own users would."""

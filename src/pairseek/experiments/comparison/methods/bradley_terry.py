@@ -1,4 +1,4 @@
-"""Bradley-Terry models of choix, which know the items' ids only; they need the extra ``rivals``."""
+"""Bradley-Terry models of choix, which know only the ids of items; they need the extra ``rivals``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import expit
 from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.core.validation import one_of
 from pairseek.errors import MissingExtra
-from pairseek.experiments.comparison.methods.linear_taste import expected
+from pairseek.experiments.comparison.methods.linear_taste import expected_logistic
 from pairseek.experiments.comparison.protocol import BaseMethod
 from pairseek.people.choices import Choices
 
@@ -26,7 +26,8 @@ class Choix(BaseMethod):
     Parameters
     ----------
     inference
-        Iterative Luce spectral ranking with a regularization, or expectation propagation with a normal prior.
+        Iterative Luce spectral ranking with regularization (``"ilsr"``), or expectation propagation with a normal prior
+        (``"ep"``).
     strength
         The regularization `alpha` of I-LSR, or the prior variance of EP.
     """
@@ -64,8 +65,8 @@ class Choix(BaseMethod):
         margin = self.mean[first] - self.mean[second]
         if self.inference == "ilsr":
             return np.asarray(expit(margin))
-        own = np.diag(self._covariance)
-        return expected(margin, own[first] + own[second] - 2.0 * self._covariance[first, second])
+        variances = np.diag(self._covariance)
+        return expected_logistic(margin, variances[first] + variances[second] - 2.0 * self._covariance[first, second])
 
 
 def _choix() -> Any:

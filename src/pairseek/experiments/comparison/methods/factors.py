@@ -14,7 +14,7 @@ from pairseek.experiments.comparison.methods.others import completed_table, util
 from pairseek.experiments.comparison.protocol import Knowledge
 from pairseek.people.choices import Choices
 
-_ROUNDS = 60
+_EM_ITERATIONS = 60
 
 
 @dataclass
@@ -63,7 +63,7 @@ class ComponentLogistic(LinearTaste):
     knows: Knowledge = "others"
 
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
-        """Begin with the mean and the components, each as wide as other people are."""
+        """Begin with the mean and the components, each scaled by the spread of other people along it."""
         assert others is not None
         table = completed_table(others)
         mean = table.mean(axis=0)
@@ -74,23 +74,23 @@ class ComponentLogistic(LinearTaste):
 
 @cache
 def factor_analysis(others: Choices, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return (n,) means, (n, count) loadings and (n,) own variances by EM, with missing utilities left out."""
+    """Return (n,) means, (n, count) loadings and (n,) specific variances by EM; missing utilities are ignored."""
     table = utility_table(others)
     known = np.isfinite(table)
     mean = np.where(known, table, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    away = np.where(known, table - mean, 0.0)
+    centred = np.where(known, table - mean, 0.0)
     count = min(count, table.shape[1] - 1)
-    _, sizes, axes = np.linalg.svd(away, full_matrices=False)
+    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
     loadings = (sizes[:, None] * axes)[:count].T / np.sqrt(len(table))
-    own = np.full(table.shape[1], 0.5)
-    for _ in range(_ROUNDS):
-        weighted = known / own
+    own_variances = np.full(table.shape[1], 0.5)
+    for _ in range(_EM_ITERATIONS):
+        weighted = known / own_variances
         precision = np.eye(count) + np.einsum("pn,nr,ns->prs", weighted, loadings, loadings, optimize=True)
         spread = np.linalg.inv(precision)
-        scores = np.einsum("prs,ps->pr", spread, (away * weighted) @ loadings)
-        second = spread + scores[:, :, None] * scores[:, None, :]
-        total = np.einsum("pn,prs->nrs", known.astype(float), second, optimize=True) + 1e-6 * np.eye(count)
-        loadings = np.linalg.solve(total, (away.T @ scores)[:, :, None])[:, :, 0]
-        left = (away**2).sum(axis=0) - np.einsum("nr,nr->n", loadings, away.T @ scores)
-        own = np.maximum(left / np.maximum(known.sum(axis=0), 1), 1e-3)
-    return mean, loadings, own
+        scores = np.einsum("prs,ps->pr", spread, (centred * weighted) @ loadings)
+        second_moments = spread + scores[:, :, None] * scores[:, None, :]
+        total = np.einsum("pn,prs->nrs", known.astype(float), second_moments, optimize=True) + 1e-6 * np.eye(count)
+        loadings = np.linalg.solve(total, (centred.T @ scores)[:, :, None])[:, :, 0]
+        residual_sums = (centred**2).sum(axis=0) - np.einsum("nr,nr->n", loadings, centred.T @ scores)
+        own_variances = np.maximum(residual_sums / np.maximum(known.sum(axis=0), 1), 1e-3)
+    return mean, loadings, own_variances

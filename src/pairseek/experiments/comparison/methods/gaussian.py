@@ -1,4 +1,4 @@
-"""A Gaussian over the utilities of all items, with the mean and the shrunk covariance of other people's utilities."""
+"""Gaussian over the utilities of all items, with the mean and shrunk covariance of other people's utilities."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from pairseek.core.types import FloatArray, ItemId
 from pairseek.experiments.comparison.methods.linear_taste import LinearTaste, Questions
-from pairseek.experiments.comparison.methods.others import moments, root_of
+from pairseek.experiments.comparison.methods.others import factor_of, utility_moments
 from pairseek.experiments.comparison.protocol import Knowledge
 from pairseek.people.choices import Choices
 
@@ -25,7 +25,7 @@ class GaussianItems(LinearTaste):
     scale
         Logits for each standard deviation of other people's utilities.
     shrinkage
-        Share of the covariance that is replaced by its diagonal.
+        Weight of the diagonal in the shrunk covariance.
     """
 
     questions: Questions = "information"
@@ -36,6 +36,6 @@ class GaussianItems(LinearTaste):
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
         """Begin with the moments of other people's utilities."""
         assert others is not None
-        mean, covariance = moments(others)
+        mean, covariance = utility_moments(others)
         shrunk = (1.0 - self.shrinkage) * covariance + self.shrinkage * np.diag(np.diag(covariance))
-        self.set_prior(self.scale * mean, self.scale * root_of(shrunk))
+        self.set_prior(self.scale * mean, self.scale * factor_of(shrunk))

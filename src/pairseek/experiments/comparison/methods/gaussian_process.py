@@ -14,13 +14,13 @@ from scipy.special import ndtr
 from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.core.validation import one_of
 from pairseek.errors import MissingExtra
-from pairseek.experiments.comparison.methods.linear_taste import Questions, expected
-from pairseek.experiments.comparison.methods.others import moments
+from pairseek.experiments.comparison.methods.linear_taste import Questions, expected_logistic
+from pairseek.experiments.comparison.methods.others import utility_moments
 from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
 from pairseek.people.choices import Choices
 
 ProcessKernel: TypeAlias = Literal["rbf", "linear and rbf", "others"]
-"""The kernel as shipped; a linear kernel added to it; the covariance of other people's utilities, with their mean."""
+"""BoTorch's default kernel; that plus a linear kernel; or the mean and covariance of other people's utilities."""
 Likelihood: TypeAlias = Literal["probit", "logit"]
 
 
@@ -28,22 +28,22 @@ Likelihood: TypeAlias = Literal["probit", "logit"]
 class PairwiseProcess(BaseMethod):
     """`PairwiseGP` with inputs scaled to [0, 1], fitted by its marginal likelihood.
 
-    It is fitted when predictions are asked for, and with chosen questions also before each question but the first,
-    which is random as in its tutorials.
+    The model is fitted before predictions and, unless questions are random, before each question except the first,
+    which is random as in BoTorch's tutorials.
 
     Parameters
     ----------
     questions
-        Random, or by the acquisition functions of BoTorch: BALD for information, analytic EUBO.
+        Random, or chosen by an acquisition function of BoTorch: BALD (``"information"``) or analytic EUBO.
     kernel
         See `ProcessKernel`.
     likelihood
-        Of an answer; probit is as shipped.
+        Likelihood of an answer; BoTorch's default is probit.
     scale
-        With the kernel of others, the scale of a standard deviation of their utilities.
+        Logits per standard deviation of other people's utilities, if they are the kernel.
     refit
-        Whether it is fitted before each chosen question. False: questions are chosen by the model that predicted last,
-        which is five to ten times as fast.
+        Whether to fit before each chosen question. False: choose questions with the model of the last prediction, which
+        is five to ten times as fast.
     """
 
     questions: Questions = "random"
@@ -77,8 +77,8 @@ class PairwiseProcess(BaseMethod):
         self._offset, self._prior = np.zeros(len(items)), np.eye(len(items))
         if self.kernel == "others":
             assert others is not None
-            mean, covariance = moments(others)
-            # The process has no prior mean for pairs: an item of its own would be needed; the mean is added.
+            mean, covariance = utility_moments(others)
+            # `PairwiseGP` has no prior mean, so the mean is added to its predictions.
             self._offset, self._prior = self.scale * mean, self.scale**2 * covariance + 1e-4 * np.eye(len(mean))
             self._points = np.arange(len(items), dtype=np.float64)[:, None]
         self.mean, self._covariance = self._offset, self._prior
@@ -91,19 +91,19 @@ class PairwiseProcess(BaseMethod):
             return super().ask(allowed)
         from botorch.acquisition import preference
 
-        make = {
+        acquisition = {
             "eubo": preference.AnalyticExpectedUtilityOfBestOption,
             "information": preference.PairwiseBayesianActiveLearningByDisagreement,
         }[self.questions]
         points = self._torch.tensor(self._points[allowed], dtype=self._torch.float64)
         with self._torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            best = int(make(pref_model=self._model)(points).argmax())
-        found: list[int] = allowed[best].tolist()
-        return found
+            best = int(acquisition(pref_model=self._model)(points).argmax())
+        best_pair: list[int] = allowed[best].tolist()
+        return best_pair
 
     def tell(self, pair: tuple[int, int], outcome: int | None) -> None:
-        """Keep the answer."""
+        """Store the answer."""
         if outcome is not None:
             self._answers.append((outcome, sum(pair) - outcome))
             self._current = False
@@ -113,11 +113,11 @@ class PairwiseProcess(BaseMethod):
         if not self._current:
             self._fit()
         first, second = pairs.T
-        own = np.diag(self._covariance)
+        variances = np.diag(self._covariance)
         margin = self.mean[first] - self.mean[second]
-        variance = np.maximum(own[first] + own[second] - 2.0 * self._covariance[first, second], 0.0)
+        variance = np.maximum(variances[first] + variances[second] - 2.0 * self._covariance[first, second], 0.0)
         if self.likelihood == "logit":
-            return expected(margin, variance)
+            return expected_logistic(margin, variance)
         # The likelihood is Φ((u_p - u_q)/√2).
         return np.asarray(ndtr(margin / np.sqrt(2.0 + variance)))
 
@@ -128,24 +128,24 @@ class PairwiseProcess(BaseMethod):
         from botorch.models.likelihoods.pairwise import PairwiseLogitLikelihood, PairwiseProbitLikelihood
 
         likelihood = {"probit": PairwiseProbitLikelihood, "logit": PairwiseLogitLikelihood}[self.likelihood]()
-        shown = sorted({item for answer in self._answers for item in answer})
-        place = {item: row for row, item in enumerate(shown)}
-        pairs = self._torch.tensor([[place[a], place[b]] for a, b in self._answers], dtype=self._torch.long)
+        shown_items = sorted({item for answer in self._answers for item in answer})
+        row_of = {item: row for row, item in enumerate(shown_items)}
+        pairs = self._torch.tensor([[row_of[a], row_of[b]] for a, b in self._answers], dtype=self._torch.long)
         points = self._torch.tensor(self._points, dtype=self._torch.float64)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             kernel = {} if self.kernel == "rbf" else {"covar_module": self._kernel()}
-            model = pairwise_gp.PairwiseGP(points[shown], pairs, likelihood=likelihood, **kernel)
+            model = pairwise_gp.PairwiseGP(points[shown_items], pairs, likelihood=likelihood, **kernel)
             if self.kernel != "others":
-                # If no attempt succeeds, the model keeps the hyperparameters that it began with.
+                # If every attempt fails, the model keeps its initial hyperparameters.
                 with contextlib.suppress(ModelFittingError):
                     fit_gpytorch_mll(pairwise_gp.PairwiseLaplaceMarginalLogLikelihood(model.likelihood, model))
             model.eval()
             self._model = model
             with self._torch.no_grad():
-                found: Any = model.posterior(points)
-                self.mean = self._offset + found.mean.squeeze(-1).numpy()
-                self._covariance = found.covariance_matrix.numpy()
+                posterior: Any = model.posterior(points)
+                self.mean = self._offset + posterior.mean.squeeze(-1).numpy()
+                self._covariance = posterior.covariance_matrix.numpy()
         self._current = True
 
     def _kernel(self) -> Any:
@@ -155,18 +155,18 @@ class PairwiseProcess(BaseMethod):
 
         if self.kernel == "linear and rbf":
             points = self._torch.tensor(self._points[:2], dtype=self._torch.float64)
-            shipped = PairwiseGP(points, self._torch.tensor([[0, 1]])).covar_module
+            default_kernel = PairwiseGP(points, self._torch.tensor([[0, 1]])).covar_module
             # The prior of the lengthscale as shipped keeps the variance from being large and small at once.
-            shipped.base_kernel = shipped.base_kernel + LinearKernel(variance_prior=GammaPrior(2.4, 2.7))
-            return shipped
+            default_kernel.base_kernel = default_kernel.base_kernel + LinearKernel(variance_prior=GammaPrior(2.4, 2.7))
+            return default_kernel
         table = self._torch.tensor(self._prior, dtype=self._torch.float64)
 
-        class OfOthers(Kernel):  # type: ignore[misc, unused-ignore]
+        class TableKernel(Kernel):  # type: ignore[misc, unused-ignore]
             def forward(self, x1: Any, x2: Any, diag: bool = False, **_: Any) -> Any:  # noqa: FBT001, FBT002
                 rows, columns = x1.squeeze(-1).long(), x2.squeeze(-1).long()
                 return table[rows, columns] if diag else table[rows.unsqueeze(-1), columns.unsqueeze(-2)]
 
-        kernel = ScaleKernel(OfOthers())
+        kernel = ScaleKernel(TableKernel())
         kernel.outputscale = 1.0
         return kernel
 

@@ -1,7 +1,7 @@
 """Preference-based GLIS (Bemporad and Piga, Machine Learning 110, 2021, algorithm 1) over a finite pool of items.
 
-The package ``glis`` searches a box of continuous points, so its surrogate and its acquisition function are written here
-again, and the acquisition function is minimized over the items that may be compared with the best one so far.
+The package ``glis`` searches a box of continuous points, so its surrogate and acquisition function are implemented
+again here. The acquisition function is minimized over the items that may be compared with the best item so far.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from pairseek.people.choices import Choices
 Answers = list[tuple[int, int]]
 _REGULARIZATION = 1e-6
 _BEST_WEIGHT = 10.0
-"""Weight of a violated answer about the best item so far; of any other answer 1."""
+"""Weight of a violated answer about the best item so far; other answers have weight 1."""
 
 
 @dataclass
 class PreferenceGlis(BaseMethod):
-    """Radial basis functions that rank as the answers do; the best item so far meets the most promising other one.
+    """Radial basis functions that rank like the answers; each question compares the best item with a promising one.
 
     Parameters
     ----------
     width
-        Factor of distances in the inverse quadratic basis functions 1/(1 + (width distance)²); vectors are scaled to
-        [-1, 1] in each coordinate.
+        Factor on distances in the inverse quadratic basis functions 1/(1 + (width distance)²); each coordinate of the
+        vectors is scaled to [-1, 1].
     exploration
-        Weight of the distance to the items shown so far; the surrogate has the weight 1.
+        Weight of the distance to the items shown so far; the surrogate has weight 1.
     scale
         Logits for each standard deviation of the surrogate over the items.
     """
@@ -47,8 +47,8 @@ class PreferenceGlis(BaseMethod):
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
         """Begin with equal items."""
         assert vectors is not None
-        low, wide = vectors.min(axis=0), np.maximum(np.ptp(vectors, axis=0), 1e-12)
-        points = 2.0 * (vectors - low) / wide - 1.0
+        low, widths = vectors.min(axis=0), np.maximum(np.ptp(vectors, axis=0), 1e-12)
+        points = 2.0 * (vectors - low) / widths - 1.0
         self._distance = np.sum((points[:, None] - points) ** 2, axis=2)
         self._basis = 1.0 / (1.0 + self.width**2 * self._distance)
         # As in the package, the first questions are random: two for each coordinate.
@@ -59,7 +59,7 @@ class PreferenceGlis(BaseMethod):
         self.utility = np.zeros(len(items))
 
     def ask(self, allowed: IntArray) -> Sequence[int]:
-        """Return the best item so far and the item with the least acquisition value."""
+        """Return the pair of the best item so far and the item with the smallest acquisition value."""
         if self._best is None:
             return super().ask(allowed)
         with_best = allowed[(allowed == self._best).any(axis=1)]
@@ -90,16 +90,18 @@ class PreferenceGlis(BaseMethod):
         return np.asarray(expit(self.utility[pairs[:, 0]] - self.utility[pairs[:, 1]]))
 
     def acquisition(self) -> FloatArray:
-        """Return the (n,) surrogate over its range less the distance to the shown items; items to ask have least."""
+        """Return the (n,) acquisition values: normalized surrogate minus distance term; the smallest is asked."""
         shown = np.unique(self._answers)
         value = self._surrogate / max(float(np.ptp(self._surrogate[shown])), 1e-4)
-        apart = self._distance[:, shown]
-        harmonic = 1.0 / np.sum(1.0 / np.maximum(apart, 1e-12), axis=1)
-        return np.asarray(value - self.exploration * np.where((apart < 1e-12).any(axis=1), 0.0, np.arctan(harmonic)))
+        squared_distances = self._distance[:, shown]
+        harmonic = 1.0 / np.sum(1.0 / np.maximum(squared_distances, 1e-12), axis=1)
+        return np.asarray(
+            value - self.exploration * np.where((squared_distances < 1e-12).any(axis=1), 0.0, np.arctan(harmonic))
+        )
 
 
 def surrogate_weights(basis: FloatArray, answers: IntArray, best: int) -> FloatArray:
-    """Return the (n,) weights whose function is lower by 1 at each winner, with little slack and little weight.
+    """Return (n,) weights of a function that is lower by 1 at each winner, with minimal slack and small weights.
 
     Parameters
     ----------
@@ -114,5 +116,5 @@ def surrogate_weights(basis: FloatArray, answers: IntArray, best: int) -> FloatA
     lower = basis[answers[:, 0]] - basis[answers[:, 1]]
     slack = np.where((answers == best).any(axis=1), _BEST_WEIGHT, 1.0)
     cost = np.concatenate([np.full(2 * size, _REGULARIZATION), slack])
-    found = linprog(cost, A_ub=np.hstack([lower, -lower, -np.eye(count)]), b_ub=-np.ones(count), method="highs").x
-    return np.asarray(found[:size] - found[size : 2 * size])
+    solution = linprog(cost, A_ub=np.hstack([lower, -lower, -np.eye(count)]), b_ub=-np.ones(count), method="highs").x
+    return np.asarray(solution[:size] - solution[size : 2 * size])

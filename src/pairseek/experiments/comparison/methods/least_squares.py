@@ -21,7 +21,7 @@ from pairseek.people.choices import Choices
 
 @dataclass
 class AlternatingLeastSquares(BaseMethod):
-    """Implicit feedback: what others like more than their average is liked, and so is each winner; random questions.
+    """Implicit feedback: items that others rate above their average, and the person's winners; random questions.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class AlternatingLeastSquares(BaseMethod):
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
         """Begin with equal items."""
         assert others is not None
-        self._model = _fitted(others, self.factors)
+        self._model = _fit_others(others, self.factors)
         self._liked = np.zeros(len(items), dtype=np.float32)
         self.utility = np.zeros(len(items))
 
@@ -57,7 +57,7 @@ class AlternatingLeastSquares(BaseMethod):
 
 
 @cache
-def _fitted(others: Choices, factors: int) -> Any:
+def _fit_others(others: Choices, factors: int) -> Any:
     try:
         from implicit.cpu.als import AlternatingLeastSquares as Model
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Bayesian linear taste: utilities offset + factors w with a standard normal w, a logistic answer, and Laplace."""
+"""Bayesian linear taste: utilities offset + factors w, standard normal w, logistic answers, Laplace approximation."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from pairseek.core.validation import one_of
 from pairseek.experiments.comparison.protocol import BaseMethod
 
 Questions: TypeAlias = Literal["random", "information", "eubo"]
-"""How questions are chosen: at random; by the mutual information of answer and taste, which is Bayesian active learning
-by disagreement; by the expected utility of the better of the two."""
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-_STEPS = 50
+"""How questions are chosen: at random; by the mutual information of answer and taste (Bayesian active learning by
+disagreement, BALD); or by the expected utility of the better item (EUBO)."""
+_NORMAL_NODES, _NORMAL_WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+_NORMAL_WEIGHTS = _NORMAL_WEIGHTS / _NORMAL_WEIGHTS.sum()
+_MAX_NEWTON_STEPS = 50
 
 
 @dataclass
 class LinearTaste(BaseMethod):
     """Base of methods whose utilities are linear in a taste with a Gaussian prior.
 
-    `begin` of a subclass sets `offset`, the (n,) utilities before any answer, and `factors`, the (n, r) change of the
-    utilities with each of the r coordinates of a standard normal taste, both in logits.
+    A subclass calls `set_prior` in `begin`: with `offset`, the (n,) utilities before any answer, and `factors`, the (n,
+    r) change of the utilities with each coordinate of a standard normal taste, both in logits.
 
     Parameters
     ----------
     questions
         See `Questions`.
     plug_in
-        Whether predictions use the most likely taste only, as a logistic regression does.
+        Whether predictions use only the most likely taste, as in logistic regression.
     """
 
     questions: Questions = "random"
@@ -86,7 +86,7 @@ class LinearTaste(BaseMethod):
     def predict(self, pairs: IntArray) -> FloatArray:
         """Return the (m,) probabilities that the first item wins."""
         mean, variance = self.margins(pairs)
-        return np.asarray(expit(mean)) if self.plug_in else expected(mean, variance)
+        return np.asarray(expit(mean)) if self.plug_in else expected_logistic(mean, variance)
 
     def utilities(self) -> FloatArray:
         """Return the (n,) expected utilities."""
@@ -94,10 +94,10 @@ class LinearTaste(BaseMethod):
 
 
 def laplace(slopes: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mode and inverse Hessian of a standard normal vector, given that offsets + slopes w won each time."""
+    """Return mode and inverse Hessian for a standard normal w, given answers with logits offsets + slopes w."""
     size = slopes.shape[1]
     mode = np.zeros(size)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_NEWTON_STEPS):
         chance = expit(offsets + slopes @ mode)
         gradient = slopes.T @ (1.0 - chance) - mode
         precision = np.eye(size) + (slopes * (chance * (1.0 - chance))[:, None]).T @ slopes
@@ -112,14 +112,14 @@ def laplace(slopes: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatA
     return mode, np.linalg.inv(precision)
 
 
-def expected(mean: FloatArray, variance: FloatArray) -> FloatArray:
+def expected_logistic(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Return E f(z) for Gaussian z and the logistic f."""
-    z = mean[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * _NODES
-    return np.asarray(np.clip(expit(z) @ _WEIGHTS, 0.0, 1.0))
+    z = mean[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * _NORMAL_NODES
+    return np.asarray(np.clip(expit(z) @ _NORMAL_WEIGHTS, 0.0, 1.0))
 
 
 def information(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Return the mutual information of answer and taste in nats, for Gaussian z."""
-    chance = expit(mean[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * _NODES)
-    average = chance @ _WEIGHTS
-    return np.asarray(entr(average) + entr(1.0 - average) - (entr(chance) + entr(1.0 - chance)) @ _WEIGHTS)
+    chance = expit(mean[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * _NORMAL_NODES)
+    average = chance @ _NORMAL_WEIGHTS
+    return np.asarray(entr(average) + entr(1.0 - average) - (entr(chance) + entr(1.0 - chance)) @ _NORMAL_WEIGHTS)

@@ -20,7 +20,7 @@ class VectorLogistic(LinearTaste):
     Parameters
     ----------
     questions
-        How questions are chosen; BALD takes the curvature at the fit as the precision of the weights.
+        How questions are chosen; BALD uses the curvature at the fit as the precision of the weights.
     scale
         Standard deviation of a weight, 1/sqrt(l2 penalty).
     """

@@ -1,4 +1,4 @@
-"""Methods that transfer other people's co-preferences: item neighbours, EASE, and a tree of questions."""
+"""Methods that use which items other people like together: item neighbours, EASE, and a question tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pairseek.people.choices import Choices
 
 @dataclass
 class Profile(BaseMethod):
-    """Base of methods that score items by a profile of +1 for each win and -1 for each loss, times item weights.
+    """Base class of methods that score items by a profile, +1 for each win and -1 for each loss, times item weights.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ class Profile(BaseMethod):
 
 @dataclass
 class ItemNeighbours(Profile):
-    """Cosine similarity of items over other people's utilities, of the nearest neighbours only."""
+    """Cosine similarity of items over other people's utilities, limited to the nearest neighbours."""
 
     neighbours: int = 10
 
     def weights(self, others: Choices) -> FloatArray:
-        """Return the similarities of each item's neighbours, itself included."""
+        """Return the similarities of each item's neighbours, including the item itself."""
         return _similarities(others, self.neighbours)
 
 
@@ -74,25 +74,25 @@ class Ease(Profile):
     ridge: float = 100.0
 
     def weights(self, others: Choices) -> FloatArray:
-        """Return the closed form, with the items of the profile themselves on the diagonal."""
+        """Return the closed-form weights, with 1 on the diagonal."""
         return _ease(others, self.ridge)
 
 
 @dataclass
 class QuestionTree(BaseMethod):
-    """A decision tree over pairs, grown along the answers: other people vote, weighted by how they would have answered.
+    """A decision tree over pairs, grown along the answers; other people vote, weighted by agreement with the answers.
 
     Parameters
     ----------
     error
-        Probability that a person of a branch answers otherwise.
+        Probability that an answer differs from the branch that a person belongs to.
     """
 
     error: float = 0.2
     knows: Knowledge = "others"
 
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
-        """Begin at the root, where everybody votes alike."""
+        """Begin at the root, where all votes have equal weight."""
         assert others is not None
         self._table = completed_table(others)
         self._weight = np.full(len(self._table), 1.0 / len(self._table))
@@ -102,12 +102,12 @@ class QuestionTree(BaseMethod):
         return 0.5 + 0.5 * np.sign(self._table[:, pairs[:, 0]] - self._table[:, pairs[:, 1]])
 
     def ask(self, allowed: IntArray) -> Sequence[int]:
-        """Ask the pair whose two branches differ most in all utilities, by the variance between them."""
-        prefers = self._prefers(allowed)
-        up = self._weight @ prefers
+        """Ask the pair whose two branches differ most in utilities, by the variance between branches."""
+        prefers_first = self._prefers(allowed)
+        first_share = self._weight @ prefers_first
         centred = self._table - self._weight @ self._table
-        between = (prefers * self._weight[:, None]).T @ centred
-        score = np.sum(between**2, axis=1) / np.maximum(up * (1.0 - up), 1e-9)
+        branch_difference = (prefers_first * self._weight[:, None]).T @ centred
+        score = np.sum(branch_difference**2, axis=1) / np.maximum(first_share * (1.0 - first_share), 1e-9)
         best: list[int] = allowed[int(np.argmax(score))].tolist()
         return best
 
@@ -119,7 +119,7 @@ class QuestionTree(BaseMethod):
             self._weight = weight / weight.sum()
 
     def predict(self, pairs: IntArray) -> FloatArray:
-        """Return the (m,) weighted votes, each wrong with the probability of an error."""
+        """Return the (m,) weighted votes, mixed with the probability of an error."""
         votes = self._weight @ self._prefers(pairs)
         return np.clip(self.error / 2.0 + (1.0 - self.error) * votes, 0.0, 1.0)
 
@@ -130,8 +130,8 @@ def _similarities(others: Choices, neighbours: int) -> FloatArray:
     table = table - table.mean(axis=0)
     lengths = np.maximum(np.linalg.norm(table, axis=0), 1e-12)
     cosine = table.T @ table / np.outer(lengths, lengths)
-    least = np.sort(np.abs(cosine), axis=0)[-min(neighbours + 1, len(cosine))]
-    return np.where(np.abs(cosine) >= least, cosine, 0.0)
+    threshold = np.sort(np.abs(cosine), axis=0)[-min(neighbours + 1, len(cosine))]
+    return np.where(np.abs(cosine) >= threshold, cosine, 0.0)
 
 
 @cache

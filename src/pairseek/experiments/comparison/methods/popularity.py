@@ -1,4 +1,4 @@
-"""Popularity, the average of liked vectors, and both together."""
+"""Popularity, the average of liked vectors, or both together."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class LikedAverage(BaseMethod):
     Parameters
     ----------
     scale
-        Logits for each unit of similarity; 0 leaves popularity alone.
+        Logits per unit of similarity; 0 uses only popularity.
     popularity
-        Factor of the log odds of winning among other people; 0 leaves the similarity alone.
+        Factor of the log odds of winning among other people; 0 uses only similarity.
     """
 
     scale: float = 1.0
@@ -36,7 +36,7 @@ class LikedAverage(BaseMethod):
         return "others" if self.popularity else "vectors"
 
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:
-        """Begin with popularity alone."""
+        """Begin with only popularity."""
         assert vectors is not None
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         self._units = vectors / np.maximum(lengths, 1e-12)

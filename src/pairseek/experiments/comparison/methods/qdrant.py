@@ -22,7 +22,7 @@ Answers: TypeAlias = list[tuple[int, int]]
 
 @dataclass
 class Qdrant(BaseMethod):
-    """Scores of a query with winners as positive and losers as negative examples, and random questions.
+    """Scores of a query with winners as positive and losers as negative examples; random questions.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class Qdrant(BaseMethod):
     scale
         Logits for each standard deviation of the scores.
     feedback
-        For relevance feedback, whose target is the mean of the winners: weight of a pair of examples, of which one won
-        a larger share of its comparisons. The target has weight 1.
+        Weight, in relevance feedback, of a pair of examples of which one won a larger fraction of its comparisons. The
+        target, the mean of the winners, has weight 1.
     """
 
     query: QdrantQuery = "average"
@@ -64,18 +64,20 @@ class Qdrant(BaseMethod):
 
 
 def qdrant_scores(vectors: FloatArray, query: QdrantQuery, feedback: float = 1.0) -> Callable[[Answers], FloatArray]:
-    """Return a function from answers, winner first, to the (n,) scores of a client in memory with cosine distance."""
-    models, client = _client(vectors)
-    # Queries by vector, because points that are examples by id are left out of the results.
+    """Return a function that maps answers, winner first, to (n,) scores of an in-memory client with cosine distance."""
+    models, client = _client_with_items(vectors)
+    # Examples are given as vectors, because points given by id are left out of the results.
     rows = vectors.tolist()
 
     def score(answers: Answers) -> FloatArray:
-        out = np.zeros(len(rows))
+        scores = np.zeros(len(rows))
         if answers:
-            found = client.query_points("items", query=_query(models, rows, query, answers, feedback), limit=len(rows))
-            for point in found.points:
-                out[point.id] = point.score
-        return out
+            results = client.query_points(
+                "items", query=_query(models, rows, query, answers, feedback), limit=len(rows)
+            )
+            for point in results.points:
+                scores[point.id] = point.score
+        return scores
 
     return score
 
@@ -105,7 +107,7 @@ def _query(models: Any, rows: list[list[float]], query: QdrantQuery, answers: An
     return models.RecommendQuery(recommend=examples)
 
 
-def _client(vectors: FloatArray) -> tuple[Any, Any]:
+def _client_with_items(vectors: FloatArray) -> tuple[Any, Any]:
     try:
         from qdrant_client import QdrantClient, models
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Searches of pairseek: with nothing, with vectors, or with a population learned from other people."""
+"""Searches of pairseek with only ids, with vectors, or with a population learned from other people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pairseek.search.goals import Goal
 
 
 class SearchMethod(BaseMethod):
-    """A search that has begun, which asks about pairs of its own list."""
+    """A method that passes the calls on to a search, which chooses its own questions."""
 
     search: Search
 
@@ -31,13 +31,13 @@ class SearchMethod(BaseMethod):
         self.search = search
 
     def ask(self, allowed: IntArray) -> Sequence[int]:  # noqa: ARG002
-        """Ask the search."""
+        """Return the next query of the search."""
         self._query = self.search.ask()
         items = self.search.modelled_items
         return items.index(self._query.left), items.index(self._query.right)
 
     def tell(self, pair: tuple[int, int], outcome: int | None) -> None:  # noqa: ARG002
-        """Tell the search, and let it infer."""
+        """Tell the search the answer, and compute its belief."""
         winner = None if outcome is None else self.search.modelled_items.ids[outcome]
         self.search.tell(self._query, winner=winner, tie=outcome is None)
         _ = self.search.belief
@@ -49,7 +49,7 @@ class SearchMethod(BaseMethod):
         return np.clip(context.features(pairs[:, 0], pairs[:, 1]).sampled(search.belief)[0], 0.0, 1.0)
 
     def recommend(self, count: int) -> Sequence[int] | None:
-        """Return what the search recommends."""
+        """Return the rows that the search recommends."""
         return [self.search.modelled_items.index(found.id) for found in self.search.recommend(count)]
 
 
@@ -62,11 +62,11 @@ class PairseekSearch(SearchMethod):
     knows
         What the search is given: ids, vectors, or a population.
     goal
-        What the search is for; it decides the strategy.
+        Goal of the search, which decides the strategy.
     strategy
-        Name of another strategy. None: that of the goal.
+        Name of another strategy. None: the strategy of the goal.
     dimension
-        Number of coordinates that a population learns. None: it takes the given vectors as coordinates.
+        Number of coordinates that the population learns. None: use the given vectors as coordinates.
     """
 
     knows: Knowledge = "others"
@@ -86,14 +86,14 @@ class PairseekSearch(SearchMethod):
         self._population = None
         if others is not None:
             coordinates = None if self.dimension is not None or vectors is None else tuple(map(tuple, vectors.tolist()))
-            self._population = learned(others, self.dimension, coordinates)
+            self._population = fit_population(others, self.dimension, coordinates)
             self._items = self._population.items
         else:
             self._items = Items(ids=list(items)) if vectors is None else Items._unwarned(vectors, tuple(items))
         self._asked = False
-        self.search = self._begun(None)
+        self.search = self._new_search(None)
 
-    def _begun(self, allowed: IntArray | None) -> Search:
+    def _new_search(self, allowed: IntArray | None) -> Search:
         pairs = None if allowed is None else ListedPairs(tuple(map(tuple, allowed.tolist())))
         return Search(
             self._items,
@@ -107,20 +107,22 @@ class PairseekSearch(SearchMethod):
         )
 
     def ask(self, allowed: IntArray) -> Sequence[int]:
-        """Ask the search, which may ask each of the pairs that are allowed at first once."""
+        """Return the next query of a search that may ask each initially allowed pair once."""
         if not self._asked:
-            self.search, self._asked = self._begun(allowed), True
+            self.search, self._asked = self._new_search(allowed), True
         return super().ask(allowed)
 
     def recommend(self, count: int) -> Sequence[int] | None:
-        """Return what the search recommends; None while it knows nothing of any item."""
+        """Return the rows that the search recommends; None while nothing distinguishes the items."""
         if not self.search.answers and self._population is None:
             return None
         return super().recommend(count)
 
 
 @cache
-def learned(others: Choices, dimension: int | None, coordinates: tuple[tuple[float, ...], ...] | None) -> Population:
-    """Return the population of other people."""
+def fit_population(
+    others: Choices, dimension: int | None, coordinates: tuple[tuple[float, ...], ...] | None
+) -> Population:
+    """Fit a population to other people."""
     items = None if coordinates is None else Items._unwarned(np.array(coordinates), others.ids)
     return Population.fit(others, items, dimension=None if items is not None else dimension)
