@@ -108,7 +108,7 @@ class TestSimulatedPeople:
         assert agreement.min() < -0.99
 
     def test_unknown_kinds_and_sizes_are_refused(self):
-        for settings, field in (({"people": 1}, "people"), ({"spread": -1.0}, "spread"), ({"kind": "x"}, "")):
+        for settings, field in (({"people": 1}, "people"), ({"spread": -1.0}, "spread"), ({"kind": "x"}, "kind")):
             with pytest.raises(InvalidParameter) as caught:
                 SimulatedPeople(**settings)
             assert caught.value.field == field
@@ -154,7 +154,7 @@ class TestPublicSets:
         path.write_text(JESTER)
         right = hashlib.sha256(path.read_bytes()).hexdigest()
         assert fetched(str(path), right) == path
-        with pytest.raises(InvalidChoices, match="it is another file"):
+        with pytest.raises(InvalidChoices, match="was expected: give the expected file"):
             fetched(str(path), "0" * 64)
         for wrong in (None, "", "abc", "g" * 64):
             with pytest.raises(InvalidParameter, match="sha256sum") as caught:

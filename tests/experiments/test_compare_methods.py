@@ -14,10 +14,10 @@ from helpers.compared import rated
 from pairseek.experiments.comparison.methods.factors import ComponentLogistic, factor_analysis
 from pairseek.experiments.comparison.methods.gaussian import GaussianItems
 from pairseek.experiments.comparison.methods.glis import PreferenceGlis, surrogate_weights
-from pairseek.experiments.comparison.methods.linear_taste import LinearTaste, expected, information, laplace
+from pairseek.experiments.comparison.methods.linear_taste import LinearTaste, expected_logistic, information, laplace
 from pairseek.experiments.comparison.methods.logistic import VectorLogistic
 from pairseek.experiments.comparison.methods.neighbours import Ease, QuestionTree
-from pairseek.experiments.comparison.methods.others import log_odds_won, moments, root_of, utility_table
+from pairseek.experiments.comparison.methods.others import factor_of, log_odds_won, utility_moments, utility_table
 from pairseek.experiments.comparison.methods.popularity import LikedAverage
 from pairseek.experiments.comparison.methods.qdrant import qdrant_scores
 from pairseek.experiments.comparison.simulated import SimulatedPeople
@@ -56,7 +56,7 @@ class TestLinearTaste:
         entropy = lambda p: entr(p) + entr(1 - p)  # noqa: E731
         chance = average(expit)
         given = np.array([mean]), np.array([variance])
-        assert expected(*given)[0] == pytest.approx(chance, abs=2e-4)
+        assert expected_logistic(*given)[0] == pytest.approx(chance, abs=2e-4)
         exact = entropy(chance) - average(lambda z: entropy(expit(z)))
         assert information(*given)[0] == pytest.approx(exact, abs=5e-4)
 
@@ -92,9 +92,9 @@ class TestOthers:
         ]
         table = utility_table(ps.Choices.from_ratings(rows, ids=range(6)))
         # Whoever rated the best items only is not taken for somebody who likes everything.
-        expected = (taste - taste.mean()) / np.nanstd(np.where(np.isfinite(table), taste, np.nan))
+        expected_logistic = (taste - taste.mean()) / np.nanstd(np.where(np.isfinite(table), taste, np.nan))
         assert np.isnan(table).any()
-        assert np.nanmax(np.abs(table - expected)) < 0.1
+        assert np.nanmax(np.abs(table - expected_logistic)) < 0.1
         assert np.nanmean(table**2) == pytest.approx(1.0)
 
     def test_utilities_of_pairs_are_in_the_order_of_wins(self):
@@ -107,7 +107,7 @@ class TestOthers:
 
     def test_moments_are_those_of_the_people_who_rated_both(self):
         choices = rated(people=300, missing=0.2)
-        mean, covariance = moments(choices)
+        mean, covariance = utility_moments(choices)
         table = utility_table(choices)
         both = np.isfinite(table[:, 0]) & np.isfinite(table[:, 8])
         naive = np.mean((table[both, 0] - mean[0]) * (table[both, 8] - mean[8]))
@@ -115,7 +115,7 @@ class TestOthers:
         # The eigenvalues below 0 that are cut off move an entry a little.
         assert covariance[0, 8] == pytest.approx(naive, abs=0.05)
         assert np.linalg.eigvalsh(covariance).min() > -1e-12
-        root = root_of(covariance)
+        root = factor_of(covariance)
         assert root @ root.T == pytest.approx(covariance, abs=1e-6)
 
     def test_popularity_counts_wins(self):
