@@ -224,7 +224,7 @@ def test_without_consent_nothing_is_stored(visitors):
     reply = client.post(f"/s/{slug}/decline", data={"csrf": csrf_of(page)})
     assert "https://panel.example/?cc=C-NO" in reply.text
     study = visitors.service.catalogue.by_slug(slug)
-    assert not list(history.all_histories(visitors.service.database, study))
+    assert not list(history.iterate_histories(visitors.service.database, study))
 
 
 def test_a_form_from_elsewhere_begins_no_session(visitors):
@@ -239,7 +239,7 @@ def test_losing_sight_of_the_page_is_stored(visitors, client):
     lost = {"query": "p1", "lost_at": "2026-01-01T00:00:00.000Z", "ms": 1200}
     assert client.post("/s/which/focus", json=lost, headers=GUARD).status_code == 204
     study = visitors.service.catalogue.by_slug("which")
-    told = [one for one in history.all_histories(visitors.service.database, study) if one.blurs]
+    told = [one for one in history.iterate_histories(visitors.service.database, study) if one.blurs]
     assert [blur["ms"] for blur in told[-1].blurs] == [1200]
 
 

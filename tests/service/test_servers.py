@@ -24,7 +24,7 @@ from pairseek.web.access import auth
 from pairseek.web.app import create_app
 from pairseek.web.errors import Problem
 from pairseek.web.sessions import access, housekeeping
-from pairseek.web.sessions.history import all_histories
+from pairseek.web.sessions.history import iterate_histories
 from pairseek.web.settings import Settings
 
 STUDY = (configuration(answers=30, offer={"undo": True, "skip": True}), some_items())
@@ -46,7 +46,7 @@ def ports_of(servers):
 
 def events_of(service):
     study = service.catalogue.by_slug("which")
-    return [[(e.query, e.kind, e.outcome) for e in one.events] for one in all_histories(service.database, study)]
+    return [[(e.query, e.kind, e.outcome) for e in one.events] for one in iterate_histories(service.database, study)]
 
 
 def test_any_server_answers_any_request(pair_of_servers):

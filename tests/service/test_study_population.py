@@ -116,7 +116,7 @@ def test_the_coordinate_that_few_people_leave_uncertain_is_not_shown(database):
     state = sessions.snapshot(sessions.by_id(session_id)).state
     assert state.search.configuration.items.d == ITEMS.d + 1
     assert np.shape(state.final()["covariance"]) == (ITEMS.d, ITEMS.d)
-    (one,) = (one for one in history.all_histories(database, study(database)) if one.row.id == session_id)
+    (one,) = (one for one in history.iterate_histories(database, study(database)) if one.row.id == session_id)
     assert len(results.session_result(study(database), one).map["point"]) == 2
     (row,) = (row for row in tables.rows_of(database, study(database), "estimates") if row["session"] == session_id)
     assert [name for name in row if name in ITEMS.columns] == [f"x{i}" for i in range(ITEMS.d)]
@@ -251,7 +251,7 @@ def test_what_everybody_likes_is_expected_of_a_person_too():
     made = configuration(prior=prior, response={"name": "logistic", "k": 2.0, "noise": "constant"})
     query = AskedPair("s", "p1", 0, "strategy", "plain", "liked", "", {})
     answered = EffectiveAnswer(query, EventRow("s", 1, "p1", "answer", "right", 900, None, None, None, "", None))
-    state = SessionState(made, SessionParts.resolved(made, items), 1, (answered.shown(),))
+    state = SessionState(made, SessionParts.resolved(made, items), 1, (answered.answered_pair(),))
     # The person is nearer to the one and takes the other, as most do.
     assert state.search.estimate().point[0] < -0.4
     assert state.search.expect("plain", "liked").probability_left < 0.1

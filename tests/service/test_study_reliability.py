@@ -126,7 +126,7 @@ def test_what_is_stored_is_what_is_worked_out_again(database):
     session_id = answered(database, clicks=False, seed=4, count=9)
     sessions = Sessions(database, Catalogue(database))
     (one,) = history.read_histories(database, study(database), [sessions.by_id(session_id)])
-    along = history.estimates_along(study(database), one)
+    along = history.estimate_history(study(database), one)
     assert [one.state(study(database), one.done[:count]).estimate_record() for count in range(1, 10)] == along
     assert along[-1]["reliability"]["word"] in ("consistent", "noisy", "random")
 

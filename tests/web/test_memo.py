@@ -21,7 +21,7 @@ def row_after(made, parts, seed, outcomes):
     done, asked = [], []
     for outcome in [*outcomes, None]:
         state = SessionState(made, parts, seed, tuple(done))
-        query = state.completed(state.next_pair[0])
+        query = state.with_details(state.next_pair[0])
         asked.append(query)
         if outcome is None:
             break
@@ -106,7 +106,7 @@ def test_the_order_of_answers_and_ties_tells_paths_apart():
         return AnsweredPair("p", "strategy", left, right, outcome)
 
     def key(*pairs):
-        return memo.path_of(search_events(pairs))
+        return memo.outcomes_key(search_events(pairs))
 
     assert key(pair("a", "b", "left")) == key(pair("b", "a", "right"))
     one = [

@@ -130,7 +130,7 @@ def test_faults_of_sqlite_are_survived_and_shown(tmp_path, quick):
         begin(visitors.browser())
         service.database.write(lambda c: c.execute(sa.text("ALTER TABLE rates RENAME TO gone")))
         service.database.write(lambda c: meta.put(c, "housekeeping_at", "2000-01-01T00:00:00.000000Z"))
-        service.housekeeper._check_at = 0.0
+        service.housekeeper._next_check = 0.0
         status, said = until(lambda: (found := ready(visitors))[1]["status"] == "degraded" and found)
         assert status == 200
         assert re.fullmatch(

@@ -236,7 +236,7 @@ def test_a_session_of_a_later_model_is_not_continued(database):
         assert (refused.value.status, refused.value.code) == (409, "other_model")
     # What was believed after each answer is stored, and is shown as it was.
     one = history.read_histories(database, study(database), [row])[0]
-    along = history.estimates_along(study(database), one)
+    along = history.estimate_history(study(database), one)
     assert [entry["radius"] is not None for entry in along] == [True, True]
     assert len(one.events) == 2, "nothing was added"
 

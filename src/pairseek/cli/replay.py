@@ -110,7 +110,7 @@ def _print_left_out(contents: Bundle) -> None:
         if model != MODEL_VERSION:
             parts = [contents.parts_of(row) for row in contents.sessions if contents.parts_of(row).model == model]
             usable = sum(session_parts.is_usable for session_parts in parts)
-            unusable = sum(session_parts.dropped is None for session_parts in parts) - usable
+            unusable = sum(session_parts.dropped_population is None for session_parts in parts) - usable
             if usable:
                 typer.echo(f"Recomputed but not compared: {plural(usable, 'session')} of model version {model}.")
             if unusable:

@@ -80,7 +80,7 @@ def serve(
         raise InvalidParameter(f"--workers is {workers}: give 1 to 64")
     if workers > 1 and not hasattr(os, "fork"):
         raise InvalidParameter(f"--workers is {workers}: this system cannot fork processes; give 1")
-    with bound(host, port) as listening:
+    with bind(host, port) as listening:
         if workers > 1:
             # Only a single-threaded process can be forked safely; each worker uses one core.
             set_thread_count(1)
@@ -134,7 +134,7 @@ def _demo_password(database: Database, settings: Settings) -> str | None:
 
 
 @contextlib.contextmanager
-def bound(host: str, port: int) -> Iterator[socket.socket]:
+def bind(host: str, port: int) -> Iterator[socket.socket]:
     """Yield a socket bound to the address; it listens once a worker is ready."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:

@@ -181,7 +181,7 @@ def _choices(database: Database, study: Study) -> tuple[Choices, list[str]]:
     """Return the choices and the ids of the finished sessions."""
     finished = [
         session
-        for session in history.all_histories(database, study)
+        for session in history.iterate_histories(database, study)
         if session.row.kind == "person" and session.row.finished_at is not None and not session.is_void
     ]
     choices = choices_of(study, finished)

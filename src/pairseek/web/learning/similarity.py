@@ -61,7 +61,7 @@ def judgements(database: Database, study: Study) -> Judgements:
     judged: list[tuple[str, str, str]] = []
     held_out: list[tuple[str, str, str]] = []
     people: list[str] = []
-    for session in history.all_histories(database, study):
+    for session in history.iterate_histories(database, study):
         if session.row.kind != "person" or session.is_void:
             continue
         before = len(judged) + len(held_out)

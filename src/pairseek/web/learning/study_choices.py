@@ -23,7 +23,7 @@ def choices_of(study: Study, histories: Iterable[SessionHistory]) -> Choices | N
     for session in histories:
         for answered in session.done:
             left, right, winner = answered.query.left, answered.query.right, answered.winner
-            if not answered.counts:
+            if not answered.is_preference:
                 continue
             if winner is None:
                 tied.append((session.row.id, left, right))

@@ -32,7 +32,7 @@ from pairseek.web.results import tables
 from pairseek.web.sessions import history
 from pairseek.web.sessions.parts import SessionParts, learned_from_record
 from pairseek.web.sessions.similarity import session_state
-from pairseek.web.sessions.state import EffectiveAnswer, SessionState, effective, voided
+from pairseek.web.sessions.state import EffectiveAnswer, SessionState, effective_answers, voids_of
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import StudyConfiguration, stored_configuration
 
@@ -80,7 +80,7 @@ def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[St
         parts: dict[str, JSON] = {}
         catalogues: set[int] = set()
         with archive.open("sessions.jsonl", "w") as file:
-            for session in history.all_histories(database, study):
+            for session in history.iterate_histories(database, study):
                 file.write(json.dumps(_session_record(study, session)).encode() + b"\n")
                 parts[session.row.parts] = session.parts.record
                 catalogues.add(session.row.catalogue)
@@ -148,7 +148,7 @@ def _processor() -> str:
 
 
 def _session_record(study: Study, session: history.SessionHistory) -> JSON:
-    estimates = history.estimates_along(study, session)
+    estimates = history.estimate_history(study, session)
     return {
         **{key: value for key, value in asdict(session.row).items() if key not in _NOT_EXPORTED},
         "queries": [_without_session(asdict(query)) for query in session.queries],
@@ -206,7 +206,7 @@ class Bundle:
     @property
     def dropped_sessions(self) -> tuple[JSON, ...]:
         """Sessions whose parts were derived from a population learned from someone who was later forgotten."""
-        return tuple(session for session in self.sessions if self.parts_of(session).dropped is not None)
+        return tuple(session for session in self.sessions if self.parts_of(session).dropped_population is not None)
 
     @property
     def model_versions(self) -> list[Any]:
@@ -237,7 +237,7 @@ def read(path: Path) -> Bundle:
         populations = {int(version): learned_from_record(content) for version, content in json.loads(learned).items()}
         parts_records = json.loads(parts)
         shared = {
-            (version, key, number): SessionParts.stored(
+            (version, key, number): SessionParts.from_record(
                 given[number], parts_records[key], None if version is None else populations[version]
             )
             for version, key, number in map(_parts_key, people)
@@ -313,7 +313,7 @@ def answers_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
     """Return the effective answers of a session record."""
     queries = [AskedPair(session_id=session["id"], **query) for query in session["queries"]]
     events = [EventRow(session_id=session["id"], **event) for event in session["events"]]
-    return effective(queries, events, voided(session["marks"])[1])
+    return effective_answers(queries, events, voids_of(session["marks"])[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +351,7 @@ def replayed(bundle: Bundle) -> Iterator[ReplayedEstimate]:
             gap = float(np.max(np.abs(np.array(new["mean"]) - np.array(exported["mean"])), initial=0.0))
             gap = max(gap, abs(new["radius"] - exported["radius"])) / max(exported["radius"], 1e-300)
             same = new == exported and _same_nearest(state, session)
-            count, mean, radius = state.answered, new["mean"], new["radius"]
+            count, mean, radius = state.answer_count, new["mean"], new["radius"]
             estimate = ReplayedEstimate(session["id"], parts.record["model"], count, mean, radius, same, gap)
         yield estimate
 
@@ -432,4 +432,4 @@ def _answers_with(bundle: Bundle, session: JSON, parts: SessionParts) -> Iterato
 
 
 def _state(bundle: Bundle, session: JSON, parts: SessionParts, done: Iterable[EffectiveAnswer]) -> SessionState:
-    return session_state(bundle.configuration, parts, session["seed"], (answer.shown() for answer in done))
+    return session_state(bundle.configuration, parts, session["seed"], (answer.answered_pair() for answer in done))

@@ -25,7 +25,7 @@ from pairseek.web.learning.study_choices import choices_of
 from pairseek.web.operations.rounds import note_failure
 from pairseek.web.pages.contexts.study import Quality
 from pairseek.web.results.quality import NOTES, manner_of, quality_indicators
-from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along
+from pairseek.web.sessions.history import SessionHistory, estimate_history, iterate_histories
 from pairseek.web.studies.catalogue import Study
 
 # Entries of each of the two caches: group rankings with segments, and findings of studies.
@@ -125,7 +125,7 @@ def group_answers(database: Database, study: Study, *, located: bool = False) ->
     """
     if study.configuration.is_similarity:
         raise no_ranking(study)
-    histories = [session for session in all_histories(database, study) if session.done]
+    histories = [session for session in iterate_histories(database, study) if session.done]
     people = [session for session in histories if session.row.kind == "person"]
     simulated = not people and bool(histories)
     chosen = histories if simulated else people
@@ -159,9 +159,9 @@ def _points(study: Study, histories: list[SessionHistory]) -> dict[str, tuple[Fl
 
 def _participation(study: Study, session: SessionHistory) -> Participation:
     done, row = session.done, session.row
-    manner = manner_of(estimates_along(study, session))
+    manner = manner_of(estimate_history(study, session))
     quality = quality_indicators(study.configuration, done, session.checks, manner)
-    count = sum(answered.counts for answered in done)
+    count = sum(answered.is_preference for answered in done)
     return Participation(row.id, row.participant_name, count, quality, session.is_void)
 
 

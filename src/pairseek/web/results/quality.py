@@ -8,7 +8,7 @@ import numpy as np
 
 from pairseek.core.types import JSON
 from pairseek.web.pages.contexts.study import Quality
-from pairseek.web.sessions.playing import was_heard
+from pairseek.web.sessions.playing import was_played
 from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies.configuration import StudyConfiguration
 
@@ -73,7 +73,7 @@ def quality_indicators(
         flags.append("random")
     if any(answer.has_failed for answer in done):
         flags.append("unloaded")
-    if configuration.play and any(answer.outcome != "skip" and not was_heard(answer.event.played) for answer in done):
+    if configuration.play and any(answer.outcome != "skip" and not was_played(answer.event.played) for answer in done):
         flags.append("unheard")
     return {
         "consistency": consistency,

@@ -23,9 +23,9 @@ from pairseek.store.sessions import SessionRow
 from pairseek.web.results.codebook import is_known, meaning
 from pairseek.web.results.findings import ranking_of
 from pairseek.web.results.quality import manner_of, quality_indicators
-from pairseek.web.sessions.history import SessionHistory, all_histories, estimates_along, latest_estimate
+from pairseek.web.sessions.history import SessionHistory, estimate_history, iterate_histories, latest_estimate
 from pairseek.web.sessions.parts import SessionParts
-from pairseek.web.sessions.state import EffectiveAnswer, voided
+from pairseek.web.sessions.state import EffectiveAnswer, voids_of
 from pairseek.web.studies.catalogue import Study
 
 TABLES = ("answers", "participants", "estimates", "items", "ranking")
@@ -51,8 +51,8 @@ def identity(row: SessionRow) -> JSON:
 def answer_rows(study: Study, session: SessionHistory) -> Iterator[JSON]:
     """Yield a row per answer in chronological order, including undone answers."""
     counted = {answered.event.number: index for index, answered in enumerate(session.done)}
-    estimates, asked = estimates_along(study, session), {query.name: query for query in session.queries}
-    void, blurred = voided(session.marks), _blurred(session.blurs)
+    estimates, asked = estimate_history(study, session), {query.name: query for query in session.queries}
+    void, blurred = voids_of(session.marks), _blurred(session.blurs)
     places = coordinate_names(study)
     shown = ("left", "right", *(("anchor",) if study.configuration.is_similarity else ()))
     sides = shown if study.has_players else ()
@@ -110,7 +110,7 @@ def _blurred(blurs: Sequence[JSON]) -> dict[str, tuple[int, int]]:
 def participant_row(study: Study, session: SessionHistory) -> JSON:
     """Return a session as a row."""
     done = session.done
-    estimates = estimates_along(study, session)
+    estimates = estimate_history(study, session)
     quality = quality_indicators(study.configuration, done, session.checks, manner_of(estimates))
     row = session.row
     return {
@@ -139,7 +139,7 @@ def participant_row(study: Study, session: SessionHistory) -> JSON:
 def estimate_row(study: Study, session: SessionHistory) -> JSON:
     """Return the estimate of a session as a row; void answers do not count."""
     done, truth = session.done, (session.row.truth or {}).get("point")
-    estimates = estimates_along(study, session)
+    estimates = estimate_history(study, session)
     estimate = latest_estimate(study, session, estimates)
     return {
         "study": study.row.slug,
@@ -200,7 +200,7 @@ def rows_of(
     if table == "ranking":
         yield from ranking_rows(study, ranking or (lambda study: ranking_of(database, study)))
         return
-    for session in all_histories(database, study):
+    for session in iterate_histories(database, study):
         if table == "answers":
             yield from answer_rows(study, session)
         else:

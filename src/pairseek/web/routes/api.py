@@ -313,7 +313,7 @@ def estimate(row: ReadableSession, service: TheService) -> JSON:
             "point": facts["mean"],
             "covariance": facts["covariance"],
             "radius": facts["radius"],
-            "answers": state.answered,
+            "answers": state.answer_count,
             "reliability": facts.get("reliability"),
         }
 

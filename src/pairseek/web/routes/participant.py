@@ -28,10 +28,10 @@ from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import Visitor, already_took_part, is_expired, session_expired, study_closed
 from pairseek.web.sessions.advance import TIMESTAMP, Answer
 from pairseek.web.sessions.links import (
-    SIGNATURE,
+    SIGNATURE_PARAMETER,
     invitation_needed,
+    is_valid,
     link_expired,
-    valid_until,
     verify_link,
 )
 from pairseek.web.studies.catalogue import Study
@@ -315,7 +315,7 @@ class _LinkIdentity:
     def of_link(cls, request: Request, study: Study, service: Service) -> Self:
         """Read the link; raise a `Problem` if its signature is not valid."""
         until = None
-        if SIGNATURE in request.query_params:
+        if SIGNATURE_PARAMETER in request.query_params:
             # Ids that the signature does not cover are ignored.
             participant, until = verify_link(service.link_key, study.row, request.query_params)
             ids = {"participant": participant}
@@ -342,14 +342,14 @@ class _LinkIdentity:
 
     def check(self, study: Study) -> None:
         """Raise a `Problem` if the link has expired, or if it is unsigned and the study needs a signed one."""
-        if self.until is not None and not valid_until(self.until):
+        if self.until is not None and not is_valid(self.until):
             raise link_expired()
         if study.configuration.invited and self.until is None:
             raise invitation_needed()
 
     def visitor(self) -> Visitor:
         """Return the visitor for the session service."""
-        signed = self.until is not None and valid_until(self.until)
+        signed = self.until is not None and is_valid(self.until)
         return Visitor(dict(self.ids), signed, self.nonce)
 
 

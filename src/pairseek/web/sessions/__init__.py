@@ -1,1 +1,1 @@
-"""Sessions of participants: state, schedule, access and prefetching. Only here do search and store meet."""
+"""Sessions of participants: state, schedule, access and prefetching; the only place where search and store meet."""

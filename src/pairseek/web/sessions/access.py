@@ -20,7 +20,7 @@ class Visitor:
     Attributes
     ----------
     identity
-        Ids of the person, as far as they are known.
+        Known ids of the person.
     signed
         Whether a signed link proves these ids.
     nonce
@@ -33,13 +33,13 @@ class Visitor:
 
     @property
     def browser(self) -> str | None:
-        """Hash that only this browser can reproduce; None if unknown."""
+        """Hash of the nonce; None if unknown."""
         return hashed(self.nonce) if self.nonce else None
 
     def token(self, session_id: str) -> str:
         """Return the token of a session for this visitor.
 
-        A browser always gets the same token, so that both replies to a request sent twice are valid. The nonce is not
+        A browser always gets the same token, so that both replies to a repeated request are valid. The nonce is not
         stored, so nobody can derive the token from the database.
         """
         return derived_token(self.nonce, session_id) if self.nonce else new_token()
@@ -47,15 +47,15 @@ class Visitor:
 
 def check_return(row: SessionRow, study: Study, visitor: Visitor) -> None:
     """Raise a `Problem` unless the visitor may continue this session, which has their ids and has not expired."""
-    same_browser = visitor.browser is not None and visitor.browser == row.browser
+    is_same_browser = visitor.browser is not None and visitor.browser == row.browser
     resume = study.configuration.resume
     if resume.policy == "block":
         # A double click, or a retry after a lost reply, does not count as returning.
-        if not (same_browser and row.version == 0):
+        if not (is_same_browser and row.version == 0):
             raise already_took_part()
         return
-    by_id = resume.by_id == "always" or (resume.by_id == "unfinished" and row.finished_at is None)
-    if not (same_browser or visitor.signed or by_id):
+    id_suffices = resume.by_id == "always" or (resume.by_id == "unfinished" and row.finished_at is None)
+    if not (is_same_browser or visitor.signed or id_suffices):
         raise begun_elsewhere()
 
 
@@ -71,17 +71,17 @@ def study_closed(slug: str) -> Problem:
 
 
 def already_took_part() -> Problem:
-    """Return the problem for repeated participation."""
+    """Return the problem for taking part again."""
     return Problem(
         403,
         "already_taken_part",
         "you have already taken part in this study, which can be taken only once",
-        hint="If you think this is a mistake, contact the person who sent you the link.",
+        hint="If you think that this is a mistake, contact the person who sent you the link.",
     )
 
 
 def begun_elsewhere() -> Problem:
-    """Return the problem for an id whose session was begun in another browser."""
+    """Return the problem for an id whose session began in another browser."""
     return Problem(
         403,
         "begun_elsewhere",

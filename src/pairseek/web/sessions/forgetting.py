@@ -1,9 +1,8 @@
 """Deletion of participants and studies, and of the populations learned from them.
 
 A population that was learned from a deleted session is dropped in the same transaction, and a study with automatic
-learning learns again from the other people. Finished sessions that began with the population keep their stored results
-and can no longer be recomputed; unfinished ones continue with the study's own parts and no population. Both get a mark
-that says so.
+learning learns again from the other people. Finished sessions that began with the population keep their stored results,
+but can no longer be recomputed; unfinished sessions continue without a population. Both get a mark in the audit log.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from pairseek.web.studies.catalogue import Catalogue, Study
 
 T = TypeVar("T")
 RETENTION_ACTOR = "pairseek (retention)"
-"""Name in the audit log for deletions due to a study's ``retention`` setting."""
-# Keys of a query's details that hold estimates, which are removed. Predictions and the forecast of remaining answers
-# are kept as they were shown.
+"""Name in the audit log for deletions at the end of a study's retention period."""
+# Keys of a query's details with estimates, which are removed. Predictions and the forecast of remaining answers were
+# shown or stored before the answer, and are kept.
 _ESTIMATE_KEYS = ("mean", "radius", "reliability")
 _MAX_ATTEMPTS = 5
 
@@ -44,15 +43,15 @@ class NothingToDelete(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
-    """Deletions in one study whose retention period is over."""
+class RetentionDeletion:
+    """Deletion of the sessions of a study whose retention period is over."""
 
     slug: str
     deleted: Deleted
 
 
 def sessions_of_person(database: Database, study: Study, person: str) -> list[str]:
-    """Return the ids of a participant's sessions; ``person`` is an id from a link, a Prolific id or a session id."""
+    """Return the ids of a participant's sessions; ``person`` is the id in a link, a Prolific id or a session id."""
     return database.read(lambda connection: deletion.sessions_of_person(connection, study.row.id, person))
 
 
@@ -78,7 +77,7 @@ def forget_session(database: Database, study: Study, session_id: str, who: str) 
 
 
 def delete_study(database: Database, study: Study, who: str) -> Deleted:
-    """Delete a study with all of its data; if it is already gone, do nothing, and return an empty `Deleted`."""
+    """Delete a study with all of its data; if it does not exist, do nothing and return an empty `Deleted`."""
 
     def run(connection: sa.Connection) -> Deleted:
         deleted = deletion.delete_study(connection, study.row.id)
@@ -91,9 +90,9 @@ def delete_study(database: Database, study: Study, who: str) -> Deleted:
     return _with_retries(database, run)
 
 
-def expire(database: Database, catalogue: Catalogue) -> list[Expired]:
-    """In every study, delete the sessions whose retention period is over."""
-    expired: list[Expired] = []
+def expire(database: Database, catalogue: Catalogue) -> list[RetentionDeletion]:
+    """Delete the sessions of all studies whose retention period is over."""
+    deletions: list[RetentionDeletion] = []
 
     def expire_study(row: studies.StudyRow) -> None:
         setting = row.configuration.get("retention")
@@ -104,16 +103,18 @@ def expire(database: Database, catalogue: Catalogue) -> list[Expired]:
             return
         until = limit if setting["after"] == "session" else None
         if database.read(lambda connection: deletion.sessions_ended_before(connection, row.id, until)):
-            expired.append(Expired(row.slug, _with_retries(database, _expiring(catalogue.by_slug(row.slug), until))))
+            deletions.append(
+                RetentionDeletion(row.slug, _with_retries(database, _expiry(catalogue.by_slug(row.slug), until)))
+            )
 
-    # An error in one study must not keep the others from being cleaned.
+    # An error in one study must not prevent deletions in the others.
     attempt_all(partial(expire_study, row) for row in database.read(studies.all_studies))
-    return expired
+    return deletions
 
 
-def _expiring(study: Study, until: str | None) -> Callable[[sa.Connection], Deleted]:
+def _expiry(study: Study, until: str | None) -> Callable[[sa.Connection], Deleted]:
     def run(connection: sa.Connection) -> Deleted:
-        # Read again in the deleting transaction, because someone may have answered since.
+        # Read the sessions again in the deleting transaction, because someone may have answered since.
         ids = deletion.sessions_ended_before(connection, study.row.id, until)
         return _forget(connection, study, ids, RETENTION_ACTOR, "expire")
 
@@ -122,8 +123,8 @@ def _expiring(study: Study, until: str | None) -> Callable[[sa.Connection], Dele
 
 def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: str, action: str) -> Deleted:
     """Delete sessions, and drop the populations that were learned from them."""
-    # Lock first: a population that is being learned from these sessions is then either already stored, and found below,
-    # or cannot be stored.
+    # Lock first: a population that is being learned from these sessions is then either already stored and found below,
+    # or cannot be stored at all.
     ids = deletion.lock_sessions(connection, ids)
     versions = [version for _, version in deletion.populations_learned_from(connection, ids)]
     if populations.newest(connection, study.row.id) in versions:
@@ -133,7 +134,7 @@ def _forget(connection: sa.Connection, study: Study, ids: Sequence[str], who: st
     deleted = deletion.delete_sessions(connection, ids)
     _replace_parts(connection, study, versions, who)
     if deleted.sessions:
-        # Without id or name: the log must not contain what was forgotten.
+        # The log must not contain what was forgotten, so ids and names are left out.
         facts = {"sessions": deleted.sessions, "answers": deleted.answers}
         studies.log_action(connection, who, action, study.row.slug, **facts)
     for version in versions:
@@ -160,14 +161,14 @@ def _replace_parts(connection: sa.Connection, study: Study, versions: Sequence[i
 
 
 def scrub(database: Database) -> bool:
-    """Remove the traces of deleted rows from the database files; return False if that must be retried later."""
+    """Remove the traces of deleted rows from the database files; return whether that succeeded."""
     time = database.read(deletion.unscrubbed_since)
     if time is None:
         return True
     if not database.scrub():
         return False
     database.write(lambda connection: deletion.note_scrub(connection, time))
-    # The write above may itself leave an old copy of a page in the file, so scrub once more.
+    # The write may itself leave an old copy of a page in the file, so scrub once more.
     return database.scrub(rewrite=False)
 
 
@@ -176,8 +177,8 @@ def deletion_summary(deleted: Deleted) -> str:
     text = f"Deleted {plural(deleted.sessions, 'session')} with {plural(deleted.answers, 'answer')}."
     if deleted.populations:
         versions = ", ".join(map(str, deleted.populations))
-        text += f" Dropped what had been learned from them: population {versions}."
-        text += " A study with automatic learning will replace it soon; in any other, learn again."
+        text += f" Dropped the population learned from them: version {versions}."
+        text += " A study with automatic learning will replace it soon; in other studies, learn again."
     return text
 
 

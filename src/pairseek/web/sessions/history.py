@@ -1,4 +1,4 @@
-"""Stored histories of sessions: their rows, the parts they began with, and the estimates after each answer."""
+"""Stored histories of sessions: their rows, their parts, and the estimate after each answer."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from pairseek.web.sessions.similarity import session_state
 from pairseek.web.sessions.state import (
     EffectiveAnswer,
     SessionState,
+    answers_hash,
     attention_checks,
-    effective,
-    path_of,
-    voided,
+    effective_answers,
+    voids_of,
 )
 from pairseek.web.studies.catalogue import Study
 
 Row = TypeVar("Row")
-# Sessions read per batch.
+# Number of sessions per read.
 _BATCH_SIZE = 200
 
 
@@ -45,17 +45,19 @@ class SessionHistory:
 
     def state(self, study: Study, done: Iterable[EffectiveAnswer] = ()) -> SessionState:
         """Return the state of the session after these answers."""
-        return session_state(study.configuration, self.parts, self.row.seed, (answer.shown() for answer in done))
+        return session_state(
+            study.configuration, self.parts, self.row.seed, (answer.answered_pair() for answer in done)
+        )
 
     @property
     def is_void(self) -> bool:
         """Whether the session as a whole is void."""
-        return voided(self.marks)[0]
+        return voids_of(self.marks)[0]
 
     @property
     def done(self) -> tuple[EffectiveAnswer, ...]:
         """Effective answers."""
-        return effective(self.queries, self.events, voided(self.marks)[1])
+        return effective_answers(self.queries, self.events, voids_of(self.marks)[1])
 
     @property
     def checks(self) -> tuple[EffectiveAnswer, ...]:
@@ -63,8 +65,8 @@ class SessionHistory:
         return attention_checks(self.queries, self.events)
 
 
-def all_histories(database: Database, study: Study) -> Iterator[SessionHistory]:
-    """Yield every session of a study except previews, oldest first."""
+def iterate_histories(database: Database, study: Study) -> Iterator[SessionHistory]:
+    """Yield all sessions of a study except previews, oldest first."""
     rows = database.read(lambda connection: sessions.of_study(connection, study.row.id, ["person", "simulated"]))
     for start in range(0, len(rows), _BATCH_SIZE):
         batch = rows[start : start + _BATCH_SIZE]
@@ -72,22 +74,22 @@ def all_histories(database: Database, study: Study) -> Iterator[SessionHistory]:
 
 
 def read_histories(database: Database, study: Study, rows: Sequence[SessionRow]) -> list[SessionHistory]:
-    """Read these sessions of a study with all of their rows."""
-    names = [row.id for row in rows]
+    """Read sessions of a study with all of their rows."""
+    ids = [row.id for row in rows]
 
     def read(connection: sa.Connection) -> tuple[Any, ...]:
         return (
-            events.queries_of(connection, names),
-            events.events_of(connection, names),
-            sessions.marks_of(connection, names),
-            sessions.blurs_of(connection, names),
+            events.queries_of(connection, ids),
+            events.events_of(connection, ids),
+            sessions.marks_of(connection, ids),
+            sessions.blurs_of(connection, ids),
         )
 
     stored_queries, stored_events, marks, blurs = database.read(read)
     parts = parts_of(database, study, rows)
-    queries_by = _grouped(stored_queries, lambda query: query.session_id)
-    events_by = _grouped(stored_events, lambda event: event.session_id)
-    marks_by, blurs_by = (_grouped(records, lambda row: row["session_id"]) for records in (marks, blurs))
+    queries_by = _group_by(stored_queries, lambda query: query.session_id)
+    events_by = _group_by(stored_events, lambda event: event.session_id)
+    marks_by, blurs_by = (_group_by(records, lambda row: row["session_id"]) for records in (marks, blurs))
     return [
         SessionHistory(
             row,
@@ -106,7 +108,7 @@ def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> di
     versions = {(row.study_id, row.population) for row in rows if row.population is not None}
     records, learned = records_of(database, rows), populations_of(database, versions)
     return {
-        key: SessionParts.stored(
+        key: SessionParts.from_record(
             study.with_catalogue(key.catalogue).items, records[key.parts], learned.get((key.study, key.population))
         )
         for key in set(map(parts_key, rows))
@@ -127,56 +129,56 @@ def populations_of(
     }
 
 
-def _grouped(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
-    out: dict[str, list[Row]] = {}
+def _group_by(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
+    groups: dict[str, list[Row]] = {}
     for row in rows:
-        out.setdefault(key(row), []).append(row)
-    return out
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
-def estimates_along(study: Study, session: SessionHistory) -> list[JSON]:
-    """Return estimate and radius after each effective answer, as stored if possible.
+def estimate_history(study: Study, session: SessionHistory) -> list[JSON]:
+    """Return the estimate and radius after each effective answer, as stored if possible.
 
-    They are recomputed if an answer was voided. If that is impossible because the parts were dropped, they are None.
+    They are recomputed if an answer was voided, and None if that is impossible because the parts are not usable.
     """
     done = session.done
     if study.configuration.is_similarity:
-        return [_unknown(study)] * len(done)
+        return [_unknown_estimate(study)] * len(done)
     if not any(answered.void for answered in done):
         stored = _stored_estimates(session, done)
         if stored is not None:
             return stored
     if not session.parts.is_usable:
-        return [_unknown(study)] * len(done)
+        return [_unknown_estimate(study)] * len(done)
     return [session.state(study, done[:count]).estimate_record() for count in range(1, len(done) + 1)]
 
 
 def latest_estimate(study: Study, session: SessionHistory, estimates: Sequence[JSON]) -> JSON:
-    """Return the latest estimate, or the estimate before the first answer."""
+    """Return the latest estimate, or else the estimate before the first answer."""
     if estimates:
         return estimates[-1]
-    is_known = session.parts.is_usable and not study.configuration.is_similarity
-    return session.state(study).estimate_record() if is_known else _unknown(study)
+    is_computable = session.parts.is_usable and not study.configuration.is_similarity
+    return session.state(study).estimate_record() if is_computable else _unknown_estimate(study)
 
 
-def _unknown(study: Study) -> JSON:
+def _unknown_estimate(study: Study) -> JSON:
     return {"mean": [None] * study.items.d, "radius": None}
 
 
 def _stored_estimates(session: SessionHistory, done: Sequence[EffectiveAnswer]) -> list[JSON] | None:
-    """Return the estimates stored with the queries; None if some are missing.
+    """Return the stored estimates; None if some are missing.
 
-    Each query is stored with the estimate after the answer before it.
+    Each query is stored with the estimate after the previous answer.
     """
     stored = {(query.position, query.details.get("after")): query.details for query in session.queries}
-    shown = [answered.shown() for answered in done]
-    out: list[JSON] = []
+    pairs = [answered.answered_pair() for answered in done]
+    estimates: list[JSON] = []
     for count in range(1, len(done) + 1):
-        details = stored.get((count, path_of(shown[:count])))
+        details = stored.get((count, answers_hash(pairs[:count])))
         if details is None and count == len(done):
             details = session.row.final
         if details is None or "mean" not in details:
-            # Estimates derived from a dropped population were removed.
+            # Estimates from a dropped population were removed.
             return None
-        out.append({name: details[name] for name in ("mean", "radius", "reliability") if name in details})
-    return out
+        estimates.append({name: details[name] for name in ("mean", "radius", "reliability") if name in details})
+    return estimates

@@ -21,16 +21,16 @@ from pairseek.web.errors import Problem
 LINK_DAYS = 30
 """Default number of days after which a link expires."""
 MAX_LINK_DAYS = 366
-SIGNATURE = "signature"
+SIGNATURE_PARAMETER = "signature"
 # Hexadecimal digits of a signature: 128 bits.
 _SIGNATURE_DIGITS = 32
 _DAY_SECONDS = 86_400
 
 
 def link_key(database: Database) -> str:
-    """Return the key that signs the links of a database, shared by commands and servers; create it if necessary."""
-    fresh = secrets.token_urlsafe(32)
-    return database.write(lambda connection: people.secret(connection, fresh, "link_key"))
+    """Return the key that signs links, shared by commands and servers; create it if necessary."""
+    new_key = secrets.token_urlsafe(32)
+    return database.write(lambda connection: people.secret(connection, new_key, "link_key"))
 
 
 def signed_link(key: str, address: str, study: StudyRow, participant: str, days: float = LINK_DAYS) -> str:
@@ -42,29 +42,32 @@ def signed_link(key: str, address: str, study: StudyRow, participant: str, days:
             f"the participant's id {participant[:50]!r} cannot be used: give 1 to {MAX_ID_LENGTH} printable characters"
         )
     until = int(time.time() + days * _DAY_SECONDS)
-    values = {"participant": participant, "until": str(until), SIGNATURE: _signature(key, study, participant, until)}
+    values = {
+        "participant": participant,
+        "until": str(until),
+        SIGNATURE_PARAMETER: _signature(key, study, participant, until),
+    }
     return f"{address.rstrip('/')}/s/{study.slug}?{urlencode(values, quote_via=quote)}"
 
 
 def verify_link(key: str, study: StudyRow, parameters: Mapping[str, str]) -> tuple[str, int]:
-    """Verify a signed link and return its participant and expiry time (Unix seconds).
-
-    Raises a `Problem` if the link is not valid.
-    """
+    """Return the participant and the Unix time of expiry of a signed link; raise a `Problem` if it is not valid."""
     participant, until = parameters.get("participant", ""), parameters.get("until", "")
     is_plausible = len(participant) <= MAX_ID_LENGTH and re.fullmatch(r"[1-9]\d{0,11}", until, re.ASCII)
     expected = _signature(key, study, participant, int(until)) if is_plausible else ""
-    if not expected or not hmac.compare_digest(expected.encode(), parameters[SIGNATURE].encode(errors="replace")):
+    if not expected or not hmac.compare_digest(
+        expected.encode(), parameters[SIGNATURE_PARAMETER].encode(errors="replace")
+    ):
         raise Problem(
             403,
             "link_invalid",
-            "this link is not valid: it was changed, or it belongs to another study",
+            "this link is not valid: it was changed or belongs to another study",
             hint="Open the link exactly as you received it.",
         )
     return participant, int(until)
 
 
-def valid_until(until: int) -> bool:
+def is_valid(until: int) -> bool:
     """Return whether a link that expires at this time is still valid."""
     return time.time() < until
 

@@ -1,4 +1,4 @@
-"""Resolved parts of the sessions' searches, as they were when the sessions began."""
+"""Resolved parts of the searches of sessions, as they were when the sessions began."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _PART_KINDS = ("response", "prior", "posterior", "strategy", "candidates", "rest
 Learned: TypeAlias = Population | SimilarityMap
 """Result of a study's learning: a population, or the map of a similarity study."""
 
-# Record key of the version of the population that was dropped.
+# Record keys. Version of the population that was dropped:
 _DROPPED_KEY = "dropped_population"
-# Record key of the number of items, only if items can be added to the study.
+# Number of items, if items can be added to the study:
 _ITEMS_KEY = "items"
-# Record key of the section of the balanced design, only for the study's first people.
+# Section of the balanced design, for a study's first people:
 _DESIGN_KEY = "design"
-# Record key of the items to ask about, only if the study restricts them.
+# Items to ask about, if the study restricts them:
 _ASKABLE_KEY = "askable"
 
 
 class PartsKey(NamedTuple):
-    """Identifies the `SessionParts` that sessions share."""
+    """Key of the `SessionParts` that sessions share."""
 
     study: int
     population: int | None
@@ -49,7 +49,7 @@ class PartsKey(NamedTuple):
 
 
 def dropped_record(population: int) -> JSON:
-    """Return the record that replaces parts derived from a dropped population."""
+    """Return the record that replaces the parts of sessions that began with a dropped population."""
     return {"model": MODEL_VERSION, _DROPPED_KEY: population}
 
 
@@ -64,7 +64,7 @@ class SessionParts:
     record
         Parts as plain data with the model version, from `SearchConfiguration.record`.
     population
-        Population that the sessions began with, from which the items get their appeal; in a similarity study, its map.
+        Population that the sessions began with, which gives the items their appeal; in a similarity study, the map.
     """
 
     study_items: Items
@@ -79,9 +79,9 @@ class SessionParts:
         population: Learned | None = None,
         design: JSON | None = None,
     ) -> Self:
-        """Resolve the parts of a session that begins now, with every default filled in.
+        """Resolve the parts of a session that begins now, including all defaults.
 
-        ``design`` is this participant's section of the balanced design; None unless they are among the study's first
+        ``design`` is the participant's section of the balanced design; None unless they are among the study's first
         people.
         """
         if configuration.is_similarity:
@@ -97,20 +97,20 @@ class SessionParts:
         return cls(items, {**record, **optional, **({} if design is None else {_DESIGN_KEY: design})}, population)
 
     @classmethod
-    def stored(cls, items: Items, record: JSON, population: Learned | None = None) -> Self:
-        """Return the parts of a record, without items that were added after the session began."""
+    def from_record(cls, items: Items, record: JSON, population: Learned | None = None) -> Self:
+        """Build the parts from their record, without items that were added after the session began."""
         count = record.get(_ITEMS_KEY, items.n)
         return cls(items if count == items.n else first_items(items, count), record, population)
 
     @cached_property
     def items(self) -> Items:
-        """Items with the population's appeal, and with its coordinates if they have none of their own."""
+        """Items with the population's appeal, and with its coordinates if the study's items have none."""
         return (
             self.population.matched(self.study_items) if isinstance(self.population, Population) else self.study_items
         )
 
     @property
-    def count(self) -> int:
+    def item_count(self) -> int:
         """Number of items when the session began."""
         return int(self.record.get(_ITEMS_KEY, self.study_items.n))
 
@@ -122,7 +122,7 @@ class SessionParts:
 
     @cached_property
     def unseen_rows(self) -> tuple[int, ...]:
-        """Rows of the items that none of the people behind the population was shown."""
+        """Rows of the items that nobody from whom the population was learned has seen."""
         if not isinstance(self.population, Population) or self.study_items.d:
             return ()
         seen = set(self.population.items.ids) - set(self.population.provenance.get("unmet", ()))
@@ -134,36 +134,36 @@ class SessionParts:
         return self.record["model"]
 
     @property
-    def dropped(self) -> int | None:
-        """Version of the dropped population that the parts were derived from; None if none was dropped."""
+    def dropped_population(self) -> int | None:
+        """Version of the dropped population from which the parts were derived; None if it was not dropped."""
         return self.record.get(_DROPPED_KEY)
 
     @property
     def is_current(self) -> bool:
-        """Whether the parts were not dropped and have the model version of this pairseek."""
-        return self.dropped is None and bool(self.model == MODEL_VERSION)
+        """Whether the parts are usable and have the model version of this pairseek."""
+        return self.dropped_population is None and bool(self.model == MODEL_VERSION)
 
     @property
     def is_usable(self) -> bool:
-        """Whether this pairseek can compute with the parts: they were not dropped, and have no later model version."""
-        return self.dropped is None and isinstance(self.model, int) and self.model <= MODEL_VERSION
+        """Whether this pairseek can compute with the parts, which were not dropped and have no later model version."""
+        return self.dropped_population is None and isinstance(self.model, int) and self.model <= MODEL_VERSION
 
     def computes_results(self, row: SessionRow) -> bool:
-        """Return whether the results of a session are computed.
+        """Return whether to compute the results of a session, instead of showing the stored ones.
 
-        Results of a session that finished with an earlier model version are shown as stored.
+        A session that finished with an earlier model version shows its stored results.
         """
         return row.finished_at is None or self.is_current
 
     def check(self) -> None:
-        """Raise a `Problem` with the reason if the parts are not usable."""
-        if self.dropped is not None:
+        """Raise a `Problem` if the parts are not usable."""
+        if self.dropped_population is not None:
             raise Problem(
                 409,
                 "population_dropped",
-                f"this session began with population {self.dropped}, which was dropped because it was learned from a "
-                f"participant who was forgotten",
-                received=self.dropped,
+                f"this session began with population {self.dropped_population}, which was dropped because it was "
+                f"learned from a participant who was forgotten",
+                received=self.dropped_population,
                 hint="Its results are stored and can be read; begin a new session to continue.",
             )
         if not self.is_usable:
@@ -183,7 +183,7 @@ class SessionParts:
 
     @cached_property
     def _configuration(self) -> SearchConfiguration:
-        # Sessions stored without a goal search for a taste.
+        # Records without a goal come from versions that only had the goal taste.
         goal, askable = self.record.get("goal", "taste"), self.record.get(_ASKABLE_KEY)
         return SearchConfiguration.resolved(self.items, goal=goal, askable=askable, **self.parts_by_kind)
 
@@ -196,13 +196,12 @@ class SessionParts:
         """Decoded parts by kind."""
         return {kind: serialization.decode_saved(kind, self.record[kind]) for kind in _PART_KINDS}
 
-    def recalled_estimate(self, events: Sequence[Event], compute: Callable[[], JSON]) -> JSON:
-        """Return the record of the estimate after these events, and compute it if it is not stored."""
+    def cached_estimate(self, events: Sequence[Event], compute: Callable[[], JSON]) -> JSON:
+        """Return the record of the estimate after these events, from the cache if possible."""
         if self.parts_by_kind["candidates"] is None:
-            # Only procedures have no candidates. Their estimate may depend on more than the outcomes, so it is not
-            # cached.
+            # Only procedures have no candidates, and their estimates may depend on more than the outcomes.
             return compute()
-        return dict(self._estimates.of(events, compute))
+        return dict(self._estimates.get_or_compute(events, compute))
 
     @cached_property
     def _pairs(self) -> Memo[ChosenPair]:

@@ -1,7 +1,7 @@
-"""Playback of a pair's sounds and videos: what was played before the answer, and which answers that permits.
+"""Playback of a pair's sounds and videos before an answer.
 
-The client reports what was played, and it may lie. The report is stored with the answer, and a choice is refused if the
-report says that something was not played.
+The client reports what was played, truthfully or not. The report is stored with the answer, and a choice is refused if
+the report says that something was not played.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from pairseek.web.studies.catalogue import Study
 Side: TypeAlias = Literal["left", "right", "anchor"]
 Played: TypeAlias = Literal["yes", "no", "failed"]
 """Whether a sound or video was played as long as the study requires; failed: it could not be loaded."""
-UNKNOWN = "unknown"
-"""Stored for clients that do not report what was played."""
+UNKNOWN_PLAYBACK = "unknown"
+"""State stored for clients that do not report playback."""
 
 
-def played_of(study: Study, query: AskedPair, sent: Mapping[Side, Played] | None) -> dict[str, str] | None:
-    """Return the playback to store with an answer, by side; None without players."""
-    shown: dict[Side, str | None] = {
+def playback_of(study: Study, query: AskedPair, sent: Mapping[Side, Played] | None) -> dict[str, str] | None:
+    """Return the playback to store with an answer, by side; None if no item has a player."""
+    items: dict[Side, str | None] = {
         "left": query.left,
         "right": query.right,
         "anchor": query.details.get("anchor"),
     }
-    sides = [side for side, item in shown.items() if item is not None and study.has_player(item)]
+    sides = [side for side, item in items.items() if item is not None and study.has_player(item)]
     if not sides:
         return None
-    return {side: UNKNOWN if sent is None else sent.get(side, "no") for side in sides}
+    return {side: UNKNOWN_PLAYBACK if sent is None else sent.get(side, "no") for side in sides}
 
 
 def check_played(study: Study, outcome: str, played: Mapping[str, str] | None) -> None:
@@ -51,6 +51,6 @@ def has_failed(played: Mapping[str, str] | None) -> bool:
     return "failed" in (played or {}).values()
 
 
-def was_heard(played: Mapping[str, str] | None) -> bool:
-    """Return whether all sounds and videos were played; true for answers without a report, such as about pictures."""
+def was_played(played: Mapping[str, str] | None) -> bool:
+    """Return whether all sounds and videos were played; also true for answers about items without players."""
     return all(state == "yes" for state in (played or {}).values())

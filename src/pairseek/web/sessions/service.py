@@ -1,7 +1,7 @@
-"""Session service: opens sessions, asks queries, stores answers and undoes them.
+"""Session service: opens sessions, asks queries, and stores and undoes answers.
 
-The stored events are authoritative. A worker caches a snapshot of them with the version of the session, and rereads
-them when another worker has changed the session, so that any worker can serve any request.
+The stored events are authoritative. A worker caches a snapshot of them, and rereads them when another worker has
+changed the session, so that any worker can serve any request.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from pairseek.web.sessions.advance import Answer, Step, advance, resume, undo
 from pairseek.web.sessions.history import populations_of
 from pairseek.web.sessions.parts import Learned, PartsKey, SessionParts, parts_key, records_of
 from pairseek.web.sessions.snapshot import Snapshot
-from pairseek.web.sessions.state import voided
+from pairseek.web.sessions.state import voids_of
 from pairseek.web.sessions.view import state_of
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
@@ -53,20 +53,20 @@ from pairseek.web.studies.catalogue import Catalogue, Study
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-# Attempts at a change, because another request may change the same session meanwhile.
+# Attempts at a change; each fails if another request changes the session meanwhile.
 _MAX_ATTEMPTS = 8
 MAX_BLURS = 200
-"""Maximum number of losses of focus stored per session."""
-# Largest number of sessions that may be starting at once.
+"""Maximum number of losses of focus that a session stores."""
+# Largest number of sessions that may start concurrently.
 _MAX_CONCURRENT_STARTS = 200
-# Length of a section of the balanced design in a study that has only stop rules.
+# Length of a section of the balanced design if a study has only stop rules.
 _SECTION_LENGTH = 20
 # Size of the caches of parts and of populations.
 _SHARED_CACHE_SIZE = 64
 
 
 def _previous_session(connection: sa.Connection, study: Study, visitor: Visitor, claim: str) -> SessionRow | None:
-    """Return the session that the visitor continues; raise a `Problem` if there is one that they may not continue."""
+    """Return the session that the visitor continues, if any; raise a `Problem` if they may not continue it."""
     previous = sessions.of_person(connection, study.row.id, visitor.identity)
     if previous is None:
         return None
@@ -123,16 +123,16 @@ class Sessions:
         truth: JSON | None = None,
         opened_by: str | None = None,
     ) -> tuple[str, str]:
-        """Begin a session with the parts resolved now, and return its id and token.
+        """Begin a session and return its id and token.
 
-        Only a hash of the token is stored. Later changes of defaults do not affect the session. If a study can be taken
-        only once, an id that already has a session is refused. ``opened_by`` is the hash of the API token that begins
-        the session.
+        Only a hash of the token is stored. The parts are resolved now, so that later changes of defaults do not affect
+        the session. If a study can be taken only once, an id that already has a session is refused. ``opened_by`` is
+        the hash of the API token that begins the session.
         """
         policy = study.configuration.resume.policy
         claim = sessions.claim_of(identity) if kind == "person" and policy == "block" else None
-        further = {"kind": kind, "truth": truth, "opened_by": opened_by}
-        return self._enter(study, Visitor(identity), claim, seed, further)
+        columns = {"kind": kind, "truth": truth, "opened_by": opened_by}
+        return self._enter(study, Visitor(identity), claim, seed, columns)
 
     def arrive(self, study: Study, visitor: Visitor) -> tuple[str, str]:
         """Begin a session or resume the previous one, as the study's policy requires; return its id and token."""
@@ -141,22 +141,22 @@ class Sessions:
         return self._enter(study, visitor, claim, None, {"kind": "person"})
 
     def _enter(
-        self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, further: JSON
+        self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, columns: JSON
     ) -> tuple[str, str]:
-        """Find the session that holds the claim, or begin one with ``further`` columns; return its id and token."""
+        """Find the session that holds the claim, or begin one with these columns; return its id and token."""
         for _ in range(_MAX_ATTEMPTS):
-            entered = self._try_enter(study, visitor, claim, seed, further)
-            if entered is not None:
-                return entered
-            # Someone else began with the claim at the same time, or a population was dropped. If the study was deleted,
-            # this call raises an error.
+            id_and_token = self._try_enter(study, visitor, claim, seed, columns)
+            if id_and_token is not None:
+                return id_and_token
+            # Someone else began with the claim at the same time, a population was dropped, or the study was deleted;
+            # in that case, this call raises an error.
             self.catalogue.row(study.row.slug)
         raise session_busy()
 
     def _try_enter(
-        self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, further: JSON
+        self, study: Study, visitor: Visitor, claim: str | None, seed: int | None, columns: JSON
     ) -> tuple[str, str] | None:
-        """Find or begin a session in one transaction; return None if something that it depends on has changed."""
+        """Find or begin a session in one transaction; return None if its population or claim has changed meanwhile."""
         session_id = secrets.token_hex(16)
         token = visitor.token(session_id)
         version = self.database.read(lambda connection: populations.current(connection, study.row.id))
@@ -176,26 +176,27 @@ class Sessions:
                 return previous.id, renewed
             if version is not None and not populations.is_usable(connection, study.row.id, version):
                 return None
-            if further["kind"] == "person":
+            if columns["kind"] == "person":
                 self._make_room(connection, study)
-            chosen = _seed(connection, study) if seed is None else seed
-            values = {name: visitor.identity.get(name) for name in sessions.IDENTITIES}
-            began = {"population": version, "parts": parts.add(connection, resolved.record)}
-            bound = {"claim": claim, "browser": visitor.browser, "study_id": study.row.id, "token_hash": hashed(token)}
-            bound |= {"catalogue": study.row.catalogue}
-            sessions.add(connection, {"id": session_id, "seed": chosen, **values, **further, **began, **bound})
+            session_seed = _seed(connection, study) if seed is None else seed
+            values = {"id": session_id, "token_hash": hashed(token), "seed": session_seed, **columns}
+            values |= {name: visitor.identity.get(name) for name in sessions.IDENTITIES}
+            values |= {"claim": claim, "browser": visitor.browser}
+            values |= {"study_id": study.row.id, "catalogue": study.row.catalogue}
+            values |= {"population": version, "parts": parts.add(connection, resolved.record)}
+            sessions.add(connection, values)
             return session_id, token
 
         try:
             return self.database.write(enter)
         except sa.exc.IntegrityError:
-            # If the confirmation of a commit was lost, the retried transaction finds the row that was inserted.
+            # If the confirmation of a commit was lost, the retried transaction conflicts with its own row.
             return (session_id, token) if self.by_token(token) is not None else None
 
     def _design(self, study: Study, version: int | None) -> JSON | None:
-        """Return the section of the balanced design for one of the first people; None if the strategy chooses.
+        """Return the next section of the balanced design; None if the strategy chooses.
 
-        If the items have coordinates, the strategy chooses from the first person on.
+        The design serves a study's first people. If the items have coordinates, the strategy chooses from the start.
         """
         if version is not None or study.items.d or not study.configuration.learns(study.items):
             return None
@@ -207,7 +208,7 @@ class Sessions:
         return {"seed": seed, "begin": count * (study.configuration.answers or _SECTION_LENGTH)}
 
     def _make_room(self, connection: sa.Connection, study: Study) -> None:
-        """Raise a `Problem` if the study is full even after expired sessions without an answer were deleted."""
+        """Raise a `Problem` if the study is full, even after deleting expired sessions without answers."""
         if sessions.count(connection, study.row.id, ["person"]) < self._max_sessions - _MAX_CONCURRENT_STARTS:
             return
         # Near the limit, starts are counted one at a time across all servers.
@@ -233,51 +234,51 @@ class Sessions:
         return state_of(self._advance(row, resume))
 
     def answer(self, row: SessionRow, answer: Answer) -> StateSchema:
-        """Store an answer and return the next state. The call is idempotent."""
+        """Store an answer and return the next state; the call is idempotent."""
         return state_of(self._advance(row, lambda snapshot: advance(snapshot, answer)))
 
     def undo(self, row: SessionRow, name: str) -> StateSchema:
-        """Undo the last answer, which must belong to the pair with this name. The call is idempotent."""
-        # Snapshots in memory no longer contain the pair to ask again.
-        self._forget(row)
+        """Undo the last answer, which must belong to the pair with this name; the call is idempotent."""
+        # Snapshots in memory do not contain the answered pair, which is asked again.
+        self._discard(row)
         return state_of(self._advance(row, lambda snapshot: undo(snapshot, name)))
 
     def _advance(self, row: SessionRow, step_of: Callable[[Snapshot], Step | None]) -> Snapshot:
         """Store the step from the newest snapshot of a session, and return the resulting snapshot."""
-        began = time.perf_counter()
+        start = time.perf_counter()
         for _ in range(_MAX_ATTEMPTS):
             snapshot = self.snapshot(row)
             step = step_of(snapshot)
             if step is None:
-                return self._keep(snapshot)
-            step = step.timed(now(), round(1000 * (time.perf_counter() - began), 3))
+                return self._cache(snapshot)
+            step = step.with_time(now(), round(1000 * (time.perf_counter() - start), 3))
             try:
                 self.database.write(partial(_store, step=step))
             except (VersionConflict, sa.exc.IntegrityError):
                 # Another request or worker was first, or the session was deleted.
-                self._forget(row)
-                row = self._fresh(row)
+                self._discard(row)
+                row = self._reread(row)
                 continue
             if step.event is not None and step.event.outcome is not None:
                 ANSWERS.labels(step.event.outcome).inc()
                 NEXT_PAIRS.labels("yes" if step.prefetched else "no").inc()
-            return self._keep(step.after)
+            return self._cache(step.after)
         raise session_busy()
 
     def confirm(self, row: SessionRow) -> bool:
-        """Confirm the end of a session, after which nothing can be undone; return False unless it has ended."""
+        """Confirm the end of a session, after which nothing can be undone; return False if it has not ended."""
         if row.confirmed_at is not None:
             return True
         return self.database.write(lambda connection: sessions.confirm(connection, row.id))
 
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
-        """Store a loss of focus during a query."""
+        """Store that the page lost focus during a query."""
         if not row.is_open and row.kind == "person":
             raise study_closed(self.catalogue.by_id(row.study_id).row.slug)
 
         def add(connection: sa.Connection) -> None:
             if not events.was_asked(connection, row.id, query):
-                raise UnknownQuery(f"query {query!r} was not asked in this session: name one that was")
+                raise UnknownQuery(f"query {query!r} was not asked in this session: send the id of one that was")
             if sessions.count_blurs(connection, row.id) >= MAX_BLURS:
                 raise too_many_events()
             sessions.add_blur(connection, row.id, query, lost_at, ms)
@@ -290,11 +291,11 @@ class Sessions:
     # Sessions in memory
 
     def snapshot(self, row: SessionRow) -> Snapshot:
-        """Return the snapshot of a session, from memory or, if its row has a newer version, from the database."""
+        """Return the snapshot of a session, from memory unless its row has a newer version."""
         cached = self.peek(row.id)
         if cached is None or cached.row.version < row.version:
             return self._read(row)
-        # A row with an older version was read before this worker's latest write.
+        # A row with an older version was read before this worker's last write.
         return cached if cached.row.version > row.version else replace(cached, row=row)
 
     def peek(self, session_id: str) -> Snapshot | None:
@@ -302,8 +303,8 @@ class Sessions:
         with self._lock:
             return self._snapshots.get(session_id)
 
-    def prefetched(self, snapshot: Snapshot, outcome: str, pair: AskedPair | None) -> Snapshot | None:
-        """Keep the pair that follows an answer; return the snapshot with it, or None if the session has moved on."""
+    def add_prefetched(self, snapshot: Snapshot, outcome: str, pair: AskedPair | None) -> Snapshot | None:
+        """Add the pair that follows an answer to a cached snapshot; return it, or None if the session has moved on."""
         with self._lock:
             cached = self._snapshots.get(snapshot.row.id)
             if cached is None or cached.row.version != snapshot.row.version or cached.current != snapshot.current:
@@ -311,24 +312,24 @@ class Sessions:
             self._snapshots[snapshot.row.id] = after = replace(cached, prefetched={**cached.prefetched, outcome: pair})
         return after
 
-    def _keep(self, snapshot: Snapshot) -> Snapshot:
-        """Keep a snapshot in memory unless a newer one is there."""
+    def _cache(self, snapshot: Snapshot) -> Snapshot:
+        """Cache a snapshot unless a newer one is cached."""
         with self._lock:
             cached = self._snapshots.get(snapshot.row.id)
             if cached is None or cached.row.version < snapshot.row.version or cached.current is None:
                 self._snapshots[snapshot.row.id] = snapshot
         return snapshot
 
-    def _forget(self, row: SessionRow) -> None:
+    def _discard(self, row: SessionRow) -> None:
         with self._lock:
             self._snapshots.pop(row.id, None)
 
     def _read(self, row: SessionRow) -> Snapshot:
         """Read a session from the database, including the pair of its last answer, which an undo asks again."""
 
-        def stored(connection: sa.Connection) -> tuple[SessionRow | None, Answers, list[AskedPair], list[JSON]]:
+        def read(connection: sa.Connection) -> tuple[SessionRow | None, Answers, list[AskedPair], list[JSON]]:
             answers = events.answers_of(connection, row.id)
-            # The version counts events and marks: if it equals the number of events, the row is current without marks.
+            # The version counts events and marks, so if it equals the number of events, there are no marks.
             is_current = answers.version == row.version == answers.events
             return (
                 row if is_current else sessions.by_id(connection, row.id),
@@ -337,63 +338,63 @@ class Sessions:
                 [] if is_current else sessions.marks_of(connection, [row.id]),
             )
 
-        current, answers, asked, marks = self.database.read(stored)
+        current, answers, asked, marks = self.database.read(read)
         if current is None:
             raise session_deleted()
         study = self._study(current)
         parts = self._parts_of(study, current)
-        if parts.count > study.items.n:
+        if parts.item_count > study.items.n:
             study = self.catalogue.reread(study.row.id)
-        return Snapshot.of_rows(current, study, parts, answers, tuple(asked), voided(marks)[1])
+        return Snapshot.of_rows(current, study, parts, answers, tuple(asked), voids_of(marks)[1])
 
     def _study(self, row: SessionRow) -> Study:
         """Return the study with the items that a session began with."""
         study = self.catalogue.by_id(row.study_id)
         if row.catalogue > study.row.catalogue:
-            # Another worker has replaced the items, and this one has not read the new ones yet.
+            # Another worker has replaced the items since this one read them.
             study = self.catalogue.reread(row.study_id)
         return study.with_catalogue(row.catalogue)
 
     def _parts_of(self, study: Study, row: SessionRow) -> SessionParts:
         """Return the parts of a session, as one object shared by all sessions that began with them."""
         key = parts_key(row)
-        shared = self._recalled(self._parts, key)
+        shared = self._cached(self._parts, key)
         if shared is None:
             record = records_of(self.database, [row]).get(row.parts)
             if record is None:
                 raise session_deleted()
-            parts = SessionParts.stored(study.items, record, self._population(study, row.population))
-            if parts.count > study.items.n:
-                # Another worker has added items that this one has not read yet.
+            parts = SessionParts.from_record(study.items, record, self._population(study, row.population))
+            if parts.item_count > study.items.n:
+                # Another worker has added items since this one read them.
                 study = self.catalogue.reread(study.row.id)
-                parts = SessionParts.stored(study.items, record, parts.population)
-            shared = self._shared(self._parts, key, parts)
+                parts = SessionParts.from_record(study.items, record, parts.population)
+            shared = self._share(self._parts, key, parts)
         return shared
 
     def _population(self, study: Study, version: int | None) -> Learned | None:
-        """Return a population, which is read only once, because it never changes."""
+        """Return a population, which is read only once because it never changes."""
         if version is None:
             return None
         key = (study.row.id, version)
-        shared = self._recalled(self._populations, key)
+        shared = self._cached(self._populations, key)
         if shared is None:
-            shared = self._shared(self._populations, key, populations_of(self.database, [key])[key])
+            shared = self._share(self._populations, key, populations_of(self.database, [key])[key])
         return shared
 
-    def _recalled(self, cache: LRUCache[K, V], key: K) -> V | None:
+    def _cached(self, cache: LRUCache[K, V], key: K) -> V | None:
         with self._lock:
             return cache.get(key)
 
-    def _shared(self, cache: LRUCache[K, V], key: K, value: V) -> V:
-        """Cache a shared value; if two are computed concurrently, the first is kept."""
+    def _share(self, cache: LRUCache[K, V], key: K, value: V) -> V:
+        """Cache a value and return it; if another thread has cached one meanwhile, return that."""
         with self._lock:
             return cache.setdefault(key, value)
 
-    def _fresh(self, row: SessionRow) -> SessionRow:
-        stored = self.by_id(row.id)
-        if stored is None:
+    def _reread(self, row: SessionRow) -> SessionRow:
+        current = self.by_id(row.id)
+        if current is None:
             raise session_deleted()
-        return stored
+        return current
 
     def clear_cache(self) -> None:
         """Remove all sessions, parts and populations from memory after a deletion."""

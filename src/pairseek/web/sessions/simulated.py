@@ -1,6 +1,8 @@
-"""Simulated participants, in sessions marked as simulated."""
+"""Simulated participants, whose sessions are marked as simulated."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from scipy.special import expit
@@ -16,13 +18,13 @@ from pairseek.web.studies.catalogue import Study
 
 MAX_SESSIONS = 200
 # Median of the simulated reaction times.
-_MEDIAN_MS = 1500.0
+_MEDIAN_TIME_MS = 1500.0
 # Standard deviation of the logarithm of the simulated reaction times.
-_LOG_DEVIATION = 0.5
+_LOG_TIME_DEVIATION = 0.5
 
 
 def simulate_sessions(sessions: Sessions, gate: Gate, study: Study, count: int, rng: np.random.Generator) -> None:
-    """Simulate ``count`` sessions, one after another, giving precedence to requests."""
+    """Simulate ``count`` sessions, one after another; requests take precedence."""
     for _ in range(count):
         simulate_session(sessions, gate, study, np.random.default_rng(rng.integers(2**63)))
 
@@ -30,7 +32,7 @@ def simulate_sessions(sessions: Sessions, gate: Gate, study: Study, count: int, 
 def simulate_session(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
     """Simulate a session of a person drawn from the prior, and return its id."""
     if study.configuration.is_similarity:
-        return _judge(sessions, gate, study, rng)
+        return _simulate_judge(sessions, gate, study, rng)
     search = SearchState(study.configuration.resolved(study.items), 0)
     resolved = search.configuration
     point = resolved.prior.sample(1, study.items.d, rng)[0]
@@ -48,17 +50,15 @@ def simulate_session(sessions: Sessions, gate: Gate, study: Study, rng: np.rando
         assert asked is not None
         expected = asked.details.get("expected")
         winner = expected or person.answer(study.items, Query(pair["query"], left, right))
-        ms = round(_MEDIAN_MS * float(np.exp(_LOG_DEVIATION * rng.standard_normal())))
-        state = sessions.answer(
-            row, Answer(query=pair["query"], outcome="left" if winner == left else "right", rt_ms=ms)
-        )
+        outcome: Literal["left", "right"] = "left" if winner == left else "right"
+        state = sessions.answer(row, Answer(query=pair["query"], outcome=outcome, rt_ms=_reaction_ms(rng)))
         row = sessions.by_id(session_id)
         assert row is not None
     return session_id
 
 
-def _judge(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
-    """Simulate a session of a similarity study, whose simulated judges all share one random map."""
+def _simulate_judge(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generator) -> str:
+    """Simulate a session of a similarity study; all simulated judges of a study share one random map."""
     places = np.random.default_rng([study.row.id, study.items.n]).standard_normal((study.items.n, 2))
     session_id, _ = sessions.open(study, {}, kind="simulated", seed=int(rng.integers(2**63)), truth={})
     row = sessions.by_id(session_id)
@@ -75,8 +75,12 @@ def _judge(sessions: Sessions, gate: Gate, study: Study, rng: np.random.Generato
         expected = asked.details.get("expected")
         if expected is not None:
             says_left = expected == asked.left
-        ms = round(_MEDIAN_MS * float(np.exp(_LOG_DEVIATION * rng.standard_normal())))
-        state = sessions.answer(row, Answer(query=asked.name, outcome="left" if says_left else "right", rt_ms=ms))
+        outcome: Literal["left", "right"] = "left" if says_left else "right"
+        state = sessions.answer(row, Answer(query=asked.name, outcome=outcome, rt_ms=_reaction_ms(rng)))
         row = sessions.by_id(session_id)
         assert row is not None
     return session_id
+
+
+def _reaction_ms(rng: np.random.Generator) -> int:
+    return round(_MEDIAN_TIME_MS * float(np.exp(_LOG_TIME_DEVIATION * rng.standard_normal())))

@@ -1,7 +1,7 @@
-"""Snapshot of a session: the content of its rows, from which a request continues.
+"""Snapshot of a session: the content of its rows, with which a request continues.
 
-A worker caches the snapshots of recent sessions. They take about a hundred bytes per answer, because they share items,
-parts and strings. The search is rebuilt from a snapshot on demand, which is faster than choosing the next pair.
+A worker caches the snapshots of recent sessions. They share items, parts and strings, so an answer takes about a
+hundred bytes. The search is rebuilt from a snapshot on demand, which is faster than choosing the next pair.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pairseek.store.events import AnsweredPair, Answers, AskedPair
 from pairseek.store.sessions import SessionRow
 from pairseek.web.sessions.parts import SessionParts
 from pairseek.web.sessions.similarity import session_state
-from pairseek.web.sessions.state import SessionState, answered_pair, path_of
+from pairseek.web.sessions.state import SessionState, answered_pair, answers_hash
 from pairseek.web.studies.catalogue import Study
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Snapshot:
-    """Session at one of its versions.
+    """Session in one of its versions.
 
     Attributes
     ----------
@@ -32,15 +32,15 @@ class Snapshot:
     done
         Answers that were not undone.
     undone
-        Outcomes of undone answers by the name of their pair.
+        Outcomes of undone answers, by the name of their pair.
     events
         Number of stored events.
     asked
-        Stored pairs from the current position on.
+        Stored pairs from the current position onwards.
     current
-        Open pair; None at the end, and until it is chosen.
+        Open pair; None until it is chosen, and at the end.
     prefetched
-        Pairs computed ahead, by the answer to the open pair that they follow; None for an answer that ends the session.
+        Next pairs that were computed in advance, by the answer to the open pair; None if the answer ends the session.
     """
 
     row: SessionRow
@@ -65,12 +65,12 @@ class Snapshot:
     ) -> Self:
         """Build a snapshot from stored rows; ``void`` contains the names of the pairs whose answers are void."""
         done = tuple(pair._replace(void=True) if pair.name in void else pair for pair in answers.done)
-        read = cls(row, study, parts, done, answers.undone, answers.events, asked)
-        return read if row.finished_at is not None else replace(read, current=read.open_pair())
+        snapshot = cls(row, study, parts, done, answers.undone, answers.events, asked)
+        return snapshot if row.finished_at is not None else replace(snapshot, current=snapshot.open_pair())
 
     @property
     def state(self) -> SessionState:
-        """State of the session, rebuilt on each access."""
+        """State of the session, which is rebuilt on each access."""
         return session_state(self.study.configuration, self.parts, self.row.seed, self.done)
 
     @property
@@ -80,24 +80,24 @@ class Snapshot:
 
     def outcome_of(self, name: str) -> str | None:
         """Return the answer to a pair, even if it was undone; None without an answer."""
-        given = next((pair.outcome for pair in self.done if pair.name == name), None)
-        return self.undone.get(name) if given is None else given
+        outcome = next((pair.outcome for pair in self.done if pair.name == name), None)
+        return self.undone.get(name) if outcome is None else outcome
 
-    def answered(self, outcome: str) -> Self:
+    def after_answer(self, outcome: str) -> Self:
         """Return the session after this answer to the open pair, before the next pair is chosen."""
         assert self.current is not None
-        return self._continued((*self.done, answered_pair(self.current, outcome)))
+        return self._with_done((*self.done, answered_pair(self.current, outcome)))
 
-    def without_last(self) -> Self:
+    def without_last_answer(self) -> Self:
         """Return the session after its last answer was undone, before the pair is asked again."""
         last = self.done[-1]
-        return replace(self._continued(self.done[:-1]), undone={**self.undone, last.name: last.outcome})
+        return replace(self._with_done(self.done[:-1]), undone={**self.undone, last.name: last.outcome})
 
-    def _continued(self, done: tuple[AnsweredPair, ...]) -> Self:
+    def _with_done(self, done: tuple[AnsweredPair, ...]) -> Self:
         row = replace(self.row, version=self.row.version + 1)
         return replace(self, row=row, done=done, events=self.events + 1, current=None, prefetched={})
 
-    def showing(self, pair: AskedPair | None) -> Self:
+    def with_open_pair(self, pair: AskedPair | None) -> Self:
         """Return the session with this open pair."""
         others = (
             other
@@ -106,33 +106,33 @@ class Snapshot:
         )
         return replace(self, asked=(*others, *(() if pair is None else (pair,))), current=pair)
 
-    def ended(self, reason: str, result: JSON, at: str) -> Self:
-        """Return the session after it has ended."""
+    def with_end(self, reason: str, result: JSON, at: str) -> Self:
+        """Return the session with its end."""
         return replace(self, row=replace(self.row, finished_at=at, reason=reason, final=result))
 
     def open_pair(self) -> AskedPair | None:
-        """Return the stored pair that was asked after these answers and is unanswered; None without one."""
-        return next((pair for pair in self._asked_now() if self.outcome_of(pair.name) is None), None)
+        """Return the stored pair that was asked after these answers and is not answered; None if there is none."""
+        return next((pair for pair in self._pairs_after_done() if self.outcome_of(pair.name) is None), None)
 
     def next_pair(self, state: SessionState) -> AskedPair | None:
         """Return the pair to ask after these answers; None at the end.
 
-        It is a function of the answers and the stored pairs. A pair whose answer was undone is asked again under a new
-        name.
+        The pair is a function of the answers and the stored pairs. If its answer was undone, it is asked again under a
+        new name.
         """
         stored = self.open_pair()
         if stored is not None:
             return stored
-        undone = self._asked_now()
+        undone = self._pairs_after_done()
         pair = undone[-1] if undone else state.next_pair[0]
         if pair is None:
             return None
         count = sum(other.position == len(self.done) for other in self.asked)
         name = f"p{len(self.done) + 1}" if not count else f"p{len(self.done) + 1}-{count + 1}"
-        return replace(pair if undone else state.completed(pair), session_id=self.row.id, name=name)
+        return replace(pair if undone else state.with_details(pair), session_id=self.row.id, name=name)
 
-    def _asked_now(self) -> list[AskedPair]:
+    def _pairs_after_done(self) -> list[AskedPair]:
         """Return the stored pairs that were asked after exactly these answers."""
         pairs = [pair for pair in self.asked if pair.position == len(self.done)]
-        path = path_of(self.done) if pairs else None
-        return [pair for pair in pairs if pair.details.get("after") == path]
+        answers = answers_hash(self.done) if pairs else None
+        return [pair for pair in pairs if pair.details.get("after") == answers]

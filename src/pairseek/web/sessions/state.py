@@ -26,7 +26,7 @@ RECOMMENDATION_COUNT = 6
 
 @dataclass(frozen=True, slots=True)
 class EffectiveAnswer:
-    """Query with its effective answer; the posterior treats a voided answer as skipped."""
+    """Query with its effective answer; for the posterior, a voided answer is a skip."""
 
     query: AskedPair
     event: EventRow
@@ -34,7 +34,7 @@ class EffectiveAnswer:
 
     @property
     def outcome(self) -> str:
-        """The answer."""
+        """Answer: left, right, tie or skip."""
         return str(self.event.outcome)
 
     @property
@@ -48,28 +48,28 @@ class EffectiveAnswer:
         return has_failed(self.event.played)
 
     @property
-    def counts(self) -> bool:
+    def is_preference(self) -> bool:
         """Whether the answer says what a person likes: not void, not a skip, and not to an attention pair."""
         return not self.void and self.outcome != "skip" and self.query.kind != "attention"
 
     @property
     def passed(self) -> bool | None:
-        """Whether an attention pair was answered as expected; None for other pairs, and if the media did not load."""
+        """Whether the answer to an attention pair is correct; None for other pairs, and if media did not load."""
         if self.query.kind != "attention" or self.has_failed:
             return None
         return self.winner == self.query.details.get("expected")
 
-    def shown(self) -> AnsweredPair:
-        """Return the answered pair as far as later pairs depend on it."""
+    def answered_pair(self) -> AnsweredPair:
+        """Return the pair with its answer, reduced to the fields on which later pairs depend."""
         return answered_pair(self.query, self.outcome, void=self.void)
 
 
 def answered_pair(pair: AskedPair, outcome: str, *, void: bool = False) -> AnsweredPair:
-    """Return a pair with its answer as far as later pairs depend on it."""
+    """Return a pair with its answer, reduced to the fields on which later pairs depend."""
     return AnsweredPair(pair.name, pair.kind, pair.left, pair.right, outcome, pair.details.get("anchor"), void)
 
 
-def effective(
+def effective_answers(
     queries: Iterable[AskedPair], events: Sequence[EventRow], voided: Iterable[str] = ()
 ) -> tuple[EffectiveAnswer, ...]:
     """Return the answers that were not undone, in order."""
@@ -79,7 +79,7 @@ def effective(
 
 
 def attention_checks(queries: Iterable[AskedPair], events: Iterable[EventRow]) -> tuple[EffectiveAnswer, ...]:
-    """Return the first answer to each attention pair, even if undone: an undo must not repair a failed check."""
+    """Return the first answer to each attention pair, even if it was undone: an undo must not repair a failed check."""
     asked = {query.name: query for query in queries if query.kind == "attention"}
     first: dict[int, EffectiveAnswer] = {}
     for event in events:
@@ -89,27 +89,27 @@ def attention_checks(queries: Iterable[AskedPair], events: Iterable[EventRow]) -
     return tuple(answer for answer in first.values() if not answer.has_failed)
 
 
-def voided(marks: Sequence[JSON]) -> tuple[bool, frozenset[str]]:
-    """Return whether the session as a whole is void, and the pairs whose answers are void."""
-    state: dict[str | None, bool] = {}
+def voids_of(marks: Sequence[JSON]) -> tuple[bool, frozenset[str]]:
+    """Return whether the whole session is void, and the pairs whose answers are void."""
+    is_void: dict[str | None, bool] = {}
     for mark in marks:
         if mark["action"] in ("void", "restore"):
-            state[mark["query"]] = mark["action"] == "void"
-    return state.get(None, False), frozenset(name for name, void in state.items() if void and name is not None)
+            is_void[mark["query"]] = mark["action"] == "void"
+    return is_void.get(None, False), frozenset(name for name, void in is_void.items() if void and name is not None)
 
 
-def counted(done: Iterable[AnsweredPair]) -> int:
-    """Return the number of choices and ties, whatever the kind of pair; skips do not count."""
+def count_answers(done: Iterable[AnsweredPair]) -> int:
+    """Count choices and ties in pairs of any kind; skips do not count."""
     return sum(pair.outcome != "skip" for pair in done)
 
 
-def path_of(done: Iterable[AnsweredPair]) -> str:
-    """Return a hash of the answers, which identifies queries asked after the same answers."""
-    record = [[*_shown_items(pair), pair.outcome] for pair in done]
+def answers_hash(done: Iterable[AnsweredPair]) -> str:
+    """Return a hash of the answers, which identifies the queries that were asked after them."""
+    record = [[*_items_of(pair), pair.outcome] for pair in done]
     return hashlib.sha256(json.dumps(record).encode()).hexdigest()[:16]
 
 
-def _shown_items(pair: AnsweredPair) -> list[str]:
+def _items_of(pair: AnsweredPair) -> list[str]:
     return [pair.left, pair.right, *([] if pair.anchor is None else [pair.anchor])]
 
 
@@ -130,8 +130,8 @@ class SessionState:
     seed: int
     done: tuple[AnsweredPair, ...] = ()
 
-    def after(self, done: Iterable[AnsweredPair]) -> SessionState:
-        """Return the same session after other answers."""
+    def with_done(self, done: Iterable[AnsweredPair]) -> SessionState:
+        """Return the session after other answers."""
         return replace(self, done=tuple(done))
 
     @cached_property
@@ -149,15 +149,15 @@ class SessionState:
         return self.parts.items
 
     @property
-    def answered(self) -> int:
-        """Number of choices and ties, whatever the kind of pair; skips do not count."""
-        return counted(self.done)
+    def answer_count(self) -> int:
+        """Number of choices and ties in pairs of any kind; skips do not count."""
+        return count_answers(self.done)
 
     @cached_property
     def next_pair(self) -> tuple[AskedPair | None, str | None]:
         """Next pair, or None and the reason why the session has ended."""
         answer_limit = self.configuration.answers
-        if answer_limit is not None and self.answered >= answer_limit:
+        if answer_limit is not None and self.answer_count >= answer_limit:
             return None, f"{answer_limit} answers were given"
         try:
             reason = self.search.stopped()
@@ -168,11 +168,11 @@ class SessionState:
             scheduled = scheduled_pair(
                 self.configuration, self.items, self.seed, self.done, parts.design, parts.unseen_rows, learned=learned
             )
-            return self._chosen() if scheduled is None else scheduled, None
+            return self._strategy_pair() if scheduled is None else scheduled, None
         except NoPairLeft as error:
             return None, f"no pair is left to ask: {error.rule}"
 
-    def _chosen(self) -> AskedPair | None:
+    def _strategy_pair(self) -> AskedPair | None:
         """Return the pair that the strategy chooses; None at the end of a procedure."""
         query = self.search.query()
         if query is None:
@@ -181,26 +181,21 @@ class SessionState:
         pair = pair_at(len(self.done), "strategy", str(query.left), str(query.right))
         return replace(pair, details=_info_record(query.info))
 
-    @cached_property
-    def path(self) -> str:
-        """Hash of the answers."""
-        return path_of(self.done)
-
-    def completed(self, pair: AskedPair) -> AskedPair:
-        """Return the next pair with the details to store with it: the estimate so far and its predictions."""
-        details = {"after": self.path, **self.estimate_record(), **self._details(pair)}
+    def with_details(self, pair: AskedPair) -> AskedPair:
+        """Return the next pair with the details to store: the estimate so far and the predictions for the pair."""
+        details = {"after": answers_hash(self.done), **self.estimate_record(), **self._details(pair)}
         if self.configuration.stops_early:
-            # The forecast needs the belief; storing it saves the computation in responses that repeat this pair.
+            # The forecast needs the belief, so it is stored for requests that repeat this pair.
             details["remaining"] = self.remaining
         return replace(pair, details=details)
 
     def estimate_record(self) -> JSON:
-        """Return estimate and radius, and the reliability if it is inferred."""
-        return self.parts.recalled_estimate(self._events, self._estimate_record)
+        """Return the estimate and radius, and the reliability if the study infers it."""
+        return self.parts.cached_estimate(self._events, self._estimate_record)
 
     def _estimate_record(self) -> JSON:
         estimate, d = self.search.estimate(), self.parts.study_items.d
-        # A population learned from few people has one coordinate more than the study.
+        # A population learned from few people has one more coordinate than the study.
         record: JSON = {"mean": estimate.point[:d].tolist(), "radius": estimate.credible_radius()}
         reliability = estimate.reliability
         return record if reliability is None else {**record, "reliability": asdict(reliability)}
@@ -225,7 +220,7 @@ class SessionState:
     def remaining(self) -> int | None:
         """Forecast of the remaining answers; None if unknown."""
         answer_limit = self.configuration.answers
-        fixed = None if answer_limit is None else max(0, answer_limit - self.answered)
+        fixed = None if answer_limit is None else max(0, answer_limit - self.answer_count)
         if not self.configuration.stops_early:
             return fixed
         if self.next_pair[0] is None:
@@ -235,12 +230,12 @@ class SessionState:
 
 
 def search_events(done: Iterable[AnsweredPair]) -> list[Event]:
-    """Return the events for the search, without repeated and attention pairs, which only measure quality."""
-    return [_event(pair) for pair in done if pair.kind in ("strategy", "random")]
+    """Return the events for the search; repeated and attention pairs only measure quality and are left out."""
+    return [_search_event(pair) for pair in done if pair.kind in ("strategy", "random")]
 
 
-def _event(pair: AnsweredPair) -> Event:
-    # A random pair is an observation without a query, because the search has not asked it.
+def _search_event(pair: AnsweredPair) -> Event:
+    # A random pair is an observation without a query, because the search did not ask it.
     query = Query(pair.name, pair.left, pair.right) if pair.kind == "strategy" else None
     if pair.void or pair.outcome == "skip":
         return Event(pair.left, pair.right, "skip", None, query)

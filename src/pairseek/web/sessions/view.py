@@ -1,28 +1,28 @@
-"""State of a session as shown by pages and API."""
+"""State of a session as pages and the API show it."""
 
 from __future__ import annotations
 
 from pairseek.store.events import AskedPair
 from pairseek.web.pages.contexts.shared import PairSchema, StateSchema, Status
 from pairseek.web.sessions.snapshot import Snapshot
-from pairseek.web.sessions.state import counted
+from pairseek.web.sessions.state import count_answers
 from pairseek.web.studies.catalogue import Study
 
 
 def outcomes_of(study: Study) -> list[str]:
-    """Return the answers that the study offers."""
+    """Return the outcomes that the study offers."""
     offer = study.configuration.offer
     return ["left", "right", *(["tie"] if offer.tie else []), *(["skip"] if offer.skip else [])]
 
 
 def state_of(snapshot: Snapshot) -> StateSchema:
-    """Return the state of a session as JSON for pages and API."""
+    """Return the state of a session as JSON for pages and the API."""
     study, current, accepts = snapshot.study, snapshot.current, snapshot.accepts_answers
     configuration = study.configuration
     offer = configuration.offer
     status: Status = "finished" if current is None else "asking" if accepts else "closed"
     can_undo = offer.undo and accepts and snapshot.row.confirmed_at is None
-    answered, remaining = counted(snapshot.done), _remaining(snapshot)
+    answered, remaining = count_answers(snapshot.done), _remaining(snapshot)
     return {
         "status": status,
         "query": pair_of(study, current) if status == "asking" and current is not None else None,
@@ -42,14 +42,14 @@ def state_of(snapshot: Snapshot) -> StateSchema:
 
 
 def _remaining(snapshot: Snapshot) -> int | None:
-    """Return the forecast of remaining answers; with stop rules, the forecast stored with the open pair."""
+    """Return the number of remaining answers; with stop rules, the forecast stored with the open pair."""
     if snapshot.current is None:
         return 0
     configuration = snapshot.study.configuration
     if configuration.stops_early:
         remaining: int | None = snapshot.current.details["remaining"]
         return remaining
-    return None if configuration.answers is None else max(0, configuration.answers - counted(snapshot.done))
+    return None if configuration.answers is None else max(0, configuration.answers - count_answers(snapshot.done))
 
 
 def pair_of(study: Study, pair: AskedPair) -> PairSchema:

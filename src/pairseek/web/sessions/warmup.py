@@ -1,7 +1,7 @@
 """Warm-up: compilation of kernels and loading of studies before the server accepts requests.
 
-Warming up studies has a time limit, because the port opens afterwards; the kernels of the remaining studies are
-compiled at the first visit.
+The warm-up of studies has a time limit, because the port opens only afterwards; the kernels of the remaining studies
+are compiled at the first visit.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from pairseek.store import studies
 from pairseek.store.database import Database
 from pairseek.web.studies.catalogue import Catalogue, Study
 
-# Questions of a warm-up search.
+# Number of questions in a warm-up search.
 _QUESTIONS = 5
-# Number of studies to warm up, newest first; the kernels of older ones are compiled at the first visit.
+# Number of studies to warm up, newest first.
 _MAX_STUDIES = 10
-# Time limit for all of these studies.
+# Time limit for all of them together.
 _MAX_SECONDS = 20.0
 
 logger = logging.getLogger("pairseek.web")
 
 
 def warm_up() -> None:
-    """Compile the kernels of the defaults: EP, and the particle sampler that it falls back on.
+    """Compile the kernels of the default search: EP, and the particle sampler as its fallback.
 
-    Both few and many items are used, because a few are searched pair by pair and many by branch and bound.
+    Few and many items are both needed: few are searched pair by pair, many by branch and bound.
     """
     points = np.random.default_rng(0).normal(size=(600, 3))
     for posterior, rows in ((EP(), points[:40]), (EP(), points), (Particles(200), points[:40])):
@@ -51,7 +51,7 @@ def warm_study(study: Study, until: float = math.inf) -> None:
         most_informative(Placement.fit(triplets, 2), np.random.default_rng(0), asked=triplets.rows[:1])
         return
     try:
-        # A study created before there were limits could take arbitrarily long.
+        # A study that was created before limits existed could take arbitrarily long.
         study.configuration.check_limits(study.items)
         _run_search(study.configuration.resolved(study.items), until)
     except PairseekError:
@@ -80,6 +80,6 @@ def _run_search(configuration: SearchConfiguration, until: float = math.inf) -> 
             break
         state = state.after_answer(query, query.left)
         state.expect(query.left, query.right)
-        # The radius draws quasi-random points, whose generator is imported on first use.
+        # The radius draws quasi-random points, whose generator is imported at first use.
         state.estimate().credible_radius()
     state.recommend(3)

@@ -59,7 +59,7 @@ class Overview:
         for start in range(0, len(missing), _BATCH_SIZE):
             batch = missing[start : start + _BATCH_SIZE]
             for session in history.read_histories(self._database, study, batch):
-                estimates = history.estimates_along(study, session)
+                estimates = history.estimate_history(study, session)
                 entry = person_row(study, session, estimates), _point(study, session, estimates)
                 entries[session.row.id] = entry
                 # Do not cache the entry if events or marks have been added since the row was read.

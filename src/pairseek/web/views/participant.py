@@ -20,7 +20,7 @@ from pairseek.web.pages.contexts.participant import (
 )
 from pairseek.web.pages.contexts.shared import CardSchema, StateSchema
 from pairseek.web.service import Service
-from pairseek.web.sessions.history import estimates_along, latest_estimate, read_histories
+from pairseek.web.sessions.history import estimate_history, latest_estimate, read_histories
 from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies.cards import safe_html
 from pairseek.web.studies.catalogue import Study
@@ -146,7 +146,7 @@ def own_data(service: Service, row: SessionRow) -> JSON:
     session = read_histories(service.database, study, [row])[0]
     estimate_record: JSON = {}
     if study.configuration.result and not study.configuration.is_similarity:
-        estimate = latest_estimate(study, session, estimates_along(study, session))
+        estimate = latest_estimate(study, session, estimate_history(study, session))
         point = None if estimate["radius"] is None else estimate["mean"]
         estimate_record = {"estimate": point, "radius": estimate["radius"]}
     return {

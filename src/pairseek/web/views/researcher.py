@@ -218,7 +218,7 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
     """Return the context of a participant's page, with the items that the session began with."""
     study = study.with_catalogue(row.catalogue)
     session = history.read_histories(service.database, study, [row])[0]
-    done, estimates = session.done, history.estimates_along(study, session)
+    done, estimates = session.done, history.estimate_history(study, session)
     estimate = history.latest_estimate(study, session, estimates)
     track = [point for point in estimates if point["radius"] is not None]
     state = session.state(study, done) if session.parts.is_usable and not study.configuration.is_similarity else None

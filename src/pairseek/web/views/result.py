@@ -155,9 +155,9 @@ def _sentences(state: SessionState, done: Sequence[EffectiveAnswer], nearest: li
         for belief in (state.search.with_events(()).belief, state.search.belief)
     )
     sentences: list[LearnedContext] = [_certainty(nearest[0])] if nearest else []
-    if state.answered and before > 0:
+    if state.answer_count and before > 0:
         percent = max(1, round(100 * min(1.0, float(np.sqrt(after / before)))))
-        sentences.append({"key": "answers", "values": {"count": state.answered, "percent": percent}})
+        sentences.append({"key": "answers", "values": {"count": state.answer_count, "percent": percent}})
     return sentences + _answering_sentences(done)
 
 
