@@ -3,4 +3,4 @@
 __version__ = "0.2.0"
 
 MODEL_VERSION = 8
-"""Version of the mathematics: it changes when the same parts and answers lead to another belief or another pair."""
+"""Version of the mathematics: it changes when the same parts and answers lead to another belief or pair."""

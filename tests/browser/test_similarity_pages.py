@@ -128,7 +128,7 @@ def test_colours_without_coordinates_are_mapped_and_found(visit, visitors):
         page.context.close()
     database, study = visitors.service.database, visitors.service.catalogue.by_slug("colours")
     learn(database, study)
-    learned = similarity.latest(database, study).learned
+    learned = similarity.newest_map(database, study).learned
     # 300 judgements of 20 items; about 30 kept apart, of which judges themselves contradict their map in a sixth.
     assert learned.judgements == 300
     assert learned.error < 0.4

@@ -110,7 +110,7 @@ def test_the_pages_say_nothing_of_machines_or_registries():
 
 def test_every_setting_of_a_study_and_of_a_server_is_documented():
     from pairseek.core.media import MEDIA
-    from pairseek.web.settings import PREFIX, Settings
+    from pairseek.web.settings import VARIABLE_PREFIX, Settings
     from pairseek.web.studies.configuration import StudyConfiguration
 
     for name in StudyConfiguration.model_fields:
@@ -118,7 +118,7 @@ def test_every_setting_of_a_study_and_of_a_server_is_documented():
     for name in MEDIA:
         assert f"`{name}`" in PAGES["studies.md"], name
     for field in dataclasses.fields(Settings):
-        assert f"`{PREFIX}{field.name.upper()}`" in PAGES["service.md"], field.name
+        assert f"`{VARIABLE_PREFIX}{field.name.upper()}`" in PAGES["service.md"], field.name
 
 
 def test_every_route_of_the_http_api_and_every_command_is_documented():

@@ -178,6 +178,6 @@ class SignedIn(Caller):
 
     def introduce(self, client, own) -> str:
         client.cookies.set(
-            auth.COOKIE, auth.sign_in(self.visitors.service.database, self.name, PASSWORD, "203.0.113.7")
+            auth.LOGIN_COOKIE, auth.sign_in(self.visitors.service.database, self.name, PASSWORD, "203.0.113.7")
         )
         return csrf_of(client.get("/tokens"))

@@ -193,8 +193,8 @@ def test_a_session_keeps_the_map_with_which_it_began(database):
 
 def test_learning_comes_by_itself_and_predicts(database):
     study = made(database, random=0.2)
-    assert [similarity.is_due(10, count, None) for count in (9, 10)] == [False, True]
-    assert [similarity.is_due(40, 100 + more, 100) for more in (19, 20)] == [False, True]
+    assert [similarity.is_learning_due(10, count, None) for count in (9, 10)] == [False, True]
+    assert [similarity.is_learning_due(40, 100 + more, 100) for more in (19, 20)] == [False, True]
     for _ in range(8):
         judged(database, study)
         similarity.learn_if_due(database, study)
@@ -216,9 +216,9 @@ def test_void_answers_and_simulated_people_teach_nothing(database):
     study = made(database)
     people = judged(database, study, 2)
     simulated.simulate_session(Sessions(database, Catalogue(database)), Gate(), study, np.random.default_rng(0))
-    assert len(similarity.judgements(database, study).sessions) == 2
+    assert len(similarity.judgements_of(database, study).sessions) == 2
     database.write(lambda c: stored.mark(c, people[0], None, "void", "test", "me"))
-    assert similarity.judgements(database, study).sessions == [people[1]]
+    assert similarity.judgements_of(database, study).sessions == [people[1]]
 
 
 def test_a_study_emptied_by_voiding_keeps_its_last_map_and_says_why(database):
@@ -233,7 +233,7 @@ def test_a_study_emptied_by_voiding_keeps_its_last_map_and_says_why(database):
     database.write(lambda c: stored.mark(c, more[0], None, "void", "test", "me"))
     similarity.learn_if_due(database, study)
     similarity.learn_if_due(database, study)
-    assert similarity.latest(database, study).version == 1
+    assert similarity.newest_map(database, study).version == 1
     notes = database.read(lambda c: studies.audit_log_of(c, "alike"))
     failed = [note for note in notes if note["action"] == "learning_failed"]
     assert len(failed) == 1
@@ -244,7 +244,7 @@ def test_all_left_and_an_item_nobody_saw_are_findings(database):
     study = made(database)
     judged(database, study, 4, say=lambda query: "left")
     similarity.learn(database, study, "test")
-    found = similarity.latest(database, study).learned.findings
+    found = similarity.newest_map(database, study).learned.findings
     assert any(one.name == "agreement" and "no better than a coin" in one.found for one in found)
     rows = np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0], [3, 2, 1]] * 4)
     learned = SimilarityMap.learn(Triplets(rows, IDS[:6]), labels=[f"Thing {k}" for k in range(6)])
@@ -261,7 +261,7 @@ def test_two_learners_at_once_are_one(database):
         similarity.learn_if_due(database, study)
         with refused_with("learning", Problem):
             similarity.learn(database, study, "test")
-    assert similarity.latest(database, study) is None
+    assert similarity.newest_map(database, study) is None
     threads = [threading.Thread(target=similarity.learn_if_due, args=(database, study)) for _ in range(3)]
     for one in threads:
         one.start()
@@ -277,7 +277,7 @@ def test_items_cannot_be_added_and_the_map_stays(database):
     with pytest.raises(Unsupported, match=r"whose items cannot change.*nothing was added"):
         add_items(database, study, Items(ids=["new", "newer"]), who="ann")
     again = Catalogue(database).by_slug("alike")
-    assert (again.items.ids, similarity.latest(database, again).version) == (study.items.ids, 1)
+    assert (again.items.ids, similarity.newest_map(database, again).version) == (study.items.ids, 1)
 
 
 # Exports
@@ -314,19 +314,19 @@ def test_a_bundle_replays_and_gives_its_triplets(database, tmp_path):
 def test_a_search_among_the_items_of_a_map(database):
     study = made(database)
     with refused_with("no_map", Problem):
-        similarity.search_among(database, study, "test")
+        similarity.create_preference_study(database, study, "test")
     judged(database, study, 4)
     similarity.learn(database, study, "test")
-    slug = similarity.search_among(database, study, "test")
+    slug = similarity.create_preference_study(database, study, "test")
     assert slug == "alike-search"
-    assert similarity.search_among(database, study, "test") == "alike-search-2"
+    assert similarity.create_preference_study(database, study, "test") == "alike-search-2"
     made_of = Catalogue(database).by_slug(slug)
-    learned = similarity.latest(database, study).learned
+    learned = similarity.newest_map(database, study).learned
     assert np.array_equal(made_of.items.coordinates, learned.final.coordinates)
     assert made_of.items.data["colour"] == study.items.data["colour"]
     assert made_of.configuration.response["k"] == pytest.approx(learned.k, rel=1e-3)
     with refused_with("not_similarity", Problem):
-        similarity.search_among(database, made_of, "test")
+        similarity.create_preference_study(database, made_of, "test")
 
 
 def run(capsys, *arguments):
@@ -362,7 +362,7 @@ def test_forgetting_a_judge_drops_the_maps_that_were_learned_from_them(database)
     similarity.learn(database, study, "test")
     going = judged(database, study, 1, count=2)[0]
     forgetting.forget(database, study, people[0], "test")
-    assert similarity.latest(database, study) is None
+    assert similarity.newest_map(database, study) is None
     sessions = Sessions(database, Catalogue(database))
     assert sessions.state(sessions.by_id(going))["query"]["anchor"] is not None
     assert similarity.learn(database, study, "test") == 2
@@ -423,7 +423,7 @@ def test_pages_from_the_first_visitor_to_the_search(tmp_path, monkeypatch):
             assert person.get("/s/alike/result").status_code == 200
             assert person.get("/s/alike/mine").json()["answers"][0]["anchor"] in IDS
         until = time.monotonic() + 60
-        while similarity.latest(database, study) is None and time.monotonic() < until:
+        while similarity.newest_map(database, study) is None and time.monotonic() < until:
             time.sleep(0.1)
         page = owner.get("/studies/alike")
         assert "What is alike" in page.text

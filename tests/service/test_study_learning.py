@@ -308,10 +308,10 @@ class TestLearning:
         assert populations.learn_if_due(database, study(database)) is None
         populations.switch(database, study(database), "ann", is_on=True)
         assert populations.learn_if_due(database, study(database)) == 2
-        populations.choose(database, study(database), "ann", 1)
+        populations.choose_version(database, study(database), "ann", 1)
         sessions = worker(database)
         assert sessions.by_id(answered(database, 1, count=1)[0]).population == 1
-        populations.choose(database, study(database), "ann", 0)
+        populations.choose_version(database, study(database), "ann", 0)
         (first,) = answered(database, 1, count=1)
         assert sessions.by_id(first).population is None
         populations.switch(database, study(database), "ann", is_on=True)
@@ -323,7 +323,7 @@ class TestLearning:
         state = database.read(lambda c: stored_learning.state(c, study(database).row.id))
         # Sides are random, so that whoever always takes one answers at random: nothing is learned, or next to nothing.
         if state.failure is None:
-            found, _ = populations._previous(database, study(database))
+            found, _ = populations._newest_population(database, study(database))
             assert found is not None
             assert np.std(found.items.appeal) < 1.0
         else:

@@ -61,7 +61,7 @@ class Hashes:
 
 def test_a_hundred_at_once_try_ten_passwords_two_at_a_time(database, database_url, monkeypatch):
     hashes = Hashes()
-    monkeypatch.setattr(auth, "_verified", hashes)
+    monkeypatch.setattr(auth, "_is_correct", hashes)
     # Each half has connections of its own, as another worker has.
     other = Database(database_url)
     with ThreadPoolExecutor(100) as pool:
@@ -80,7 +80,7 @@ def test_a_success_counts_as_no_failure(database):
 
 def test_an_unknown_name_costs_what_a_known_one_does(database):
     stored = database.read(lambda c: people.user(c, "ann"))["password"]
-    dummy = auth.admit(database, "nobody", "192.0.2.1").password_hash
+    dummy = auth.register_attempt(database, "nobody", "192.0.2.1").password_hash
     assert argon2.extract_parameters(dummy) == argon2.extract_parameters(stored)
     # A hash that could not be parsed would be refused in no time.
     with pytest.raises(argon2.exceptions.VerifyMismatchError):
@@ -90,7 +90,7 @@ def test_an_unknown_name_costs_what_a_known_one_does(database):
 
 @pytest.mark.parametrize("change", ["password", "removal"])
 def test_a_password_that_ends_while_it_is_verified_opens_nothing(database, monkeypatch, change):
-    verified = auth._verified
+    verified = auth._is_correct
 
     def slow(secret, password):
         found = verified(secret, password)
@@ -101,5 +101,5 @@ def test_a_password_that_ends_while_it_is_verified_opens_nothing(database, monke
         return found
 
     monkeypatch.setattr(auth, "_hashing", threading.Semaphore(3))
-    monkeypatch.setattr(auth, "_verified", slow)
+    monkeypatch.setattr(auth, "_is_correct", slow)
     assert tried(database, PASSWORD) == 401

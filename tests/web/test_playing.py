@@ -175,7 +175,7 @@ def test_a_choice_counts_after_both_were_played_to_the_end(visit, browser, visit
     tries()
     assert "Play everything first" in page.locator("#notice").inner_text()
     play(page, "left")
-    assert "1 still" in gate.inner_text()
+    assert "Play 1 more" in gate.inner_text()
     # What is skipped over is not played.
     page.locator("#right :is(audio, video)").evaluate("(player) => { player.currentTime = 0.98; }")
     play(page, "right", 0.1)
@@ -200,7 +200,7 @@ def test_a_choice_counts_after_both_were_played_to_the_end(visit, browser, visit
     pick(page, "right").click()
     page.locator("#stage[data-shown='p2']").wait_for()
     # The gate is closed again for the next pair.
-    assert "2 still" in gate.inner_text()
+    assert "Play 2 more" in gate.inner_text()
     event = stored(visitors, page, slug)[-1]
     assert (event.outcome, event.played) == ("right", {"left": "yes", "right": "yes"})
     settle(page)
@@ -256,7 +256,7 @@ def test_one_that_does_not_load_is_said_stored_and_flagged(visit, browser, visit
     page.locator("#right .player-state[data-state=failed]").wait_for()
     gone.clear()
     page.get_by_role("button", name="Try again").click()
-    page.locator("#gate", has_text="2 still").wait_for()
+    page.locator("#gate", has_text="Play 2 more").wait_for()
     assert not page.get_by_role("button", name="Try again").is_visible()
     play(page, "left")
     play(page, "right")

@@ -125,7 +125,7 @@ def test_an_answer_to_a_query_that_is_not_open_is_refused(database):
     one = worker(database)
     with pytest.raises(UnknownQuery, match="'p7' is not open in this session: the open query is 'p1'"):
         one.answer(one.by_id(session_id), answer_to("p7", "left"))
-    with pytest.raises(UnknownQuery, match="'p1' is not the one answered last, which is none"):
+    with pytest.raises(UnknownQuery, match="'p1' was not answered last: the last answered query is none"):
         one.undo(one.by_id(session_id), "p1")
 
 

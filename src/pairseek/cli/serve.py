@@ -81,7 +81,7 @@ def _serve(database: str | None, host: str, port: int, workers: int, study: Path
         if demo and sys.stdout.isatty():
             webbrowser.open(f"{address}/s/{slugs[-1]}")
 
-    serve(settings, host=host, port=port, workers=workers, announced=announce, demo=uses_demo_file)
+    serve(settings, host=host, port=port, workers=workers, on_announced=announce, demo=uses_demo_file)
 
 
 def _create_study(settings: Settings, path: Path) -> str:

@@ -63,7 +63,7 @@ def _create_from(source: str, slug: str | None, database: str | None) -> None:
         from pairseek.web.learning import similarity
 
         study = find_study(opened, source)
-        new_slug = similarity.search_among(opened, study, current_user(), slug=slug)
+        new_slug = similarity.create_preference_study(opened, study, current_user(), slug=slug)
     typer.echo(f"Created the study {new_slug} with {study.items.n:,} items from the map of {source}, open.")
     typer.echo(f"Run pairseek serve and send people to /s/{new_slug}")
 

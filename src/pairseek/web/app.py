@@ -24,7 +24,7 @@ from pairseek.web.studies.catalogue import Study
 
 
 def create_app(settings: Settings, preloaded: Mapping[int, Study] | None = None) -> FastAPI:
-    """Create the application, which opens its database at startup; ``preloaded`` maps ids to studies in memory."""
+    """Create the application, which opens its database at startup; ``preloaded`` contains studies in memory by id."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -41,7 +41,7 @@ def create_app(settings: Settings, preloaded: Mapping[int, Study] | None = None)
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # Off, because telemetry would send bodies, ids and messages to any exporter in the environment.
+        # Telemetry would send bodies, ids and messages to any exporter in the environment.
         telemetry={
             "tracing": False,
             "metrics": False,
@@ -52,7 +52,7 @@ def create_app(settings: Settings, preloaded: Mapping[int, Study] | None = None)
     )
     app.add_middleware(SecurityMiddleware, settings=settings)
     if settings.origins:
-        # Outside the limits, so that a page of another origin can read why it was refused.
+        # Added outside the security middleware, so that a page of another origin can read why it was refused.
         app.add_middleware(CrossOriginMiddleware, settings=settings)
     app.add_middleware(LoggingMiddleware)
     app.router.routes.extend(participant.plain_routes)

@@ -33,7 +33,7 @@ class Problem(PairseekError):
     message
         Description of the error.
     hint
-        What to do.
+        What to do about it.
     received
         Value that was received; never a secret.
     wait
@@ -70,14 +70,14 @@ class Problem(PairseekError):
 
 
 def _encodable(value: object) -> object:
-    """Return a value that JSON can encode, with lone surrogates escaped and NaN and infinity as text."""
+    """Return a value that JSON can encode: lone surrogates are escaped, and NaN and infinity become text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 class InvalidPictures(InvalidItems):
-    """Invalid pictures of items."""
+    """The pictures of items are invalid."""
 
     field = "images"
 
@@ -91,7 +91,7 @@ _PROBLEMS: dict[type[PairseekError], tuple[int, str, str]] = {
     InvalidItems: (422, "invalid_items", "Fix the file of items and send it again."),
     InvalidParameter: (422, "invalid_parameter", "Fix the setting and send it again."),
     InvalidFile: (422, "invalid_file", "Send the file as it was exported."),
-    Unsupported: (422, "unsupported", "Choose parts that fit together."),
+    Unsupported: (422, "unsupported", "Choose parts that work together."),
     StoreUnavailable: (503, "store_unavailable", "Wait a moment and try again; acknowledged answers are stored."),
     StoreOutdated: (503, "store_outdated", "Follow the message; pairseek db version shows both versions."),
 }
@@ -109,9 +109,9 @@ def problem_of(error: PairseekError) -> Problem:
     return Problem(400, "not_possible", str(error), hint="Read the message, fix what it names and try again.")
 
 
-def not_found(what: str, received: object) -> Problem:
-    """Return the problem for something that does not exist, or that the caller may not see."""
-    return Problem(404, "not_found", f"there is no {what} with this name", received=received, hint="Check the address.")
+def not_found(kind: str, received: object) -> Problem:
+    """Return the problem for a thing of this kind that does not exist, or that the caller may not see."""
+    return Problem(404, "not_found", f"there is no {kind} with this name", received=received, hint="Check the address.")
 
 
 def invalid(message: str, received: object, hint: str, code: str = "invalid_parameter") -> Problem:

@@ -34,19 +34,18 @@ from pairseek.web.sessions.warmup import warm_studies, warm_up
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
 
-# Seconds that requests in progress get at shutdown.
+# Seconds for requests in progress at shutdown.
 GRACE_SECONDS = 10
-# Seconds that the process then gets to exit.
+# Seconds after that for the process to exit.
 _EXIT_SECONDS = 5.0
-# Seconds after which a thread that computes lets others run, if they wait for the interpreter lock. A request waits for
-# it some twenty times, so Python's 5 ms would let a single export add 0.1 s to every answer.
+# Seconds after which a computing thread passes the interpreter lock to waiting threads. A request waits for the lock
+# some twenty times, so Python's default of 5 ms would let a single export add 0.1 s to every answer.
 _SWITCH_SECONDS = 0.0005
-# An exit counts as early within this time of the worker's start.
+# Seconds after its start within which a worker's exit counts as early.
 _EARLY_EXIT_SECONDS = 1.0
-# Early exits in a row after which a worker is no longer restarted.
+# Number of consecutive early exits after which workers are no longer replaced.
 _MAX_EARLY_EXITS = 10
-
-# Key of the hash of the password that the demo generated.
+# Key in `meta`; the value is the hash of the password that the demo generated.
 _DEMO_PASSWORD_KEY = "demo_password"
 
 logger = logging.getLogger("pairseek.web")
@@ -58,7 +57,7 @@ def serve(
     host: str,
     port: int,
     workers: int,
-    announced: Callable[[str], None] | None = None,
+    on_announced: Callable[[str], None] | None = None,
     demo: bool = False,
 ) -> None:
     """Run the server until it receives a signal.
@@ -71,10 +70,10 @@ def serve(
         Address to listen on.
     workers
         Number of processes.
-    announced
-        Called with the address once it has been printed.
+    on_announced
+        Function that is called with the address once that is printed.
     demo
-        Whether the database is the demo's own, whose password is regenerated and printed at every start.
+        Whether the database belongs to the demo, whose password is regenerated and printed at every start.
     """
     if not 1 <= workers <= 64:
         raise InvalidParameter(f"--workers is {workers}: give 1 to 64")
@@ -85,12 +84,12 @@ def serve(
             # Only a single-threaded process can be forked safely; each worker uses one core.
             set_thread_count(1)
         preloaded = prepare(settings, demo=demo)
-        # Objects that live as long as the server are exempt from garbage collection, in every worker.
+        # Objects that live as long as the server are exempt from garbage collection in every worker.
         gc.collect()
         gc.freeze()
         address = announce(host, listening.getsockname()[1])
-        if announced is not None:
-            announced(settings.address.rstrip("/") or address)
+        if on_announced is not None:
+            on_announced(settings.address.rstrip("/") or address)
         settings = settings if settings.address else replace(settings, address=address)
         if workers == 1:
             run(settings, listening, preloaded)
@@ -99,7 +98,7 @@ def serve(
 
 
 def prepare(settings: Settings, *, demo: bool = False) -> dict[int, Study]:
-    """Create the tables and the first user, print the password once, compile the kernels, and load the studies."""
+    """Create the tables and the first user, print their password, compile the kernels, and load studies."""
     database = Database(settings.database)
     try:
         migrate.prepare(database)
@@ -115,27 +114,27 @@ def prepare(settings: Settings, *, demo: bool = False) -> dict[int, Study]:
 
 
 def _demo_password(database: Database, settings: Settings) -> str | None:
-    """Set and return a new password of the first user; return None and change nothing if a person has set one."""
+    """Set and return a new password of the first user; if a person has set one, keep it and return None."""
     generated = auth.create_first_user(database, settings.password)
 
-    def stored(connection: sa.Connection) -> tuple[str | None, str | None]:
+    def read(connection: sa.Connection) -> tuple[str | None, str | None]:
         user = people.user(connection, auth.FIRST_USER)
         return None if user is None else str(user["password"]), meta.value(connection, _DEMO_PASSWORD_KEY)
 
     if generated is None:
-        current, last_generated = database.read(stored)
+        current, last_generated = database.read(read)
         if settings.password or current is None or current != last_generated:
             return None
         generated = secrets.token_urlsafe(12)
         auth.set_password(database, auth.FIRST_USER, generated)
-    current, _ = database.read(stored)
+    current, _ = database.read(read)
     database.write(lambda connection: meta.put(connection, _DEMO_PASSWORD_KEY, str(current)))
     return generated
 
 
 @contextlib.contextmanager
 def bind(host: str, port: int) -> Iterator[socket.socket]:
-    """Yield a socket bound to the address; it listens once a worker is ready."""
+    """Yield a socket that is bound to the address, but listens only when a worker is ready."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -151,10 +150,10 @@ def bind(host: str, port: int) -> Iterator[socket.socket]:
 
 def announce(host: str, port: int) -> str:
     """Print the address of the server and return it."""
-    everywhere = host in ("0.0.0.0", "::")
-    shown = own_address() if everywhere else f"[{host}]" if ":" in host else host
-    _say(f"pairseek at http://{shown}:{port}" + (f" and http://127.0.0.1:{port}" if everywhere else ""))
-    return f"http://{shown}:{port}"
+    is_any = host in ("0.0.0.0", "::")
+    name = own_address() if is_any else f"[{host}]" if ":" in host else host
+    _say(f"pairseek at http://{name}:{port}" + (f" and http://127.0.0.1:{port}" if is_any else ""))
+    return f"http://{name}:{port}"
 
 
 def own_address() -> str:
@@ -174,7 +173,7 @@ def run(settings: Settings, listening: socket.socket, preloaded: Mapping[int, St
 
 
 class Server(uvicorn.Server):
-    """HTTP server that drains, and then exits within the grace period even if threads are still computing.
+    """HTTP server that drains at a signal, then exits within the grace period even if threads are still computing.
 
     Parameters
     ----------
@@ -186,18 +185,18 @@ class Server(uvicorn.Server):
 
     def __init__(self, settings: Settings, app: FastAPI) -> None:
         super().__init__(configuration_of(settings, app))
-        self._app, self._drain = app, settings.drain_seconds
+        self._app, self._drain_seconds = app, settings.drain_seconds
         self._exit_at: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to drain; shut down at an interrupt or a second signal."""
-        first = self._exit_at is None
-        self._exit_at = time.monotonic() + self._drain
+        is_first = self._exit_at is None
+        self._exit_at = time.monotonic() + self._drain_seconds
         service = getattr(self._app.state, "service", None)
         if service is not None:
             service.readiness.drain()
-        if first and self._drain and sig == signal.SIGTERM:
-            _force_exit(self._drain)
+        if is_first and self._drain_seconds and sig == signal.SIGTERM:
+            _force_exit(self._drain_seconds)
         else:
             _force_exit()
             super().handle_exit(sig, frame)
@@ -210,13 +209,13 @@ class Server(uvicorn.Server):
 
 
 def _force_exit(delay: float = 0.0) -> None:
-    """Exit after the delay and the grace period whatever happens, and write the threads' tracebacks to stderr."""
-    # Runs in a C thread, which does not need the interpreter lock and can also end process 1 of a container.
+    """Exit after the delay and the grace period in any case, and write the tracebacks of all threads to stderr."""
+    # This uses a C thread, which does not need the interpreter lock and can also end process 1 of a container.
     faulthandler.dump_traceback_later(delay + GRACE_SECONDS + _EXIT_SECONDS, exit=True, file=2)
 
 
 def _run_server(server: uvicorn.Server, listening: socket.socket) -> None:
-    # uvicorn raises the signal again after a graceful shutdown, and that must not count as a failure.
+    # uvicorn raises the signal again after a graceful shutdown, which must not count as a failure.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -239,7 +238,7 @@ def configuration_of(settings: Settings, app: FastAPI) -> uvicorn.Config:
 
 
 def _network_texts(network: IPv4Network | IPv6Network) -> list[str]:
-    """Return a network as text, and an IPv4 network also in the form that a dual-stack socket reports."""
+    """Return a network as text; for IPv4, also in the form that a dual-stack socket reports."""
     mapped = [f"::ffff:{network.network_address}/{96 + network.prefixlen}"] if network.version == 4 else []
     return [str(network), *mapped]
 
@@ -262,10 +261,10 @@ class Workers:
     ) -> None:
         self._settings, self._listening, self._count, self._preloaded = settings, listening, count, preloaded
         self._stop = threading.Event()
-        self._started: dict[int, float] = {}
+        self._start_times: dict[int, float] = {}
         self._early_exits = 0
-        # The write end closes when this process exits, which makes the workers exit.
-        self._reading, self._writing = os.pipe()
+        # The write end closes when this process exits, and then the workers exit, too.
+        self._read_end, self._write_end = os.pipe()
 
     def run(self) -> None:
         """Keep the workers running until a signal arrives."""
@@ -279,28 +278,28 @@ class Workers:
                 self._replace()
         finally:
             self._end()
-            os.close(self._writing)
-            os.close(self._reading)
+            os.close(self._write_end)
+            os.close(self._read_end)
 
     def _start(self) -> None:
         pid = os.fork()
         if pid:
-            self._started[pid] = time.monotonic()
+            self._start_times[pid] = time.monotonic()
             return
         code = 1
         try:
-            os.close(self._writing)
+            os.close(self._write_end)
             self._work()
             code = 0
         finally:
-            # Exit handlers of the parent process must not run in the worker.
+            # The worker must not run the exit handlers of its parent.
             os._exit(code)
 
     def _work(self) -> None:
         server = Server(self._settings, create_app(self._settings, self._preloaded))
 
         def watch() -> None:
-            os.read(self._reading, 1)
+            os.read(self._read_end, 1)
             _force_exit()
             server.should_exit = True
 
@@ -308,13 +307,13 @@ class Workers:
         _run_server(server, self._listening)
 
     def _replace(self) -> None:
-        for pid, began in list(self._started.items()):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if not ended:
+        for pid, started_at in list(self._start_times.items()):
+            ended_pid, status = os.waitpid(pid, os.WNOHANG)
+            if not ended_pid:
                 continue
-            del self._started[pid]
+            del self._start_times[pid]
             logger.warning("worker exited", extra={"facts": {"code": os.waitstatus_to_exitcode(status)}})
-            self._early_exits = self._early_exits + 1 if time.monotonic() - began < _EARLY_EXIT_SECONDS else 0
+            self._early_exits = self._early_exits + 1 if time.monotonic() - started_at < _EARLY_EXIT_SECONDS else 0
             if self._early_exits >= _MAX_EARLY_EXITS:
                 logger.error("workers exit as soon as they start")
                 self._stop.set()
@@ -322,17 +321,17 @@ class Workers:
             self._start()
 
     def _end(self) -> None:
-        for pid in self._started:
+        for pid in self._start_times:
             os.kill(pid, signal.SIGTERM)
-        until = time.monotonic() + self._settings.drain_seconds + GRACE_SECONDS + _EXIT_SECONDS
-        while self._started:
-            late = time.monotonic() > until
-            for pid in list(self._started):
-                if late:
+        deadline = time.monotonic() + self._settings.drain_seconds + GRACE_SECONDS + _EXIT_SECONDS
+        while self._start_times:
+            is_late = time.monotonic() > deadline
+            for pid in list(self._start_times):
+                if is_late:
                     os.kill(pid, signal.SIGKILL)
-                ended, _ = os.waitpid(pid, 0 if late else os.WNOHANG)
-                if ended:
-                    del self._started[pid]
+                ended_pid, _ = os.waitpid(pid, 0 if is_late else os.WNOHANG)
+                if ended_pid:
+                    del self._start_times[pid]
             time.sleep(0.02)
 
 

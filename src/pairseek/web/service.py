@@ -17,13 +17,13 @@ from starlette.responses import HTMLResponse
 from pairseek.store import migrate, people
 from pairseek.store.database import Database
 from pairseek.store.sessions import SessionRow
-from pairseek.web.access.auth import COOKIE, MAX_CONCURRENT_HASHES
+from pairseek.web.access.auth import LOGIN_COOKIE, MAX_CONCURRENT_HASHES
 from pairseek.web.access.rates import Rates
 from pairseek.web.access.security import CSRF_COOKIE, csrf_token, form_nonce, set_cookie
 from pairseek.web.learning.learner import Learner
 from pairseek.web.operations.metrics import Latency
 from pairseek.web.operations.readiness import Readiness
-from pairseek.web.operations.rounds import Background, logged
+from pairseek.web.operations.rounds import Background, logging_errors
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.results.findings import FindingsKeeper
@@ -136,7 +136,7 @@ class Service:
 
     def later(self, task: Callable[[], None]) -> None:
         """Run a task in a background thread."""
-        self._workers.submit(logged("task", task))
+        self._workers.submit(logging_errors("task", task))
 
     async def in_turn(self, task: Callable[[], T]) -> T:
         """Run the task of a participant's request in one of a few threads, first come, first served.
@@ -189,7 +189,7 @@ class Service:
         nonce = form_nonce(request)
         chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
         text = render(
-            name, {**data, "csrf": csrf_token(self.secret, nonce, request.cookies.get(COOKIE))}, language=chosen
+            name, {**data, "csrf": csrf_token(self.secret, nonce, request.cookies.get(LOGIN_COOKIE))}, language=chosen
         )
         response = HTMLResponse(text, status)
         if request.cookies.get(CSRF_COOKIE) != nonce:

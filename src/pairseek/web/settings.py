@@ -11,26 +11,26 @@ from typing import Any, Self
 
 from pairseek.errors import InvalidParameter
 
-PREFIX = "PAIRSEEK_"
-PREFETCH = ("media", "always", "never")
-"""When the next pair is prefetched."""
+VARIABLE_PREFIX = "PAIRSEEK_"
+PREFETCH_CHOICES = ("media", "always", "never")
+"""Values of the setting ``prefetch``."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the server; each can be set by an environment variable, ``PAIRSEEK_`` and its name in capitals.
+    """Settings of the server; the environment variable of each is ``PAIRSEEK_`` and its name in capitals.
 
     Attributes
     ----------
     database
         File path, ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``.
     secret
-        Key that signs cookies and forms; empty: generated once and stored in the database.
+        Key that signs cookies and forms; if empty, a key is generated and stored in the database.
     password
-        Password of the first user, ``admin``; empty: generated and printed once.
+        Password of the first user, ``admin``; if empty, a password is generated and printed once.
     address
         Address at which participants reach the service, such as ``https://studies.example.org``, for links shown to a
-        researcher who works on the server itself; empty: the machine's address in its network.
+        researcher who works on the server itself; if empty, the machine's address in its network.
     https
         Send cookies over TLS only, and enable HSTS.
     trusted_proxies
@@ -41,8 +41,8 @@ class Settings:
     kept_sessions
         Number of sessions cached by a worker, about 12 kB each.
     prefetch
-        When to prefetch the next pair for each possible answer: ``"media"``, for items with pictures, sounds or videos,
-        which the page then loads ahead; ``"always"``; ``"never"``.
+        When to prefetch the next pair for each possible answer: ``"media"`` (only for items with pictures, sounds or
+        videos, which the page then loads in advance), ``"always"`` or ``"never"``.
     most_sessions
         Maximum number of people's sessions in a study.
     most_body
@@ -60,11 +60,11 @@ class Settings:
     requests_per_minute
         Rate limit of requests per address and worker, except for static files and pictures.
     most_connections
-        Maximum number of open connections per worker; lower if the system allows few file descriptors.
+        Maximum number of open connections per worker; reduced if the system allows few file descriptors.
     most_connections_of_address
         Maximum number of open connections per address and worker, except for trusted proxies.
     drain_seconds
-        Time in seconds for which a server that was told to end keeps serving, while ``/readyz`` reports the shutdown.
+        Seconds for which a server that is shutting down keeps serving, while ``/readyz`` reports the shutdown.
     """
 
     database: str = "pairseek.db"
@@ -89,8 +89,9 @@ class Settings:
     drain_seconds: int = 0
 
     def __post_init__(self) -> None:
-        if self.prefetch not in PREFETCH:
-            raise InvalidParameter(f"{PREFIX}PREFETCH is {self.prefetch!r}: give {', '.join(PREFETCH)}")
+        if self.prefetch not in PREFETCH_CHOICES:
+            choices = ", ".join(PREFETCH_CHOICES)
+            raise InvalidParameter(f"{VARIABLE_PREFIX}PREFETCH is {self.prefetch!r}: give one of {choices}")
 
     @property
     def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -103,21 +104,22 @@ class Settings:
         return tuple(_origin(text.strip()) for text in self.cors_origins.split(",") if text.strip())
 
     @classmethod
-    def of(cls, environment: Mapping[str, str] | None = None, **given: object) -> Self:
-        """Read the settings from the environment; arguments that are not None take precedence."""
+    def of(cls, environment: Mapping[str, str] | None = None, **overrides: object) -> Self:
+        """Read the settings from the environment; overrides that are not None take precedence."""
         source = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         for setting in fields(cls):
-            name = PREFIX + setting.name.upper()
+            name = VARIABLE_PREFIX + setting.name.upper()
             if name in source:
                 values[setting.name] = _read(name, source[name], type(setting.default))
-        return cls(**values | {key: value for key, value in given.items() if value is not None})
+        return cls(**values | {key: value for key, value in overrides.items() if value is not None})
 
 
 def _origin(text: str) -> str:
     if text != "*" and not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", text):
         raise InvalidParameter(
-            f"{PREFIX}CORS_ORIGINS has {text[:50]!r}: give origins without a path, such as https://shop.example"
+            f"{VARIABLE_PREFIX}CORS_ORIGINS contains {text[:50]!r}: give origins without a path, such as "
+            f"https://shop.example"
         )
     return text
 
@@ -127,8 +129,8 @@ def _network(text: str) -> IPv4Network | IPv6Network:
         return ip_network(text.strip(), strict=False)
     except ValueError:
         raise InvalidParameter(
-            f"{PREFIX}TRUSTED_PROXIES has {text.strip()[:50]!r}: give addresses or networks of proxies, such as "
-            f"127.0.0.1,10.0.0.0/8"
+            f"{VARIABLE_PREFIX}TRUSTED_PROXIES contains {text.strip()[:50]!r}: give addresses or networks of proxies, "
+            f"such as 127.0.0.1,10.0.0.0/8"
         ) from None
 
 

@@ -17,10 +17,10 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from pairseek.errors import InvalidParameter
 from pairseek.store import people, studies
 from pairseek.store.database import Database, stamp
-from pairseek.web.access.tokens import hashed, new_token
+from pairseek.web.access.tokens import hash_token, new_token
 from pairseek.web.errors import Problem, not_found
 
-COOKIE = "pairseek_login"
+LOGIN_COOKIE = "pairseek_login"
 FIRST_USER = "admin"
 SCOPES = ("read", "write", "answer", "delete")
 """read: read studies and their data. write: create, open and close studies, and make participants' links. answer: open
@@ -33,8 +33,8 @@ MIN_PASSWORD_LENGTH = 10
 ATTEMPT_MINUTES = 15
 # Failed attempts allowed within ATTEMPT_MINUTES: per name and address, per address, and per name from all addresses
 # together. The last limit is high, so that an attacker cannot lock a user out.
-_MAX_FAILED = (10, 50, 300)
-_PREFIX = "psk_"
+_MAX_FAILED_ATTEMPTS = (10, 50, 300)
+_TOKEN_PREFIX = "psk_"
 MAX_CONCURRENT_HASHES = 2
 """Largest number of password hashes that a process computes at once; each needs 64 MiB."""
 _hashing = threading.BoundedSemaphore(MAX_CONCURRENT_HASHES)
@@ -109,10 +109,10 @@ def sign_in(database: Database, name: str, password: str, address: str) -> str:
 
     Raises a `Problem` for a wrong password and after too many failed attempts.
     """
-    return verify(database, admit(database, name, address), password)
+    return verify_attempt(database, register_attempt(database, name, address), password)
 
 
-def admit(database: Database, name: str, address: str) -> Attempt:
+def register_attempt(database: Database, name: str, address: str) -> Attempt:
     """Register a sign-in attempt, which counts as failed until its password is verified.
 
     Raises a `Problem` if there were too many failed attempts.
@@ -125,7 +125,7 @@ def admit(database: Database, name: str, address: str) -> Attempt:
 
     def too_many(connection: sa.Connection) -> bool:
         failed = [people.count_attempts(connection, key, since) for key in keys]
-        return any(count >= limit for count, limit in zip(failed, _MAX_FAILED, strict=True))
+        return any(count >= limit for count, limit in zip(failed, _MAX_FAILED_ATTEMPTS, strict=True))
 
     def count(connection: sa.Connection) -> tuple[int, ...] | None:
         people.lock_attempts(connection, forget_before=since)
@@ -142,10 +142,10 @@ def admit(database: Database, name: str, address: str) -> Attempt:
     return Attempt(name, int(user["id"]), str(user["password"]), counted)
 
 
-def verify(database: Database, attempt: Attempt, password: str) -> str:
+def verify_attempt(database: Database, attempt: Attempt, password: str) -> str:
     """Check the password of an attempt and return a new login token; raise a `Problem` if it is wrong."""
     with _hashing:
-        verified = _verified(attempt.password_hash, password)
+        verified = _is_correct(attempt.password_hash, password)
     token, expires = new_token(), stamp(datetime.now(UTC) + timedelta(hours=LOGIN_HOURS))
 
     def enter(connection: sa.Connection) -> bool:
@@ -154,7 +154,7 @@ def verify(database: Database, attempt: Attempt, password: str) -> str:
             # The user was removed or got a new password after the attempt was admitted.
             return False
         people.delete_attempts(connection, attempt.counted)
-        people.add_login(connection, hashed(token), int(user["id"]), expires)
+        people.add_login(connection, hash_token(token), int(user["id"]), expires)
         return True
 
     if not verified or attempt.user_id is None or not database.write(enter):
@@ -172,18 +172,18 @@ class Account:
     is_admin: bool = False
 
 
-def signed_in(database: Database, token: str | None) -> Account | None:
+def user_signed_in(database: Database, token: str | None) -> Account | None:
     """Return the user of a login token; None if the token is not valid."""
     if not token:
         return None
-    user = database.read(lambda connection: people.user_of_login(connection, hashed(token)))
+    user = database.read(lambda connection: people.user_of_login(connection, hash_token(token)))
     return None if user is None else Account(*user)
 
 
 def sign_out(database: Database, token: str | None) -> None:
     """Delete a login."""
     if token:
-        database.write(lambda connection: people.delete_login(connection, hashed(token)))
+        database.write(lambda connection: people.delete_login(connection, hash_token(token)))
 
 
 def remove_user(database: Database, name: str, who: str) -> int:
@@ -227,7 +227,7 @@ def make_token(
         raise InvalidParameter(f"the scopes are {scopes!r}: give one or more of {', '.join(SCOPES)}")
     if not 1 <= days <= MAX_TOKEN_DAYS:
         raise InvalidParameter(f"the lifetime of the token is {days} days: give 1 to {MAX_TOKEN_DAYS}")
-    token = _PREFIX + new_token()
+    token = _TOKEN_PREFIX + new_token()
     expires = stamp(datetime.now(UTC) + timedelta(days=days))
 
     def add(connection: sa.Connection) -> None:
@@ -235,7 +235,7 @@ def make_token(
             # The user was removed after the request was authenticated.
             raise Problem(401, "not_signed_in", "nobody is signed in", hint="Sign in at /login.")
         people.add_token(
-            connection, name.strip(), hashed(token), scopes, study_id=study_id, who=who, expires_at=expires
+            connection, name.strip(), hash_token(token), scopes, study_id=study_id, who=who, expires_at=expires
         )
         studies.log_action(connection, who, "token", None, name=name.strip(), scopes=scopes, days=days)
 
@@ -297,7 +297,7 @@ def authenticated_caller(database: Database, header: str | None) -> Caller:
         raise Problem(
             401, "token_missing", "the request has no token", hint="Send the header Authorization: Bearer TOKEN."
         )
-    token_hash = hashed(token.strip())
+    token_hash = hash_token(token.strip())
     token_row = database.read(lambda connection: people.token(connection, token_hash))
     if token_row is None:
         raise Problem(401, "token_unknown", "the token is not valid", hint="Check it, or create a new one.")
@@ -314,7 +314,7 @@ def authenticated_caller(database: Database, header: str | None) -> Caller:
     )
 
 
-def _verified(password_hash: str, password: str) -> bool:
+def _is_correct(password_hash: str, password: str) -> bool:
     try:
         return _hasher().verify(password_hash, password)
     except (VerificationError, InvalidHashError):

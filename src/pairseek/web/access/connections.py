@@ -25,7 +25,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pairseek.web.access.rates import address_of, network_of
 from pairseek.web.errors import Problem
-from pairseek.web.operations.metrics import CLOSED
+from pairseek.web.operations.metrics import CLOSED_CONNECTIONS
 from pairseek.web.settings import Settings
 
 MAX_HEAD_BYTES = 65_536
@@ -249,7 +249,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def abort(self, why: str) -> None:
         """Close the connection at once."""
-        CLOSED.labels(why).inc()
+        CLOSED_CONNECTIONS.labels(why).inc()
         self.transport.abort()
 
     def _unsupported_upgrade_warning(self) -> None:
@@ -260,7 +260,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, problem: Problem) -> None:
         """Close the connection, after sending an error unless a reply has begun."""
-        CLOSED.labels(problem.code).inc()
+        CLOSED_CONNECTIONS.labels(problem.code).inc()
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             self.transport.write(_raw_response(problem))
         self.transport.close()

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pairseek.web.settings import Settings
 
-_API = "/api/"
+_API_PREFIX = "/api/"
 
 
 class CrossOriginMiddleware:
@@ -30,5 +30,5 @@ class CrossOriginMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
-        is_api = scope["type"] == "http" and scope["path"].startswith(_API)
+        is_api = scope["type"] == "http" and scope["path"].startswith(_API_PREFIX)
         await (self._with_cors if is_api else self.app)(scope, receive, send)

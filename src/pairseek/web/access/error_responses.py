@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from pairseek.errors import PairseekError, StoreUnavailable
 from pairseek.web.errors import Problem, problem_of
-from pairseek.web.operations.metrics import UNAVAILABLE
+from pairseek.web.operations.metrics import STORE_UNAVAILABLE
 
 logger = logging.getLogger("pairseek.web")
 
@@ -32,7 +32,7 @@ def reply_to(request: Request, problem: Problem) -> Response:
     return response
 
 
-def local(address: str) -> str | None:
+def local_path(address: str) -> str | None:
     """Return the address if it is a path on this server, else None."""
     plain = address.startswith("/") and not address.startswith("//") and "\\" not in address and address.isprintable()
     return address if plain else None
@@ -46,7 +46,7 @@ def _back(request: Request) -> str | None:
         return None
     if not referer.netloc or referer.netloc != request.headers.get("host"):
         return None
-    return local(referer._replace(scheme="", netloc="", fragment="").geturl())
+    return local_path(referer._replace(scheme="", netloc="", fragment="").geturl())
 
 
 def _wants_page(request: Request) -> bool:
@@ -57,7 +57,7 @@ async def pairseek_error(request: Request, error: Exception) -> Response:
     """Handle a `PairseekError`."""
     assert isinstance(error, PairseekError)
     if isinstance(error, StoreUnavailable):
-        UNAVAILABLE.inc()
+        STORE_UNAVAILABLE.inc()
         logger.error("the database cannot be used", extra={"facts": {"why": str(error)[:300]}})
     return reply_to(request, problem_of(error))
 
@@ -69,7 +69,9 @@ async def invalid_request(request: Request, error: Exception) -> Response:
     place = ".".join(str(part) for part in first["loc"] if part != "body")
     message = f"{place or 'the body'}: {first['msg'][0].lower()}{first['msg'][1:]}"
     hint = "Send the request as described at /docs."
-    return reply_to(request, Problem(422, "invalid_request", message, received=_short(first.get("input")), hint=hint))
+    return reply_to(
+        request, Problem(422, "invalid_request", message, received=_shortened(first.get("input")), hint=hint)
+    )
 
 
 async def http_error(request: Request, error: Exception) -> Response:
@@ -94,7 +96,7 @@ async def http_error(request: Request, error: Exception) -> Response:
     return response
 
 
-def _short(value: object) -> object:
+def _shortened(value: object) -> object:
     text = repr(value)
     return value if len(text) <= 200 and isinstance(value, str | int | float | bool | None) else f"{text[:197]}..."
 

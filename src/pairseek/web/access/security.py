@@ -16,16 +16,16 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pairseek.errors import PairseekError
-from pairseek.web.access.auth import COOKIE, authenticated_caller
+from pairseek.web.access.auth import LOGIN_COOKIE, authenticated_caller
 from pairseek.web.access.error_responses import internal_error, reply_to
 from pairseek.web.access.rates import Rate, address_of, network_of
-from pairseek.web.access.tokens import hashed
+from pairseek.web.access.tokens import hash_token
 from pairseek.web.errors import Problem, problem_of
 from pairseek.web.settings import Settings
 
 logger = logging.getLogger("pairseek.web")
 
-HEADERS = {
+SECURITY_HEADERS = {
     "content-security-policy": (
         "default-src 'self'; img-src 'self' data: blob:; media-src 'self' https:; object-src 'none'; "
         "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -47,7 +47,14 @@ GUARD_HEADER = "x-pairseek"
 _UPLOAD_FORMS = re.compile(r"/studies/(new(/columns)?|[^/]+/items)")
 _API_UPLOADS = (("POST", re.compile(r"/api/v1/studies")), ("PUT", re.compile(r"/api/v1/studies/[^/]+/items")))
 # Headers that show that a request came through a proxy.
-_FORWARDING = (b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"forwarded", b"via")
+_FORWARDING_HEADERS = (
+    b"x-forwarded-for",
+    b"x-forwarded-host",
+    b"x-forwarded-proto",
+    b"x-real-ip",
+    b"forwarded",
+    b"via",
+)
 # Paths without a rate limit: cached files and health checks.
 _UNLIMITED_PATHS = ("/static/", "/media/", "/healthz", "/readyz", "/metrics")
 
@@ -95,7 +102,7 @@ class SecurityMiddleware:
             await reply_to(Request(scope), problem)(scope, receive, self._with_headers(scope, send))
             return
         try:
-            await self.app(scope, _limited(receive, limit), self._with_headers(scope, send_and_note))
+            await self.app(scope, _with_size_limit(receive, limit), self._with_headers(scope, send_and_note))
         except ClientDisconnect:
             # There is nobody left to reply to.
             logger.info("client disconnected")
@@ -130,11 +137,11 @@ class SecurityMiddleware:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
                 if secure:
                     headers.setdefault("strict-transport-security", "max-age=31536000")
-                    message["headers"] = [_secured(*header) for header in message["headers"]]
+                    message["headers"] = [_with_secure_cookie(*header) for header in message["headers"]]
                 headers.setdefault("cache-control", _cache_control(scope))
             await send(message)
 
@@ -148,7 +155,7 @@ def _require_write(scope: Scope) -> None:
     who.require_scope("write", who.study_id if scope["method"] == "PUT" else None)
 
 
-def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+def _with_secure_cookie(name: bytes, value: bytes) -> tuple[bytes, bytes]:
     """Return a header with its cookie, if it sets one, bound to TLS and to this host."""
     if name != b"set-cookie" or value.startswith(_HOST_PREFIX):
         return name, value
@@ -177,7 +184,7 @@ def _without_escapes(value: bytes) -> bytes:
 
 def is_forwarded(scope: Scope) -> bool:
     """Return whether the headers of a request say that it came through a proxy."""
-    return any(name in _FORWARDING for name, _ in scope["headers"])
+    return any(name in _FORWARDING_HEADERS for name, _ in scope["headers"])
 
 
 def _cache_control(scope: Scope) -> str:
@@ -187,7 +194,7 @@ def _cache_control(scope: Scope) -> str:
     return "public, max-age=31536000, immutable" if b"v=" in scope["query_string"] else "no-cache"
 
 
-def _limited(receive: Receive, limit: int) -> Receive:
+def _with_size_limit(receive: Receive, limit: int) -> Receive:
     seen = 0
 
     async def limited() -> Message:
@@ -216,7 +223,7 @@ def signature(secret: str, purpose: str, text: str) -> str:
 
 def csrf_token(secret: str, nonce: str, login: str | None) -> str:
     """Return the CSRF token of the browser with this nonce, valid while this login lasts."""
-    return signature(secret, "form", f"{nonce}:{hashed(login or '')}")
+    return signature(secret, "form", f"{nonce}:{hash_token(login or '')}")
 
 
 def form_nonce(request: Request) -> str:
@@ -228,7 +235,7 @@ def form_nonce(request: Request) -> str:
 def check_form(request: Request, secret: str, sent: object) -> None:
     """Raise a `Problem` unless the CSRF token of a form is valid."""
     nonce = request.cookies.get(CSRF_COOKIE, "")
-    expected = csrf_token(secret, nonce, request.cookies.get(COOKIE))
+    expected = csrf_token(secret, nonce, request.cookies.get(LOGIN_COOKIE))
     # Bytes, because texts with other characters than ASCII cannot be compared in constant time.
     if not nonce or not hmac.compare_digest(expected.encode(), str(sent or "").encode(errors="replace")):
         raise Problem(

@@ -19,11 +19,11 @@ def derived_token(nonce: str, session_id: str) -> str:
     return base64.urlsafe_b64encode(code).rstrip(b"=").decode()
 
 
-def hashed(token: str) -> str:
+def hash_token(token: str) -> str:
     """Return the hash of a token, which is stored instead of the token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def bearer(header: str | None) -> str:
+def token_of_header(header: str | None) -> str:
     """Return the token of an ``Authorization`` header, whatever its scheme; empty without one."""
     return (header or "").partition(" ")[2].strip()

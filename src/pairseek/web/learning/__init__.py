@@ -1,1 +1,1 @@
-"""Background learning of studies from their own people."""
+"""Learning of studies from their participants, in the background."""

@@ -1,4 +1,4 @@
-"""Learned versions, ready to be stored."""
+"""Versions that a study has learned, ready to be stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pairseek.core.types import JSON
 
 @dataclass(frozen=True, eq=False)
 class LearnedVersion:
-    """Population or map that was learned from the answers of a study, before it is stored.
+    """Population or map learned from the answers of a study, before it is stored.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class LearnedVersion:
     facts
         Facts about the version for the study's owner, stored with the content.
     note
-        Details of the version for the audit log.
+        Details for the audit log.
     """
 
     content: bytes

@@ -1,4 +1,4 @@
-"""Learner of a worker: studies learn from their own people in the background, outside requests."""
+"""Learner of a worker: a background thread in which studies learn from their participants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROUND_SECONDS = 10.0
 class Learner:
     """Background thread that lets studies learn when enough sessions have finished.
 
-    Every worker has one, but only one worker learns at a time, in a separate process of low priority.
+    Every worker has one, but only one worker at a time lets a study learn, in a separate process of low priority.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Learner:
         self.rounds.start()
 
     def stop(self) -> None:
-        """End the thread. Learning under way continues in its process until this one exits, but its result is lost."""
+        """End the thread; a learning process continues until this process exits, but its result is lost."""
         self.rounds.stop()
 
     def soon(self) -> None:
@@ -51,7 +51,7 @@ class Learner:
         self.rounds.wake()
 
     def round(self) -> None:
-        """Let studies learn whose owner has requested it, or that have enough new sessions."""
+        """Let studies learn if their owner has requested it or they have enough new sessions."""
         attempt_all([self._learn_all_requested, self._learn_all_due])
 
     def _learn_all_requested(self) -> None:
@@ -59,16 +59,16 @@ class Learner:
 
     def _learn_requested(self, slug: str, who: str) -> None:
         try:
-            done = self._learn_now(self._catalogue.by_slug(slug), who)
+            was_tried = self._learn_now(self._catalogue.by_slug(slug), who)
         except StoreUnavailable:
             self._requests.put((slug, who))
             raise
-        if not done:
-            # Answers may have been voided since the current learning began, so the next round tries again.
+        if not was_tried:
+            # Another worker is learning, but answers may have been voided since it began: the next round tries again.
             self._requests.put((slug, who))
 
     def _learn_all_due(self) -> None:
-        # An error in one study must not keep the others from learning.
+        # An error in one study must not prevent learning in the others.
         attempt_all(partial(self._learn_if_due, row.slug) for row in self._database.read(studies.all_studies))
 
     def _learn_if_due(self, slug: str) -> None:
@@ -83,5 +83,5 @@ class Learner:
 
     def _learn_now(self, study: Study, who: str) -> bool:
         if study.configuration.is_similarity:
-            return similarity.learn_now(self._database, study, who, learn_apart, noted=True)
+            return similarity.learn_now(self._database, study, who, learn_apart, log_version=True)
         return populations.learn_now(self._database, study, who, learn_apart)

@@ -1,4 +1,4 @@
-"""Learning of populations from the finished sessions of studies, on request and automatically."""
+"""Learning of populations from the finished sessions of studies, automatically or on request."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from pairseek.web.studies.catalogue import Study
 
 Learn: TypeAlias = Callable[[Database, Study], LearnedVersion]
 LEARNER = "pairseek"
-"""Author of the versions that were learned automatically."""
-# Attempts to fit, because a participant may be forgotten in the meantime.
+"""Author of versions that are learned automatically."""
+# Attempts to fit; each fails if a participant is forgotten meanwhile.
 _MAX_ATTEMPTS = 3
 
 logger = logging.getLogger("pairseek.web")
@@ -34,8 +34,8 @@ logger = logging.getLogger("pairseek.web")
 def fit(database: Database, study: Study, who: str, run: Learn | None = None) -> tuple[int, Population]:
     """Learn a population from the finished sessions, store it, and return it with its version.
 
-    Sessions that begin later use the new version. ``run`` does the work, in this process or another one; by default,
-    `learn_version` does it here.
+    Sessions that begin later use the new version. ``run`` does the work in this process or another; by default it is
+    `learn_version`.
     """
     for _ in range(_MAX_ATTEMPTS - 1):
         try:
@@ -60,36 +60,36 @@ def _fit(database: Database, study: Study, who: str, run: Learn) -> tuple[int, P
 
 def learn_version(database: Database, study: Study) -> LearnedVersion:
     """Learn a population from the finished sessions of a study without storing it."""
-    choices, people = _choices(database, study)
-    previous, used = _previous(database, study)
+    choices, people = _finished_choices(database, study)
+    previous, old_sessions = _newest_population(database, study)
     items = study.all_items
     if previous is not None and items.d and not previous.describes(items):
         previous = None
     try:
-        lesson = learn(choices, items, previous=previous, since=set(people) - used)
+        lesson = learn(choices, items, previous=previous, since=set(people) - old_sessions)
     except InvalidChoices as error:
         raise InvalidChoices(f"the study {study.row.slug!r} has learned nothing: {error}") from None
-    # It was learned from answers about removed items too, but only describes the present ones.
+    # The population was also learned from answers about removed items, but describes only the present ones.
     population = lesson.population if items is study.items else lesson.population.among(study.items)
     return LearnedVersion.of(population.record(), people, lesson.record(), {"people": population.people})
 
 
-def _previous(database: Database, study: Study) -> tuple[Population | None, set[str]]:
+def _newest_population(database: Database, study: Study) -> tuple[Population | None, set[str]]:
     """Return the newest population, and the sessions that it was learned from."""
     number = study.row.id
     version = database.read(lambda connection: populations.newest(connection, number))
     if version is None:
         return None, set()
     population = history.populations_of(database, [(number, version)])[number, version]
-    used = database.read(lambda connection: populations.sessions_learned_from(connection, number, version))
+    session_ids = database.read(lambda connection: populations.sessions_learned_from(connection, number, version))
     assert isinstance(population, Population)
-    return population, used
+    return population, session_ids
 
 
 def is_on(study: Study, state: learning.LearningRow) -> bool:
-    """Return whether a study learns automatically, as set by its owner or else by its configuration.
+    """Return whether a study learns populations automatically, as its owner or else its configuration decides.
 
-    Always false for similarity studies, whose maps are learned in `pairseek.web.learning.similarity`.
+    Similarity studies learn maps instead, in `pairseek.web.learning.similarity`.
     """
     if study.configuration.is_similarity:
         return False
@@ -99,18 +99,18 @@ def is_on(study: Study, state: learning.LearningRow) -> bool:
 def learn_if_due(database: Database, study: Study, run: Learn | None = None) -> int | None:
     """Learn if automatic learning is on and there are enough new sessions; return the new version, or None.
 
-    Only one worker of all servers learns at a time. If learning fails, the newest version stays in use, and the study's
-    owner sees why.
+    Only one worker of all servers learns at a time. If learning fails, the newest version remains in use, and the
+    study's owner sees the reason.
     """
     if not _is_due(database, study):
         return None
     with try_lock(database, lock_name(study)) as held:
-        # Checked again, because another worker may have learned since.
+        # Check again, because another worker may have learned meanwhile.
         return _learn_now(database, study, LEARNER, run) if held and _is_due(database, study) else None
 
 
 def learn_now(database: Database, study: Study, who: str, run: Learn | None = None) -> bool:
-    """Learn unless another worker is learning, and return whether it was tried; a failure is stored for the owner."""
+    """Learn unless another worker is learning; return whether it was tried. A failure is stored for the owner."""
     with try_lock(database, lock_name(study)) as held:
         if held:
             _learn_now(database, study, who, run)
@@ -118,7 +118,7 @@ def learn_now(database: Database, study: Study, who: str, run: Learn | None = No
 
 
 def lock_name(study: Study) -> str:
-    """Return the name of the lock held while a study learns."""
+    """Return the name of the lock that is held while a study learns."""
     return f"learning-{study.row.id}"
 
 
@@ -128,7 +128,7 @@ def _learn_now(database: Database, study: Study, who: str, run: Learn | None) ->
     try:
         return fit(database, study, who, run)[0]
     except StoreUnavailable:
-        # Not a failure to learn: the next round tries again.
+        # This is not a failure to learn: the next round tries again.
         raise
     except PairseekError as error:
         reason = str(error)
@@ -139,7 +139,7 @@ def _learn_now(database: Database, study: Study, who: str, run: Learn | None) ->
 
 def check(database: Database, study: Study) -> None:
     """Raise an `InvalidChoices` if the study has no finished session with an answer."""
-    _choices(database, study)
+    _finished_choices(database, study)
 
 
 def _is_due(database: Database, study: Study) -> bool:
@@ -159,7 +159,7 @@ def switch(database: Database, study: Study, who: str, *, is_on: bool) -> None:
     database.write(change)
 
 
-def choose(database: Database, study: Study, who: str, version: int) -> None:
+def choose_version(database: Database, study: Study, who: str, version: int) -> None:
     """Choose the version that sessions begin with (0 for none), and switch automatic learning off."""
 
     def change(connection: sa.Connection) -> None:
@@ -177,8 +177,8 @@ def choose(database: Database, study: Study, who: str, version: int) -> None:
     database.write(change)
 
 
-def _choices(database: Database, study: Study) -> tuple[Choices, list[str]]:
-    """Return the choices and the ids of the finished sessions."""
+def _finished_choices(database: Database, study: Study) -> tuple[Choices, list[str]]:
+    """Return the choices in the finished sessions, and the ids of these sessions."""
     finished = [
         session
         for session in history.iterate_histories(database, study)
@@ -193,17 +193,17 @@ def _choices(database: Database, study: Study) -> tuple[Choices, list[str]]:
 
 
 def versions(database: Database, study: Study) -> list[JSON]:
-    """Return the versions of a study, newest first, with facts about each and how well it predicts."""
+    """Return the versions of a study, newest first, with facts about each and how well it predicts random pairs."""
     number = study.row.id
     rows, answers = database.read(
         lambda connection: (populations.summaries(connection, number), learning.random_answers(connection, number))
     )
     pairs: Counter[int] = Counter()
-    right: Counter[int] = Counter()
+    correct: Counter[int] = Counter()
     for version, details, outcome in answers:
         # The prediction was stored with the query, before the answer.
-        chance = details.get("probability_left")
-        if chance is not None and outcome in ("left", "right") and not details.get("unmet"):
+        probability = details.get("probability_left")
+        if probability is not None and outcome in ("left", "right") and not details.get("unmet"):
             pairs[version] += 1
-            right[version] += (chance > 0.5) == (outcome == "left")
-    return [{**row, "random": (pairs[row["version"]], right[row["version"]])} for row in rows]
+            correct[version] += (probability > 0.5) == (outcome == "left")
+    return [{**row, "random": (pairs[row["version"]], correct[row["version"]])} for row in rows]

@@ -1,7 +1,7 @@
-"""Learning in a process of low priority, so that it does not slow down people who are answering.
+"""Learning in a process of low priority, which does not slow down people who are answering.
 
 The process reads the answers and fits; the worker that started it stores the result. A low-priority process must not
-write, because it would hold SQLite's single write lock for as long as others keep it from running.
+write, because it would hold SQLite's only write lock for as long as other processes keep it from running.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from pairseek.web.studies.catalogue import Catalogue, Study
 
 # Seconds after which learning is aborted.
 _MAX_SECONDS = 3600.0
-# -P: otherwise Python imports from the working directory first, and a file yaml.py there would be executed.
+# Without -P, Python imports from the working directory first and would execute a file yaml.py there.
 _PYTHON = (sys.executable, "-P", "-c")
-# Before the imports, which take seconds, the program lowers its priority if the system can, and starts a thread that
-# exits when the parent process ends, because nobody would store the result then.
+# Before the imports, which take seconds, the program lowers its priority if the system can. It also starts a thread
+# that exits when the parent process ends, because nobody would store the result.
 _PROGRAM = f"""
 import os, sys, threading
 getattr(os, "nice", abs)(10)
@@ -39,13 +39,13 @@ main(task)
 
 
 class LearningFailed(PairseekError):
-    """Learning ended without a new version."""
+    """Learning has ended without a new version."""
 
 
 def learn_apart(database: Database, study: Study) -> LearnedVersion:
     """Learn from the answers of a study in a separate process with one thread and low priority.
 
-    That process ends when this one ends, for whatever reason.
+    The process ends with this one, for whatever reason.
     """
     task = {"database": database.url.render_as_string(hide_password=False), "study": study.row.slug}
     reply = _run_process([*_PYTHON, _PROGRAM], task)
@@ -66,27 +66,27 @@ def _run_process(command: list[str], task: JSON) -> JSON:
         ):
             assert process.stdin is not None
             assert process.stdout is not None
-            limit = threading.Timer(_MAX_SECONDS, process.kill)
-            limit.daemon = True
-            limit.start()
+            timeout = threading.Timer(_MAX_SECONDS, process.kill)
+            timeout.daemon = True
+            timeout.start()
             try:
-                # Standard input stays open, because its end tells the process that this one has ended. A process that
-                # has already ended is reported by its exit code below.
+                # Standard input stays open, because its end would tell the process that this one has ended. If the
+                # process has already ended, its exit code is reported below.
                 with contextlib.suppress(BrokenPipeError):
                     process.stdin.write(json.dumps(task).encode() + b"\n")
                 output = process.stdout.read()
             finally:
-                limit.cancel()
+                timeout.cancel()
             code = process.wait()
             errors.seek(0)
-            silent = "the process was killed" if code < 0 else "there was no output"
-            last = errors.read().decode(errors="replace").strip().splitlines()[-1:] or [silent]
+            fallback = "the process was killed" if code < 0 else "there was no output"
+            last_lines = errors.read().decode(errors="replace").strip().splitlines()[-1:] or [fallback]
     except OSError as error:
         raise LearningFailed(f"the learning process could not be used: {error}") from None
     try:
         reply: JSON = json.loads(output)
     except ValueError:
-        raise LearningFailed(f"learning ended with exit code {code}: {last[0][:300]}") from None
+        raise LearningFailed(f"learning ended with exit code {code}: {last_lines[0][:300]}") from None
     return reply
 
 

@@ -28,7 +28,7 @@ from pairseek.web.studies.items import pack_items
 
 logger = logging.getLogger("pairseek.web")
 
-# Attempts to learn, because a participant may be forgotten in the meantime.
+# Attempts to learn; each fails if a participant is forgotten meanwhile.
 _MAX_ATTEMPTS = 3
 # Number of names to try for a preference study.
 _MAX_NAMES = 100
@@ -36,16 +36,19 @@ _MAX_NAMES = 100
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """Valid judgements of a study: those to fit, the random ones held out, and their sessions."""
+    """Valid judgements of a study, as (anchor, nearer item, farther item), and the ids of their sessions.
 
-    judged: list[tuple[str, str, str]]
+    The map is fitted to ``fitted``; ``held_out`` are the judgements of random triplets.
+    """
+
+    fitted: list[tuple[str, str, str]]
     held_out: list[tuple[str, str, str]]
     sessions: list[str]
 
 
 @dataclass(frozen=True, eq=False)
 class MapVersion:
-    """Version of a study's map; ``answers`` is the study's number of answers when it was learned."""
+    """Version of a study's map; ``answers`` is the number of answers when it was learned."""
 
     version: int
     created_at: str
@@ -53,18 +56,18 @@ class MapVersion:
     learned: SimilarityMap
 
 
-def judgements(database: Database, study: Study) -> Judgements:
-    """Return people's judgements, without attention checks, skips, undone and void answers.
+def judgements_of(database: Database, study: Study) -> Judgements:
+    """Return people's judgements, without attention checks, skips, and undone and void answers.
 
-    Repeated triplets count as judgements too, because people may answer differently the second time.
+    Repeated triplets count as judgements, because people may answer differently the second time.
     """
-    judged: list[tuple[str, str, str]] = []
+    fitted: list[tuple[str, str, str]] = []
     held_out: list[tuple[str, str, str]] = []
-    people: list[str] = []
+    session_ids: list[str] = []
     for session in history.iterate_histories(database, study):
         if session.row.kind != "person" or session.is_void:
             continue
-        before = len(judged) + len(held_out)
+        count = len(fitted) + len(held_out)
         kinds = {answered.query.name: answered.query.kind for answered in session.done}
         for answered in session.done:
             query, winner = answered.query, answered.winner
@@ -72,21 +75,21 @@ def judgements(database: Database, study: Study) -> Judgements:
                 continue
             row = (query.details["anchor"], winner, query.right if winner == query.left else query.left)
             # A repetition of a random triplet is held out with it.
-            first = kinds.get(str(query.details.get("repeats")), query.kind)
-            (held_out if first == "random" else judged).append(row)
-        if len(judged) + len(held_out) > before:
-            people.append(session.row.id)
-    return Judgements(judged, held_out, people)
+            first_kind = kinds.get(str(query.details.get("repeats")), query.kind)
+            (held_out if first_kind == "random" else fitted).append(row)
+        if len(fitted) + len(held_out) > count:
+            session_ids.append(session.row.id)
+    return Judgements(fitted, held_out, session_ids)
 
 
-def latest(database: Database, study: Study) -> MapVersion | None:
+def newest_map(database: Database, study: Study) -> MapVersion | None:
     """Return the newest version of the map; None before the first."""
     version = database.read(lambda connection: populations.newest(connection, study.row.id))
     return None if version is None else _read(database, study, version)
 
 
 def all_versions(database: Database, study: Study) -> list[MapVersion]:
-    """Return every version of the map that was not dropped, oldest first."""
+    """Return all versions of the map that were not dropped, oldest first."""
     numbers = database.read(lambda connection: populations.versions(connection, study.row.id))
     return [_read(database, study, number) for number in numbers]
 
@@ -102,34 +105,38 @@ def _read(database: Database, study: Study, version: int) -> MapVersion:
     return MapVersion(version, created, int(record["answers"]), SimilarityMap.from_record(record))
 
 
-def is_due(items: int, answers: int, before: int | None) -> bool:
-    """Return whether a study should learn: after as many answers as items, then after every half as many."""
-    if before is None:
+def is_learning_due(items: int, answers: int, last_answers: int | None) -> bool:
+    """Return whether a study should learn; ``last_answers`` is the number of answers at its last learning, if any.
+
+    A study first learns when it has as many answers as items, then whenever half as many have been added.
+    """
+    if last_answers is None:
         return answers >= max(items, MIN_JUDGEMENTS)
-    return answers - before >= max(items // 2, MIN_JUDGEMENTS)
+    return answers - last_answers >= max(items // 2, MIN_JUDGEMENTS)
 
 
 def learn_if_due(database: Database, study: Study, who: str = LEARNER, run: Learn | None = None) -> None:
     """Learn a new version if there are enough new answers and no other worker is learning.
 
-    A failure leaves the last version in use and is noted in the study's audit log.
+    If learning fails, the last version remains in use, and the audit log records the failure.
     """
     answers = _count_answers(database, study)
     rows = database.read(lambda connection: populations.summaries(connection, study.row.id))
-    # A map dropped with a forgotten person is replaced without waiting for new answers.
-    before = rows[0]["version"] if rows and rows[0]["dropped_at"] is None else None
-    if is_due(study.items.n, answers, None if before is None else _answers_learned_from(database, study, before)):
-        learn_now(database, study, who, run, noted=False)
+    # A map that was dropped with a forgotten person is replaced without waiting for new answers.
+    last = rows[0]["version"] if rows and rows[0]["dropped_at"] is None else None
+    last_answers = None if last is None else _answers_learned_from(database, study, last)
+    if is_learning_due(study.items.n, answers, last_answers):
+        learn_now(database, study, who, run, log_version=False)
 
 
-def learn_now(database: Database, study: Study, who: str, run: Learn | None = None, *, noted: bool) -> bool:
-    """Learn unless another worker is learning, and return whether it was tried; the audit log notes a failure."""
+def learn_now(database: Database, study: Study, who: str, run: Learn | None = None, *, log_version: bool) -> bool:
+    """Learn unless another worker is learning; return whether it was tried. The audit log records a failure."""
     try:
-        learn(database, study, who, run, noted=noted)
+        learn(database, study, who, run, log_version=log_version)
     except Problem:
         return False  # another worker is learning
     except StoreUnavailable:
-        # Not a failure to learn: the next round tries again.
+        # This is not a failure to learn: the next round tries again.
         raise
     except PairseekError as error:
         reason = str(error)
@@ -142,11 +149,11 @@ def learn_now(database: Database, study: Study, who: str, run: Learn | None = No
     return True
 
 
-def learn(database: Database, study: Study, who: str, run: Learn | None = None, *, noted: bool = True) -> int:
-    """Learn a map from all valid judgements, store it, and return its version. Sessions that begin later use it.
+def learn(database: Database, study: Study, who: str, run: Learn | None = None, *, log_version: bool = True) -> int:
+    """Learn a map from all valid judgements, store it, and return its version; sessions that begin later use it.
 
-    ``run`` does the work: by default `learn_version` in this process. With ``noted``, the audit log notes the version;
-    the many automatic versions are not noted.
+    ``run`` does the work, by default `learn_version` in this process. With ``log_version``, the audit log records the
+    version; automatic versions are too many for that.
     """
     with try_lock(database, lock_name(study)) as held:
         if not held:
@@ -159,17 +166,17 @@ def learn(database: Database, study: Study, who: str, run: Learn | None = None, 
             )
         for _ in range(_MAX_ATTEMPTS - 1):
             try:
-                return _learn(database, study, who, run or learn_version, noted=noted)
+                return _learn(database, study, who, run or learn_version, log_version=log_version)
             except sa.exc.IntegrityError:
-                # Someone was forgotten in the meantime.
+                # Someone was forgotten meanwhile.
                 continue
-        return _learn(database, study, who, run or learn_version, noted=noted)
+        return _learn(database, study, who, run or learn_version, log_version=log_version)
 
 
 def check(database: Database, study: Study) -> Judgements:
     """Return the judgements of a study; raise an `InvalidTriplets` if there are none to learn from."""
-    valid = judgements(database, study)
-    if not valid.judged:
+    valid = judgements_of(database, study)
+    if not valid.fitted:
         raise InvalidTriplets(
             f"the study {study.row.slug!r} has no valid judgements: collect some, or restore voided ones"
         )
@@ -178,25 +185,25 @@ def check(database: Database, study: Study) -> Judgements:
 
 def learn_version(database: Database, study: Study) -> LearnedVersion:
     """Learn a map from all valid judgements of a study without storing it."""
-    before, answers = latest(database, study), _count_answers(database, study)
+    last, answers = newest_map(database, study), _count_answers(database, study)
     valid, ids = check(database, study), study.items.ids
     result = SimilarityMap.learn(
-        Triplets.from_ids(valid.judged, ids),
+        Triplets.from_ids(valid.fitted, ids),
         Triplets.from_ids(valid.held_out, ids) if valid.held_out else None,
         dimensions=study.configuration.dimensions,
-        start=None if before is None else before.learned,
+        start=None if last is None else last.learned,
         labels=study.items.labels,
     )
     facts = {"answers": answers}
     return LearnedVersion.of({**result.record(), **facts}, valid.sessions, facts, {"judgements": result.judgements})
 
 
-def _learn(database: Database, study: Study, who: str, run: Learn, *, noted: bool) -> int:
+def _learn(database: Database, study: Study, who: str, run: Learn, *, log_version: bool) -> int:
     result, number = run(database, study), study.row.id
 
     def store(connection: sa.Connection) -> int:
         version = populations.add(connection, number, result.content, who, result.sessions, result.facts)
-        if noted:
+        if log_version:
             studies.log_action(connection, who, "map", study.row.slug, version=version, **result.note)
         return version
 
@@ -213,8 +220,8 @@ def _count_answers(database: Database, study: Study) -> int:
     return database.read(lambda connection: counts(connection, study.row.id)).answers
 
 
-def search_among(database: Database, study: Study, who: str, *, slug: str | None = None) -> str:
-    """Create a preference study from the newest map, with its pictures and its judges' noise; return its slug."""
+def create_preference_study(database: Database, study: Study, who: str, *, slug: str | None = None) -> str:
+    """Create a preference study from the newest map, with the pictures and the judges' noise; return its slug."""
     if not study.configuration.is_similarity:
         raise Problem(
             409,
@@ -223,17 +230,17 @@ def search_among(database: Database, study: Study, who: str, *, slug: str | None
             received=study.row.slug,
             hint="Choose a study with kind: similarity.",
         )
-    newest = latest(database, study)
+    newest = newest_map(database, study)
     if newest is None:
         raise Problem(
             409,
             "no_map",
             f"the study {study.row.slug!r} has no map yet",
             received=study.row.slug,
-            hint="Collect judgements first; a map is learned after as many as there are items.",
+            hint="Collect judgements first: the first map needs as many judgements as there are items.",
         )
-    given, learned = study.items, newest.learned
-    items = Items._unwarned(learned.final.coordinates, given.ids, given.labels, None, dict(given.data))
+    source, learned = study.items, newest.learned
+    items = Items._unwarned(learned.final.coordinates, source.ids, source.labels, None, dict(source.data))
     base = slug or f"{study.row.slug[:56].rstrip('-')}-search"
     names = [base] if slug else [base, *(f"{base}-{number}" for number in range(2, _MAX_NAMES))]
     response = {"name": "logistic", "k": float(f"{learned.k:.4g}"), "noise": "constant"}

@@ -1,4 +1,4 @@
-"""Choices of a study's people, and the appeal of its items to those who finished before a person."""
+"""Choices of a study's people, and the appeal of its items to the people who finished before someone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pairseek.store.database import Database
 from pairseek.web.sessions.history import SessionHistory, read_histories
 from pairseek.web.studies.catalogue import Study
 
-# Largest number of earlier people that the appeal is computed from; the newest are used.
+# Largest number of earlier people from whom the appeal is computed; the newest are used.
 _MAX_PEOPLE = 50
 
 
@@ -33,14 +33,16 @@ def choices_of(study: Study, histories: Iterable[SessionHistory]) -> Choices | N
 
 
 def appeal_before(database: Database, study: Study, session: SessionHistory) -> Population | None:
-    """Return the appeal of the items to people who finished before this session; None if they were too few.
+    """Return the appeal of the items to people who finished before this session; None if there were too few.
 
-    It does not change when others finish, so a person who reopens their result sees it unchanged.
+    It does not change when others finish, so that a person who reopens their result sees it unchanged.
     """
-    at = session.row.finished_at
-    if at is None:
+    finished_at = session.row.finished_at
+    if finished_at is None:
         return None
-    rows = database.read(lambda connection: sessions.newest_finished(connection, study.row.id, at, _MAX_PEOPLE))
+    rows = database.read(
+        lambda connection: sessions.newest_finished(connection, study.row.id, finished_at, _MAX_PEOPLE)
+    )
     choices = choices_of(study, (other for other in read_histories(database, study, rows) if not other.is_void))
     try:
         return None if choices is None else learn_appeal(choices, session.parts.study_items)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pairseek.web.operations.metrics import REQUESTS, SECONDS
+from pairseek.web.operations.metrics import REQUESTS, RESPONSE_SECONDS
 
 logger = logging.getLogger("pairseek.web")
 
@@ -87,7 +87,7 @@ class LoggingMiddleware:
                 "/static" if scope["path"].startswith("/static/") else getattr(scope.get("route"), "path", "unknown")
             )
             REQUESTS.labels(scope["method"][:8], route, status).inc()
-            SECONDS.labels(route).observe(seconds)
+            RESPONSE_SECONDS.labels(route).observe(seconds)
             if route not in ("/healthz", "/readyz", "/metrics", "/static"):
                 facts = {
                     "method": scope["method"][:8],

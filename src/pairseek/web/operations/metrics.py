@@ -9,24 +9,26 @@ from collections import deque
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
 
-_LATENCIES_KEPT = 500
-_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+_MAX_LATENCIES = 500
+_BUCKET_BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable with the directory through which workers share their metrics."""
 
 REQUESTS = Counter("pairseek_requests", "Requests.", ["method", "route", "status"])
-SECONDS = Histogram("pairseek_request_seconds", "Response time.", ["route"], buckets=_BUCKETS)
+RESPONSE_SECONDS = Histogram("pairseek_request_seconds", "Response time.", ["route"], buckets=_BUCKET_BOUNDS)
 ANSWERS = Counter("pairseek_answers", "Stored answers.", ["outcome"])
 NEXT_PAIRS = Counter("pairseek_next_pairs", "Next pairs, by whether they were prefetched.", ["prefetched"])
-UNAVAILABLE = Counter("pairseek_store_unavailable", "Requests that failed because the database was unavailable.")
+STORE_UNAVAILABLE = Counter("pairseek_store_unavailable", "Requests that failed because the database was unavailable.")
 BACKGROUND_FAILURES = Counter("pairseek_background_failures", "Failed rounds of background work.", ["work"])
 
-CLOSED = Counter("pairseek_connections_closed", "Connections that the server closed, by reason.", ["reason"])
+CLOSED_CONNECTIONS = Counter(
+    "pairseek_connections_closed", "Connections that the server closed, by reason.", ["reason"]
+)
 
 
 def exposition() -> tuple[bytes, str]:
     """Return the metrics of all workers in the Prometheus text format, and the content type."""
-    if os.environ.get(FOLDER):
+    if os.environ.get(FOLDER_VARIABLE):
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry), CONTENT_TYPE_LATEST
@@ -38,7 +40,7 @@ class Latency:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seconds: deque[float] = deque(maxlen=_LATENCIES_KEPT)
+        self._seconds: deque[float] = deque(maxlen=_MAX_LATENCIES)
 
     def add(self, seconds: float) -> None:
         """Add one response time in seconds."""

@@ -125,7 +125,7 @@ def note_failure(name: str) -> None:
     logger.exception("background work failed", extra={"facts": {"work": name}})
 
 
-def logged(name: str, task: Callable[[], None]) -> Callable[[], None]:
+def logging_errors(name: str, task: Callable[[], None]) -> Callable[[], None]:
     """Wrap a task for an executor so that its exceptions are logged instead of lost with its future."""
 
     def run() -> None:

@@ -13,7 +13,7 @@ from pairseek.core.types import JSON
 from pairseek.errors import PairseekError
 from pairseek.store import people
 from pairseek.web.access import auth
-from pairseek.web.access.error_responses import local
+from pairseek.web.access.error_responses import local_path
 from pairseek.web.access.rates import network_of
 from pairseek.web.access.security import check_form, set_cookie
 from pairseek.web.errors import Problem, not_found, problem_of
@@ -34,7 +34,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/login")
 def login_page(request: Request, service: TheService, next: str = "") -> Response:
     """Show the sign-in form."""
-    return service.page(request, "login", {"next": local(next), "name": "", "error": None})
+    return service.page(request, "login", {"next": local_path(next), "name": "", "error": None})
 
 
 @router.post("/login")
@@ -50,25 +50,27 @@ async def login(
     check_form(request, service.secret, csrf)
     address = network_of(request.client.host if request.client else "")
     try:
-        attempt = await run_in_threadpool(auth.admit, service.database, name, address)
+        attempt = await run_in_threadpool(auth.register_attempt, service.database, name, address)
         # Attempts queue here instead of occupying threads that other requests need.
-        token = await to_thread.run_sync(auth.verify, service.database, attempt, password, limiter=service.hashing)
+        token = await to_thread.run_sync(
+            auth.verify_attempt, service.database, attempt, password, limiter=service.hashing
+        )
     except Problem as problem:
-        data = {"next": local(next), "name": name, "error": problem.record()["error"]}
+        data = {"next": local_path(next), "name": name, "error": problem.record()["error"]}
         page = service.page(request, "login", data, status=problem.status)
         page.headers.update(problem.headers)
         return page
-    response = RedirectResponse(local(next) or "/studies", 303)
-    set_cookie(response, auth.COOKIE, token, service.settings, days=auth.LOGIN_HOURS / 24)
+    response = RedirectResponse(local_path(next) or "/studies", 303)
+    set_cookie(response, auth.LOGIN_COOKIE, token, service.settings, days=auth.LOGIN_HOURS / 24)
     return response
 
 
 @router.post("/logout", dependencies=[CsrfChecked])
 def logout(request: Request, service: TheService) -> Response:
     """Sign out."""
-    auth.sign_out(service.database, request.cookies.get(auth.COOKIE))
+    auth.sign_out(service.database, request.cookies.get(auth.LOGIN_COOKIE))
     response = RedirectResponse("/login", 303)
-    response.delete_cookie(auth.COOKIE)
+    response.delete_cookie(auth.LOGIN_COOKIE)
     return response
 
 

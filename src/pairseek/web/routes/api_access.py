@@ -9,7 +9,7 @@ from fastapi import Depends, Path, Request
 from pairseek.store import sessions
 from pairseek.store.sessions import SessionRow
 from pairseek.web.access.auth import Caller, authenticated_caller
-from pairseek.web.access.tokens import bearer, hashed
+from pairseek.web.access.tokens import hash_token, token_of_header
 from pairseek.web.errors import Problem, not_found
 from pairseek.web.service import Service, service_of
 
@@ -19,7 +19,7 @@ SessionId = Annotated[str, Path(max_length=64, description="id of the session")]
 
 async def limited(request: Request, service: TheService) -> None:
     """Apply the rate limit of a token. Asynchronous, because starting a thread would cost more than the call."""
-    service.rates.calls.check(hashed(bearer(request.headers.get("authorization"))))
+    service.rates.calls.check(hash_token(token_of_header(request.headers.get("authorization"))))
 
 
 def who_calls(request: Request, service: TheService) -> Caller:
@@ -75,7 +75,7 @@ def _own_session(session_id: str, request: Request, service: Service) -> Session
     """Return the session if the caller has its own token; None if the token is not a session's."""
     header = request.headers.get("authorization", "")
     own = service.database.read(
-        lambda connection: sessions.by_token(connection, hashed(header.partition(" ")[2].strip()))
+        lambda connection: sessions.by_token(connection, hash_token(header.partition(" ")[2].strip()))
     )
     if own is not None and header.lower().startswith("bearer "):
         if own.id != session_id:

@@ -252,7 +252,7 @@ def learn_now(slug: str, service: TheService, who: Researcher) -> Response:
 @router.post("/studies/{slug}/search", dependencies=[CsrfChecked])
 def create_study_from_map(slug: str, service: TheService, who: Researcher) -> Response:
     """Create a preference study from the map of a similarity study."""
-    new_slug = similarity.search_among(service.database, service.catalogue.by_slug(slug), who.name)
+    new_slug = similarity.create_preference_study(service.database, service.catalogue.by_slug(slug), who.name)
     service.later(lambda: warm_study(service.catalogue.by_slug(new_slug)))
     return RedirectResponse(f"/studies/{new_slug}", 303)
 
@@ -268,7 +268,7 @@ def set_learning(
     """Switch automatic learning on or off, or choose the version that sessions begin with."""
     study = service.catalogue.by_slug(slug)
     if version is not None:
-        populations.choose(service.database, study, who.name, version)
+        populations.choose_version(service.database, study, who.name, version)
     elif learn is not None:
         populations.switch(service.database, study, who.name, is_on=learn == "auto")
         service.learner.soon()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
-from pairseek.web.access.tokens import derived_token, hashed, new_token
+from pairseek.web.access.tokens import derived_token, hash_token, new_token
 from pairseek.web.errors import Problem
 from pairseek.web.studies.catalogue import Study
 
@@ -34,7 +34,7 @@ class Visitor:
     @property
     def browser(self) -> str | None:
         """Hash of the nonce; None if unknown."""
-        return hashed(self.nonce) if self.nonce else None
+        return hash_token(self.nonce) if self.nonce else None
 
     def token(self, session_id: str) -> str:
         """Return the token of a session for this visitor.

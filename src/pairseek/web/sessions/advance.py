@@ -136,7 +136,7 @@ def undo(snapshot: Snapshot, name: str) -> Step | None:
     _check_room(snapshot)
     if not snapshot.done or snapshot.done[-1].name != name:
         last = "none" if not snapshot.done else repr(snapshot.done[-1].name)
-        raise UnknownQuery(f"query {name!r} was not answered last: the last answer is to {last}; undo that one")
+        raise UnknownQuery(f"query {name!r} was not answered last: the last answered query is {last}; undo that one")
     event = EventRow(snapshot.row.id, snapshot.events, name, "undo", None, None, None, None, None, "", None)
     undone = snapshot.without_last_answer()
     reopened = replace(undone, row=replace(undone.row, finished_at=None, reason=None, final=None))

@@ -27,7 +27,7 @@ from pairseek.store import events, locks, parts, populations, sessions
 from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import Answers, AskedPair, VersionConflict
 from pairseek.store.sessions import SessionRow
-from pairseek.web.access.tokens import hashed
+from pairseek.web.access.tokens import hash_token
 from pairseek.web.operations.metrics import ANSWERS, NEXT_PAIRS
 from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.sessions.access import (
@@ -172,14 +172,14 @@ class Sessions:
             previous = None if claim is None else _previous_session(connection, study, visitor, claim)
             if previous is not None:
                 renewed = visitor.token(previous.id)
-                sessions.set_token(connection, previous.id, hashed(renewed))
+                sessions.set_token(connection, previous.id, hash_token(renewed))
                 return previous.id, renewed
             if version is not None and not populations.is_usable(connection, study.row.id, version):
                 return None
             if columns["kind"] == "person":
                 self._make_room(connection, study)
             session_seed = _seed(connection, study) if seed is None else seed
-            values = {"id": session_id, "token_hash": hashed(token), "seed": session_seed, **columns}
+            values = {"id": session_id, "token_hash": hash_token(token), "seed": session_seed, **columns}
             values |= {name: visitor.identity.get(name) for name in sessions.IDENTITIES}
             values |= {"claim": claim, "browser": visitor.browser}
             values |= {"study_id": study.row.id, "catalogue": study.row.catalogue}
@@ -221,7 +221,7 @@ class Sessions:
 
     def by_token(self, token: str) -> SessionRow | None:
         """Return the session with this token."""
-        return self.database.read(lambda connection: sessions.by_token(connection, hashed(token)))
+        return self.database.read(lambda connection: sessions.by_token(connection, hash_token(token)))
 
     def by_id(self, session_id: str) -> SessionRow | None:
         """Return the session with this id."""
