@@ -440,9 +440,9 @@ def test_a_backup_is_private_and_replaces_nothing(lines, tmp_path, monkeypatch, 
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("left", "x" * 201, "it has 201 characters, and at most 200 can be stored"),
-        ("left", "a\0b", "it contains the character NUL"),
-        ("right", "\ud800", "it contains a lone surrogate"),
+        ("kind", "x" * 17, "it has 17 characters, and at most 16 can be stored"),
+        ("name", "a\0b", "it contains the character NUL"),
+        ("name", "\ud800", "it contains a lone surrogate"),
         ("name", "p" * 65, "it has 65 characters, and at most 64 can be stored"),
         ("position", 2**31, "it is larger than 2,147,483,647"),
     ],
@@ -452,6 +452,25 @@ def test_both_databases_refuse_what_one_of_them_cannot_store(database, session, 
     with pytest.raises(InvalidParameter, match=f"the value of '{column}' for the table 'queries' cannot .*: {words}"):
         database.write(lambda c: events.add_pair(c, replace(pair, **{column: value})))
     database.write(lambda c: events.add_pair(c, replace(pair, left="\N{ROBOT FACE}" * 200, right="\x01\n")))
+
+
+def test_ids_of_an_earlier_version_go_on_in_sqlite_and_are_named_where_they_do_not_fit(tmp_path, cluster):
+    """SQLite once took ids of any length; such a study goes on, and its backup fits another SQLite database."""
+    pair = AskedPair("s", "p1", 0, "strategy", "x" * 201, "a\0b", now(), {})
+    with contextlib.closing(Database(str(tmp_path / "old.db"))) as source:
+        migrate.prepare(source)
+        source.write(add_session)
+        source.write(lambda c: events.add_pair(c, pair))
+        backups.write(source, tmp_path / "old.gz")
+    with contextlib.closing(Database(str(tmp_path / "new.db"))) as target:
+        backups.read(target, tmp_path / "old.gz")
+        assert target.read(lambda c: events.queries_of(c, ["s"])) == [pair]
+        with pytest.raises(InvalidParameter):
+            target.write(lambda c: events.add_pair(c, replace(pair, name="n" * 65)))
+    with contextlib.closing(Database(cluster.database())) as target:
+        with pytest.raises(InvalidFile, match="'left' for the table 'queries' cannot be stored: it has 201 characters"):
+            backups.read(target, tmp_path / "old.gz")
+        assert target.read(lambda c: sa.inspect(c).get_table_names()) == []
 
 
 def test_a_backup_of_sqlite_restores_into_postgresql_with_the_oddest_ids(tmp_path, cluster):

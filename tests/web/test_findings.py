@@ -167,7 +167,7 @@ def test_downloads_wait_for_the_thread_that_computes_the_ranking(visitors, sessi
     assert len(where) == 1, "it is computed once"
     assert where[0].startswith("pairseek-findings")
     # Answers that arrive in the meantime do not make a download wait again after its first byte.
-    current = iter([service.findings.wait_for_current(service.catalogue.named("which"))])
+    current = iter([service.findings.wait_for_current(service.catalogue.by_slug("which"))])
     with monkeypatch.context() as patch:
         patch.setattr(service.findings, "wait_for_current", lambda _: next(current))
         assert browser.get("/studies/which/export/ranking.csv").text.splitlines() == rows

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidFile
 from pairseek.store import migrate
+from pairseek.store.capacity import RESTORES
 from pairseek.store.database import Database, now
 from pairseek.store.schema import logins, metadata, rates
 
@@ -103,7 +104,7 @@ def read(database: Database, path: Path) -> int:
 def _restore(connection: sa.Connection, path: Path, version: str) -> None:
     migrate.upgrade_within(connection, version)
     try:
-        _fill(connection, path)
+        _fill(connection.execution_options(**{RESTORES: True}), path)
         migrate.upgrade_within(connection)
     except (LookupError, TypeError, ValueError, AttributeError, sa.exc.SQLAlchemyError) as error:
         if isinstance(error, InvalidFile) or (isinstance(error, sa.exc.DBAPIError) and not _is_caused_by_rows(error)):
