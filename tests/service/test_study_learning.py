@@ -94,7 +94,7 @@ class TestFile:
         (tmp_path / "dogs.yaml").write_text("title: Which dog?\nitems: dogs.csv\nanswers: 12\n")
         settings, items, _, _ = from_file(tmp_path / "dogs.yaml")
         assert (items.n, items.d, items.ids[0]) == (10, 0, "beagle")
-        assert settings.learns(items)
+        assert settings.learns(items.d)
         made = Database(str(tmp_path / "d.db"))
         migrate.prepare(made)
         assert create_study(made, settings, items, is_open=True, who="test") == "which-dog"
@@ -340,7 +340,7 @@ class TestLearning:
         for slug, settings in (("plain", {}), ("auto", {"learn": "auto"})):
             create_study(database, configuration(slug=slug, **settings), items, is_open=True, who="test")
         named = {slug: Catalogue(database).by_slug(slug) for slug in ("plain", "auto")}
-        assert [one.configuration.learns(one.items) for one in named.values()] == [False, True]
+        assert [one.configuration.learns(one.items.d) for one in named.values()] == [False, True]
         # The strategy asks the first people as well: the items have coordinates to search in.
         sessions = worker(database)
         for one in named.values():
@@ -485,7 +485,7 @@ class TestPages:
                 reply = browser.post("/studies/new", data=fields, files={"items": ("dogs.csv", content, "text/csv")})
                 assert reply.status_code == 200, reply.text
                 made = service.catalogue.by_slug(slug)
-                assert made.configuration.learns(made.items) is learns
+                assert made.configuration.learns(made.items.d) is learns
             wrong = {"csrf": csrf_of(page), "title": "wrong", "answers": "5", "learn": "sometimes"}
             reply = browser.post("/studies/new", data=wrong, files={"items": ("dogs.csv", dogs, "text/csv")})
             assert reply.status_code == 422
@@ -497,4 +497,4 @@ class TestPages:
                 client.create_study(settings, things)
                 made = service.catalogue.by_slug(slug)
                 assert made.items.d == 0
-                assert made.configuration.learns(made.items) is learns
+                assert made.configuration.learns(made.items.d) is learns

@@ -36,7 +36,7 @@ def database(database_url):
 
 
 def add_session(connection):
-    number = studies.add(connection, "which", {"title": "t"}, b"items", is_open=True, who="me")
+    number = studies.add(connection, "which", {"title": "t"}, b"items", size=(2, 1), is_open=True, who="me")
     key = parts.add(connection, PARTS)
     values = {"id": "s", "study_id": number, "kind": "person", "token_hash": "h", "seed": 2**62 + 1}
     sessions.add(connection, values | {"participant": "ann", "parts": key})
@@ -165,7 +165,7 @@ def test_a_backup_of_tables_that_can_be_upgraded_is_restored_and_upgraded(databa
         assert (row.seed, row.final, row.truth) == (2**62 + 1, None, None)
         empty = sa.text("SELECT count(*) FROM sessions WHERE final IS NULL AND truth IS NULL")
         assert new.read(lambda c: c.execute(empty).scalar()) == 1
-        assert new.write(lambda c: studies.add(c, "new", {}, b"", is_open=True, who="me")) == 4
+        assert new.write(lambda c: studies.add(c, "new", {}, b"", size=(0, 0), is_open=True, who="me")) == 4
 
 
 def test_a_session_needs_parts(database, session):
@@ -183,7 +183,7 @@ def test_a_study_is_read_as_it_was_written(database, session):
     assert not database.read(lambda c: studies.by_id(c, row.id)).is_open
     assert not database.read(lambda c: sessions.by_id(c, session)).is_open
     with pytest.raises(sa.exc.IntegrityError):
-        database.write(lambda c: studies.add(c, "which", {}, b"", is_open=True, who="me"))
+        database.write(lambda c: studies.add(c, "which", {}, b"", size=(0, 0), is_open=True, who="me"))
 
 
 def test_a_session_is_found_by_token_by_person_and_by_id(database, session):

@@ -38,6 +38,7 @@ class JSONReader:
         self._scan = json.JSONDecoder().raw_decode
         self._text, self._at, self._gone = "", 0, 0
         self._ended = False
+        self._one_by_one_until = 0
 
     def value(self) -> Any:
         """Read one value at once; it may have at most `MAX_PIECE` characters."""
@@ -62,8 +63,9 @@ class JSONReader:
             self._more()
 
     def elements(self) -> Iterator[Any]:
-        """Yield the elements of a list, each of which is read at once."""
-        return self._enclosed("[]", self.value)
+        """Yield the elements of a list, of which none may be longer than a value that is read at once."""
+        for some in self._enclosed("[]", self._some):
+            yield from some
 
     def members(self) -> Iterator[str]:
         """Yield the names of an object's members; the caller reads the value of each before the next."""
@@ -116,6 +118,22 @@ class JSONReader:
                 self._at += 1
                 yield read()
         self._take(brackets[1])
+
+    def _some(self) -> list[Any]:
+        """Read the next elements of a list, if possible all that end within the chunk, else one."""
+        if self._position >= self._one_by_one_until:
+            for mark in ("],", "},", '",', ","):
+                comma = self._text.rfind(mark, self._at) + len(mark) - 1
+                if comma > self._at:
+                    try:
+                        elements: list[Any] = json.loads(f"[{self._text[self._at : comma]}]")
+                    except (ValueError, RecursionError):
+                        continue
+                    self._at = comma
+                    return elements
+            # The list may end within the chunk. Another attempt at each of its elements would take very long.
+            self._one_by_one_until = self._gone + len(self._text)
+        return [self.value()]
 
     def _name(self) -> str:
         if self.peek() != '"':

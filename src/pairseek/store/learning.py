@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
 from pairseek.core.types import JSON
 from pairseek.store.database import now
-from pairseek.store.schema import events, learning, marks, queries, sessions
+from pairseek.store.schema import events, learning, marks, queries, sessions, studies
+from pairseek.store.studies import STUDY_COLUMNS, StudyRow
 
 # Largest number of answers to random pairs on which predictions are scored.
 _MAX_RANDOM_ANSWERS = 20_000
@@ -28,6 +30,8 @@ class LearningRow:
         Number of finished sessions at the last attempt.
     failure, failed_at
         Why and when the last attempt failed; None if it succeeded.
+    requested_by
+        Who has requested to learn; None if nobody has since the last learning on request began.
     """
 
     is_on: bool | None = None
@@ -35,6 +39,16 @@ class LearningRow:
     tried: int | None = None
     failure: str | None = None
     failed_at: str | None = None
+    requested_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LearningProgress:
+    """Study with its learning state and its number of people's finished sessions that are not void."""
+
+    study: StudyRow
+    state: LearningRow
+    finished: int
 
 
 def state(connection: sa.Connection, study_id: int) -> LearningRow:
@@ -42,6 +56,35 @@ def state(connection: sa.Connection, study_id: int) -> LearningRow:
     columns = [learning.c[name] for name in LearningRow.__slots__]
     row = connection.execute(sa.select(*columns).where(learning.c.study_id == study_id)).first()
     return LearningRow() if row is None else LearningRow(*row)
+
+
+def progress(connection: sa.Connection) -> list[LearningProgress]:
+    """Return the progress of all studies, those with requests first, by one query that reads no items."""
+    columns = [learning.c[name] for name in LearningRow.__slots__]
+    count = _finished().where(sessions.c.study_id == studies.c.id).scalar_subquery()
+    statement = (
+        sa.select(*STUDY_COLUMNS, *columns, count)
+        .select_from(studies.outerjoin(learning, learning.c.study_id == studies.c.id))
+        .order_by(learning.c.requested_by.is_(None), studies.c.id)
+    )
+    width = len(STUDY_COLUMNS)
+    return [
+        LearningProgress(StudyRow(*row[:width]), LearningRow(*row[width:-1]), int(row[-1]))
+        for row in connection.execute(statement)
+    ]
+
+
+def request(connection: sa.Connection, study_id: int, who: str) -> None:
+    """Request to learn. Requests before that begins count as one."""
+    _put(connection, study_id, {"requested_by": who})
+
+
+def take_request(connection: sa.Connection, study_id: int) -> str | None:
+    """Remove the request of a study, and return who made it; None if another worker has taken it."""
+    who = state(connection, study_id).requested_by
+    condition = (learning.c.study_id == study_id) & learning.c.requested_by.is_not(None)
+    taken = connection.execute(learning.update().where(condition).values(requested_by=None)).rowcount
+    return who if taken else None
 
 
 def switch(connection: sa.Connection, study_id: int, *, is_on: bool) -> None:
@@ -67,13 +110,7 @@ def forget_attempt(connection: sa.Connection, study_id: int) -> None:
 
 def count_finished(connection: sa.Connection, study_id: int) -> int:
     """Count people's finished sessions that are not void."""
-    condition = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & sessions.c.finished_at.is_not(None)
-    statement = (
-        sa.select(sa.func.count())
-        .select_from(sessions)
-        .where(condition & (sa.func.coalesce(_last_mark(), "") != "void"))
-    )
-    return int(connection.execute(statement).scalar_one())
+    return int(connection.execute(_finished().where(sessions.c.study_id == study_id)).scalar_one())
 
 
 def random_answers(connection: sa.Connection, study_id: int) -> list[tuple[int, JSON, str]]:
@@ -95,6 +132,13 @@ def random_answers(connection: sa.Connection, study_id: int) -> list[tuple[int, 
     return [
         tuple(row) for row in connection.execute(statement.order_by(answers.c.at.desc()).limit(_MAX_RANDOM_ANSWERS))
     ]
+
+
+def _finished() -> sa.Select[Any]:
+    """Return the number of people's finished sessions that are not void, of all studies."""
+    condition = (sessions.c.kind == "person") & sessions.c.finished_at.is_not(None)
+    not_void = sa.func.coalesce(_last_mark(), "") != "void"
+    return sa.select(sa.func.count()).select_from(sessions).where(condition & not_void)
 
 
 def _last_mark() -> sa.ScalarSelect[str]:

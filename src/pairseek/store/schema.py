@@ -94,6 +94,9 @@ studies = sa.Table(
     sa.Column("additions", sa.Integer, nullable=False, server_default="0"),
     # Number of the catalogue in `items`; earlier ones are in `catalogues`.
     sa.Column("catalogue", sa.Integer, nullable=False, server_default="0"),
+    # Size of `items`, for what need not read them.
+    sa.Column("item_count", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("dimensions", sa.Integer, nullable=False, server_default="0"),
 )
 
 # Replaced items of a study, kept because the sessions that began with them refer to them.
@@ -121,6 +124,8 @@ learning = sa.Table(
     sa.Column("tried", sa.Integer, nullable=True),
     sa.Column("failure", sa.Text, nullable=True),
     sa.Column("failed_at", TIME, nullable=True),
+    # Who has requested to learn, until that begins.
+    sa.Column("requested_by", NAME, nullable=True),
 )
 
 media = sa.Table(

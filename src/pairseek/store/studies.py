@@ -30,6 +30,8 @@ class StudyRow:
     closed_at: str | None = None
     additions: int = 0
     catalogue: int = 0
+    item_count: int = 0
+    dimensions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,31 @@ class CatalogueRow:
     replaced_at: str
 
 
-_COLUMNS: list[sa.Column[Any]] = [studies.c[name] for name in StudyRow.__slots__]
+STUDY_COLUMNS: list[sa.Column[Any]] = [studies.c[name] for name in StudyRow.__slots__]
+"""Columns of a `StudyRow`, in its order."""
 
 
-def add(connection: sa.Connection, slug: str, configuration: JSON, items: bytes, *, is_open: bool, who: str) -> int:
-    """Add a study and return its id; raise `IntegrityError` if the slug exists."""
+def add(
+    connection: sa.Connection,
+    slug: str,
+    configuration: JSON,
+    items: bytes,
+    *,
+    size: tuple[int, int],
+    is_open: bool,
+    who: str,
+) -> int:
+    """Add a study with ``size`` items and dimensions and return its id; raise `IntegrityError` if the slug exists."""
     time = now()
     values = {"configuration": configuration, "items": items, "is_open": is_open, "created_by": who}
-    values |= {"slug": slug, "created_at": time, "closed_at": None if is_open else time, **_unused_id(connection)}
+    values |= {
+        "item_count": size[0],
+        "dimensions": size[1],
+        "slug": slug,
+        "created_at": time,
+        "closed_at": None if is_open else time,
+        **_unused_id(connection),
+    }
     result = connection.execute(studies.insert().values(values))
     key = result.inserted_primary_key
     assert key is not None
@@ -67,36 +86,36 @@ def _unused_id(connection: sa.Connection) -> dict[str, object]:
 
 def by_slug(connection: sa.Connection, slug: str) -> StudyRow | None:
     """Return the study with this slug."""
-    row = connection.execute(sa.select(*_COLUMNS).where(studies.c.slug == slug)).first()
+    row = connection.execute(sa.select(*STUDY_COLUMNS).where(studies.c.slug == slug)).first()
     return None if row is None else StudyRow(*row)
 
 
 def by_id(connection: sa.Connection, study_id: int) -> StudyRow | None:
     """Return the study with this id."""
-    row = connection.execute(sa.select(*_COLUMNS).where(studies.c.id == study_id)).first()
+    row = connection.execute(sa.select(*STUDY_COLUMNS).where(studies.c.id == study_id)).first()
     return None if row is None else StudyRow(*row)
 
 
 def all_studies(connection: sa.Connection) -> Sequence[StudyRow]:
     """Return all studies, newest first."""
-    return [StudyRow(*row) for row in connection.execute(sa.select(*_COLUMNS).order_by(studies.c.id.desc()))]
+    return [StudyRow(*row) for row in connection.execute(sa.select(*STUDY_COLUMNS).order_by(studies.c.id.desc()))]
 
 
 def with_items(connection: sa.Connection, study_id: int) -> tuple[StudyRow, bytes] | None:
     """Return a study and its stored items."""
-    row = connection.execute(sa.select(*_COLUMNS, studies.c["items"]).where(studies.c.id == study_id)).first()
+    row = connection.execute(sa.select(*STUDY_COLUMNS, studies.c["items"]).where(studies.c.id == study_id)).first()
     return None if row is None else (StudyRow(*row[:-1]), bytes(row[-1]))
 
 
-def extend_items(connection: sa.Connection, study_id: int, content: bytes, *, additions: int) -> bool:
+def extend_items(connection: sa.Connection, study_id: int, content: bytes, *, count: int, additions: int) -> bool:
     """Store the items of a study with additional ones; return False if ``additions`` is no longer current."""
     condition = (studies.c.id == study_id) & (studies.c.additions == additions)
-    values = {"items": content, "additions": additions + 1}
+    values = {"items": content, "item_count": count, "additions": additions + 1}
     return connection.execute(studies.update().where(condition).values(values)).rowcount == 1
 
 
-def replace_items(connection: sa.Connection, row: StudyRow, content: bytes, *, hash: str, count: int) -> bool:
-    """Replace the items, and keep the present ones as a catalogue with this hash and number of items.
+def replace_items(connection: sa.Connection, row: StudyRow, content: bytes, *, count: int, present_hash: str) -> bool:
+    """Replace the items by ``count`` others, and keep the present ones as a catalogue with this hash.
 
     Return False if items were added or replaced since the row was read.
     """
@@ -104,9 +123,9 @@ def replace_items(connection: sa.Connection, row: StudyRow, content: bytes, *, h
     present = connection.execute(sa.select(studies.c["items"]).where(condition).with_for_update()).scalar()
     if present is None:
         return False
-    values = {"study_id": row.id, "number": row.catalogue, "hash": hash, "count": count, "items": present}
-    connection.execute(catalogues.insert().values(replaced_at=now(), **values))
-    changed = {"items": content, "additions": row.additions + 1, "catalogue": row.catalogue + 1}
+    values = {"study_id": row.id, "number": row.catalogue, "hash": present_hash, "count": row.item_count}
+    connection.execute(catalogues.insert().values(items=present, replaced_at=now(), **values))
+    changed = {"items": content, "item_count": count, "additions": row.additions + 1, "catalogue": row.catalogue + 1}
     return connection.execute(studies.update().where(condition).values(changed)).rowcount == 1
 
 

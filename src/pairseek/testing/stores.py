@@ -28,7 +28,7 @@ def answer_row(number: int, query: str, outcome: str = "left") -> EventRow:
 
 def add_session(connection: sa.Connection) -> None:
     """Add a study with one session."""
-    study = studies.add(connection, "which", {"title": "t"}, b"items", is_open=True, who="me")
+    study = studies.add(connection, "which", {"title": "t"}, b"items", size=(2, 1), is_open=True, who="me")
     values = {"id": SESSION, "study_id": study, "kind": "person", "token_hash": "h", "seed": 2**62 + 1}
     sessions.add(connection, values | {"participant": "ann", "parts": parts.add(connection, PARTS)})
 

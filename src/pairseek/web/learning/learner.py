@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from queue import SimpleQueue
 
 from pairseek.errors import StoreUnavailable
-from pairseek.store import studies
+from pairseek.store import learning
 from pairseek.store.database import Database
+from pairseek.store.learning import LearningProgress
+from pairseek.store.studies import StudyRow
 from pairseek.web.learning import populations, similarity
 from pairseek.web.learning.process import learn_apart
 from pairseek.web.operations.rounds import Rounds, attempt_all
@@ -30,7 +31,6 @@ class Learner:
 
     def __init__(self, database: Database, catalogue: Catalogue) -> None:
         self._database, self._catalogue = database, catalogue
-        self._requests: SimpleQueue[tuple[str, str]] = SimpleQueue()
         self.rounds = Rounds("learning", _ROUND_SECONDS, self.round)
 
     def start(self) -> None:
@@ -45,41 +45,43 @@ class Learner:
         """Check studies immediately, because a session has finished or a similarity study has new answers."""
         self.rounds.wake()
 
-    def request(self, slug: str, who: str) -> None:
-        """Let a study learn as soon as possible at its owner's request."""
-        self._requests.put((slug, who))
+    def request(self, study: Study, who: str) -> None:
+        """Let a study learn as soon as possible at its owner's request.
+
+        The database holds at most one request of a study until its learning begins, for all workers and servers.
+        """
+        self._database.write(lambda connection: learning.request(connection, study.row.id, who))
         self.rounds.wake()
 
     def round(self) -> None:
         """Let studies learn if their owner has requested it or they have enough new sessions."""
-        attempt_all([self._learn_all_requested, self._learn_all_due])
-
-    def _learn_all_requested(self) -> None:
-        attempt_all(partial(self._learn_requested, *self._requests.get()) for _ in range(self._requests.qsize()))
-
-    def _learn_requested(self, slug: str, who: str) -> None:
-        try:
-            was_tried = self._learn_now(self._catalogue.by_slug(slug), who)
-        except StoreUnavailable:
-            self._requests.put((slug, who))
-            raise
-        if not was_tried:
-            # Another worker is learning, but answers may have been voided since it began: the next round tries again.
-            self._requests.put((slug, who))
-
-    def _learn_all_due(self) -> None:
         # An error in one study must not prevent learning in the others.
-        attempt_all(partial(self._learn_if_due, row.slug) for row in self._database.read(studies.all_studies))
+        attempt_all(partial(self._learn_if_needed, study) for study in self._database.read(learning.progress))
 
-    def _learn_if_due(self, slug: str) -> None:
-        """Let a study learn if it has enough new sessions."""
+    def _learn_if_needed(self, progress: LearningProgress) -> None:
+        row = progress.study
         if self.rounds.stopped:
             return
-        study = self._catalogue.by_slug(slug)
-        if study.configuration.is_similarity:
-            similarity.learn_if_due(self._database, study, run=learn_apart)
-        else:
-            populations.learn_if_due(self._database, study, learn_apart)
+        if progress.state.requested_by is not None:
+            self._learn_requested(row)
+        elif row.configuration.get("kind") == "similarity":
+            if similarity.may_be_due(self._database, row.id, row.item_count):
+                similarity.learn_if_due(self._database, self._catalogue.by_slug(row.slug), run=learn_apart)
+        elif populations.may_be_due(progress):
+            populations.learn_if_due(self._database, self._catalogue.by_slug(row.slug), learn_apart)
+
+    def _learn_requested(self, row: StudyRow) -> None:
+        who = self._database.write(lambda connection: learning.take_request(connection, row.id))
+        if who is None:
+            return
+        try:
+            done = self._learn_now(self._catalogue.by_slug(row.slug), who)
+        except StoreUnavailable:
+            self._database.write(lambda connection: learning.request(connection, row.id, who))
+            raise
+        if not done:
+            # Another worker is learning. Answers may have been voided since it began, so a later round tries again.
+            self._database.write(lambda connection: learning.request(connection, row.id, who))
 
     def _learn_now(self, study: Study, who: str) -> bool:
         if study.configuration.is_similarity:

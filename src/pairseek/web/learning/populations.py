@@ -21,6 +21,7 @@ from pairseek.web.learning.learned import LearnedVersion
 from pairseek.web.learning.study_choices import choices_of
 from pairseek.web.sessions import history
 from pairseek.web.studies.catalogue import Study
+from pairseek.web.studies.configuration import StudyConfiguration, configured
 
 Learn: TypeAlias = Callable[[Database, Study], LearnedVersion]
 LEARNER = "pairseek"
@@ -86,14 +87,21 @@ def _newest_population(database: Database, study: Study) -> tuple[Population | N
     return population, session_ids
 
 
-def is_on(study: Study, state: learning.LearningRow) -> bool:
+def is_on(configuration: StudyConfiguration, dimensions: int, state: learning.LearningRow) -> bool:
     """Return whether a study learns populations automatically, as its owner or else its configuration decides.
 
     Similarity studies learn maps instead, in `pairseek.web.learning.similarity`.
     """
-    if study.configuration.is_similarity:
+    if configuration.is_similarity:
         return False
-    return study.configuration.learns(study.items) if state.is_on is None else state.is_on
+    return configuration.learns(dimensions) if state.is_on is None else state.is_on
+
+
+def may_be_due(progress: learning.LearningProgress) -> bool:
+    """Return whether a study has enough new sessions, without reading its items."""
+    study, state = progress.study, progress.state
+    # The configuration is parsed last, because few studies have enough new sessions.
+    return is_due(progress.finished, state.tried) and is_on(configured(study.configuration), study.dimensions, state)
 
 
 def learn_if_due(database: Database, study: Study, run: Learn | None = None) -> int | None:
@@ -146,7 +154,7 @@ def _is_due(database: Database, study: Study) -> bool:
     state, count = database.read(
         lambda connection: (learning.state(connection, study.row.id), learning.count_finished(connection, study.row.id))
     )
-    return is_on(study, state) and is_due(count, state.tried)
+    return is_on(study.configuration, study.items.d, state) and is_due(count, state.tried)
 
 
 def switch(database: Database, study: Study, who: str, *, is_on: bool) -> None:

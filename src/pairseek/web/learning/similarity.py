@@ -15,7 +15,7 @@ from pairseek.embed.triplets import Triplets
 from pairseek.errors import InvalidTriplets, PairseekError, StoreUnavailable
 from pairseek.model.items import Items
 from pairseek.store import media, populations, studies
-from pairseek.store.counts import counts
+from pairseek.store.counts import Totals, totals
 from pairseek.store.database import Database
 from pairseek.store.locks import try_lock
 from pairseek.web.errors import Problem
@@ -85,20 +85,20 @@ def judgements_of(database: Database, study: Study) -> Judgements:
 def newest_map(database: Database, study: Study) -> MapVersion | None:
     """Return the newest version of the map; None before the first."""
     version = database.read(lambda connection: populations.newest(connection, study.row.id))
-    return None if version is None else _read(database, study, version)
+    return None if version is None else _read(database, study.row.id, version)
 
 
 def all_versions(database: Database, study: Study) -> list[MapVersion]:
     """Return all versions of the map that were not dropped, oldest first."""
     numbers = database.read(lambda connection: populations.versions(connection, study.row.id))
-    return [_read(database, study, number) for number in numbers]
+    return [_read(database, study.row.id, number) for number in numbers]
 
 
-def _read(database: Database, study: Study, version: int) -> MapVersion:
+def _read(database: Database, study_id: int, version: int) -> MapVersion:
     content, created = database.read(
         lambda connection: (
-            populations.content(connection, study.row.id, version),
-            populations.created_at(connection, study.row.id, version),
+            populations.content(connection, study_id, version),
+            populations.created_at(connection, study_id, version),
         )
     )
     record = json.loads(zlib.decompress(content))
@@ -120,13 +120,18 @@ def learn_if_due(database: Database, study: Study, who: str = LEARNER, run: Lear
 
     If learning fails, the last version remains in use, and the audit log records the failure.
     """
-    answers = _count_answers(database, study)
-    rows = database.read(lambda connection: populations.summaries(connection, study.row.id))
+    if may_be_due(database, study.row.id, study.items.n):
+        learn_now(database, study, who, run, log_version=False)
+
+
+def may_be_due(database: Database, study_id: int, items: int) -> bool:
+    """Return whether a study with so many items has enough new answers, without reading its items."""
+    answers = _count_answers(database, study_id)
+    rows = database.read(lambda connection: populations.summaries(connection, study_id))
     # A map that was dropped with a forgotten person is replaced without waiting for new answers.
     last = rows[0]["version"] if rows and rows[0]["dropped_at"] is None else None
-    last_answers = None if last is None else _answers_learned_from(database, study, last)
-    if is_learning_due(study.items.n, answers, last_answers):
-        learn_now(database, study, who, run, log_version=False)
+    last_answers = None if last is None else _answers_learned_from(database, study_id, last)
+    return is_learning_due(items, answers, last_answers)
 
 
 def learn_now(database: Database, study: Study, who: str, run: Learn | None = None, *, log_version: bool) -> bool:
@@ -185,7 +190,7 @@ def check(database: Database, study: Study) -> Judgements:
 
 def learn_version(database: Database, study: Study) -> LearnedVersion:
     """Learn a map from all valid judgements of a study without storing it."""
-    last, answers = newest_map(database, study), _count_answers(database, study)
+    last, answers = newest_map(database, study), _count_answers(database, study.row.id)
     valid, ids = check(database, study), study.items.ids
     result = SimilarityMap.learn(
         Triplets.from_ids(valid.fitted, ids),
@@ -210,14 +215,14 @@ def _learn(database: Database, study: Study, who: str, run: Learn, *, log_versio
     return database.write(store)
 
 
-def _answers_learned_from(database: Database, study: Study, version: int) -> int:
+def _answers_learned_from(database: Database, study_id: int, version: int) -> int:
     """Return the number of answers that a version was learned from, without reading the map if possible."""
-    facts = database.read(lambda connection: populations.facts(connection, study.row.id, version))
-    return int(facts["answers"]) if facts else _read(database, study, version).answers
+    facts = database.read(lambda connection: populations.facts(connection, study_id, version))
+    return int(facts["answers"]) if facts else _read(database, study_id, version).answers
 
 
-def _count_answers(database: Database, study: Study) -> int:
-    return database.read(lambda connection: counts(connection, study.row.id)).answers
+def _count_answers(database: Database, study_id: int) -> int:
+    return database.read(lambda connection: totals(connection, study_id)).get(study_id, Totals()).answers
 
 
 def create_preference_study(database: Database, study: Study, who: str, *, slug: str | None = None) -> str:
@@ -251,7 +256,9 @@ def create_preference_study(database: Database, study: Study, who: str, *, slug:
         record: JSON = configuration.model_dump(mode="json")
 
         def add(connection: sa.Connection, name: str = name, record: JSON = record) -> None:
-            number = studies.add(connection, name, record, pack_items(items), is_open=True, who=who)
+            number = studies.add(
+                connection, name, record, pack_items(items), size=(items.n, items.d), is_open=True, who=who
+            )
             media.copy(connection, study.row.id, number)
             facts = {"items": items.n, "source": study.row.slug, "version": newest.version}
             studies.log_action(connection, who, "create_study", name, **facts)

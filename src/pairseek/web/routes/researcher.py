@@ -245,7 +245,7 @@ def learn_now(slug: str, service: TheService, who: Researcher) -> Response:
     """Let the study learn from its finished sessions in the background; sessions that begin later use the result."""
     study = service.catalogue.by_slug(slug)
     (similarity if study.configuration.is_similarity else populations).check(service.database, study)
-    service.learner.request(slug, who.name)
+    service.learner.request(study, who.name)
     return RedirectResponse(f"/studies/{slug}?learning=1#population", 303)
 
 

@@ -198,7 +198,7 @@ class Sessions:
 
         The design serves a study's first people. If the items have coordinates, the strategy chooses from the start.
         """
-        if version is not None or study.items.d or not study.configuration.learns(study.items):
+        if version is not None or study.items.d or not study.configuration.learns(study.items.d):
             return None
         count = self.database.read(lambda connection: sessions.count(connection, study.row.id, ["person", "simulated"]))
         seed = study.configuration.seed

@@ -164,7 +164,7 @@ class SessionState:
             if reason is not None:
                 return None, reason
             parts = self.parts
-            learned = parts.population is not None and self.configuration.learns(parts.study_items)
+            learned = parts.population is not None and self.configuration.learns(parts.study_items.d)
             scheduled = scheduled_pair(
                 self.configuration, self.items, self.seed, self.done, parts.design, parts.unseen_rows, learned=learned
             )

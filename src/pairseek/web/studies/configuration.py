@@ -279,9 +279,9 @@ class StudyConfiguration(_Strict):
         """Whether people are asked which of two items is more like a third."""
         return self.kind == "similarity"
 
-    def learns(self, items: Items) -> bool:
+    def learns(self, dimensions: int) -> bool:
         """Return whether a study with these items learns from its participants until its owner switches that off."""
-        return not self.is_similarity and (self.learn == "auto" or (self.learn is None and not items.d))
+        return not self.is_similarity and (self.learn == "auto" or (self.learn is None and not dimensions))
 
     def slug_or_default(self) -> str:
         """Return the slug, or else one derived from the title."""

@@ -158,7 +158,7 @@ def create_study(
 
         def add(connection: sa.Connection) -> None:
             # Use a single transaction, because other workers cache a study as soon as they see it.
-            number = studies.add(connection, slug, record, packed, is_open=is_open, who=who)
+            number = studies.add(connection, slug, record, packed, size=(items.n, items.d), is_open=is_open, who=who)
             copies.store(connection, number)
             studies.log_action(connection, who, "create_study", slug, items=items.n)
 
@@ -217,7 +217,8 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
     with PictureCopies(items, readers) as copies:
 
         def change(connection: sa.Connection) -> bool:
-            if not studies.extend_items(connection, study.row.id, packed, additions=study.row.additions):
+            row = study.row
+            if not studies.extend_items(connection, row.id, packed, count=joined.n, additions=row.additions):
                 return False
             copies.store(connection, study.row.id)
             studies.log_action(connection, who, "add_items", slug, count=items.n)
@@ -263,7 +264,7 @@ def replace_items(database: Database, study: Study, items: Items, *, who: str) -
         return False
 
     def change(connection: sa.Connection) -> bool:
-        if not studies.replace_items(connection, study.row, packed, hash=present.hash, count=present.n):
+        if not studies.replace_items(connection, study.row, packed, count=items.n, present_hash=present.hash):
             return False
         studies.drop_catalogues(connection, study.row.id, stamp(datetime.now(UTC) - _UNUSED_AGE))
         studies.log_action(connection, who, "replace_items", slug, count=items.n)

@@ -182,7 +182,7 @@ def report_page(
         "made": now(),
         "version": __version__,
         "findings": context,
-        "balanced": not study.items.d and study.configuration.learns(study.items),
+        "balanced": not study.items.d and study.configuration.learns(study.items.d),
         "codebook": [
             {"table": table, "column": column, "meaning": words}
             for table, columns in tables.codebook(study, language).items()

@@ -22,7 +22,7 @@ from pairseek.search.goals import Goal
 from pairseek.store import learning as stored_learning
 from pairseek.store import populations as stored_populations
 from pairseek.store import studies
-from pairseek.store.counts import counts, newest_marks
+from pairseek.store.counts import Totals, counts, newest_marks, totals
 from pairseek.store.database import now, stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.store.studies import StudyRow
@@ -89,38 +89,42 @@ _MAX_DOTS = 4000
 
 def study_context(service: Service, row: StudyRow, items: int) -> StudyContext:
     """Return the context of a study in the list of studies and in the headers of its pages."""
-    totals = service.database.read(lambda connection: counts(connection, row.id))
+    return _study_context(row, items, service.database.read(lambda connection: totals(connection, row.id)))
+
+
+def _study_context(row: StudyRow, items: int, by_study: Mapping[int, Totals]) -> StudyContext:
+    total = by_study.get(row.id, Totals())
     return {
         "slug": row.slug,
         "title": row.configuration["title"],
         "status": "open" if row.is_open else "closed",
         "items": items,
-        "started": totals.started,
-        "finished": totals.finished,
-        "answers": totals.answers,
+        "started": total.started,
+        "finished": total.finished,
+        "answers": total.answers,
         "created": row.created_at,
-        "last_answer": totals.last_answer,
+        "last_answer": total.last_answer,
     }
 
 
 def studies_page(service: Service, user: Account) -> StudiesPage:
     """Return the context of the list of studies."""
-    rows = service.database.read(studies.all_studies)
-    contexts = [study_context(service, row, service.catalogue.by_slug(row.slug).items.n) for row in rows]
+    rows, by_study = service.database.read(lambda connection: (studies.all_studies(connection), totals(connection)))
+    contexts = [_study_context(row, row.item_count, by_study) for row in rows]
     return {"user": user_context(user), "studies": contexts}
 
 
 def live_figures(service: Service, study: Study) -> LiveContext:
     """Return the figures that the dashboard keeps refreshing."""
     since = stamp(datetime.now(UTC) - timedelta(minutes=_RATE_MINUTES))
-    totals = service.database.read(lambda connection: counts(connection, study.row.id, since))
+    found = service.database.read(lambda connection: counts(connection, study.row.id, since))
     return {
         "status": "open" if study.row.is_open else "closed",
-        "started": totals.started,
-        "finished": totals.finished,
-        "answers": totals.answers,
-        "answers_per_minute": totals.recent / _RATE_MINUTES,
-        "median_seconds": float(np.median(totals.times)) / 1000 if totals.times else None,
+        "started": found.started,
+        "finished": found.finished,
+        "answers": found.answers,
+        "answers_per_minute": found.recent / _RATE_MINUTES,
+        "median_seconds": float(np.median(found.times)) / 1000 if found.times else None,
         "latency_ms": service.latency.median_ms(),
         "updated": now(),
     }
@@ -168,7 +172,7 @@ def learning_context(service: Service, study: Study, *, requested: bool) -> Lear
         )
     )
     return {
-        "on": populations.is_on(study, state),
+        "on": populations.is_on(study.configuration, study.items.d, state),
         "requested": requested,
         "finished": finished,
         "due": next_due(state.tried),
