@@ -215,7 +215,7 @@ def fitted_model(utilities: Predictive, state: FitState, learned: FitOptions, it
         k = 0.5 * float(np.sqrt(max(np.sum(points**2) / (len(points) * d), 1e-12)))
         return _without_trend(points / (2.0 * k), base, k, np.eye(d))
     if not learned.appeal:
-        return _exact(utilities, utilities.shrinkage * state.coefficients, learned, items)
+        return _exact(utilities, state.coefficients, learned, items)
     points, spread = utilities.factors, utilities.spread
     k = _balanced_k(points, spread)
     return _without_trend(points, utilities.base, k, spread / (4.0 * k**2))
@@ -239,7 +239,7 @@ def _without_trend(points: FloatArray, base: FloatArray, k: float, covariance: F
 def _exact(utilities: Predictive, coefficients: FloatArray, learned: FitOptions, items: Items) -> FittedModel:
     """Compute k and the factors from the coefficients of |x|²; the residual becomes the appeal."""
     base, points, spread = utilities.base, utilities.factors, utilities.spread
-    least = _MIN_K_SHARE * utilities.shrinkage * DefaultModel.of(items).k
+    least = _MIN_K_SHARE * DefaultModel.of(items).k
     pull, fall = coefficients[: points.shape[1]], np.maximum(-coefficients[points.shape[1] : -1], least)
     k = float(fall.mean())
     if learned.rescale:

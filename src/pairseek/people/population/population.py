@@ -30,7 +30,13 @@ from pairseek.people.population.fit_state import FitState
 from pairseek.people.population.held_out import evidence_of, sampled
 from pairseek.people.population.inputs import compared_choices, usable_choices, vector_table
 from pairseek.people.population.model import FittedModel, fit_model
-from pairseek.people.population.residual import ResidualSetting, calibrate, scale_of
+from pairseek.people.population.residual import (
+    IMPLIED_SHARES,
+    ResidualSetting,
+    calibrate,
+    checked_residual,
+    scale_of,
+)
 from pairseek.people.population.selection import choose, options
 from pairseek.people.population.vector_fit import (
     VectorFeatures,
@@ -194,15 +200,16 @@ class Population:
         curvature
             Whether to add a coordinate, half of the squared distance from the mean of the items.
         residual
-            Standard deviation of residual utilities in logits; 0 for none. ``"auto"`` judges it, together with a factor
-            on all utilities, on people left out of a fit: see `pairseek.people.population.residual`. ``"implied"`` is
-            for newcomers whose answers never contradict each other, because ratings imply them.
+            Standard deviation of residual utilities in logits; 0 for none. ``"auto"`` judges it on people left out of a
+            fit, like the scale of all utilities: see `pairseek.people.population.residual`. ``"implied"`` is for
+            newcomers whose answers never contradict each other, because ratings imply them.
         rng
             A seed or a generator for the folds of the cross-validation.
         progress
             Called after each step of the cross-validation and each iteration of the fit; `print` shows one line each.
         """
         seed = seed_of(rng)
+        residual = residual if residual in IMPLIED_SHARES else checked_residual(residual)
         if (items is None) == (dimension is None):
             what = "neither" if items is None else "both"
             raise InvalidParameter(
@@ -235,10 +242,9 @@ class Population:
             "notes": [*choices.notes, *([] if note is None else [note])],
             "choice": None if validation is None else validation.record(),
         }
-        if residual == "auto" or residual == "implied":
-            found = calibrate(usable, items, learned, residual, smoother=smoother, seed=seed, progress=progress)
-            provenance["calibration"], residual, model = found.record(), found.residual, model.scaled(found.scale)
-            state = state if found.honest is None else replace(state, honest=found.honest)
+        found = calibrate(usable, items, learned, residual, smoother=smoother, seed=seed, progress=progress)
+        provenance["calibration"], model = found.record(), model.scaled(found.scale)
+        state = state if found.honest is None else replace(state, honest=found.honest)
         fitted = cls.of(model, state, usable, items, provenance)
         if table is not None and features is not None and smoother is not None and shrinkage is not None:
             provenance["vectors"] = {
@@ -248,7 +254,7 @@ class Population:
                 "tried": [list(pair) for pair in shrinkage.tried],
             }
             fitted = replace(fitted, vector_map=population_map(features, linear_map(model, smoother)))
-        fitted = fitted.with_residual(residual)
+        fitted = fitted.with_residual(found.residual)
         return fitted if table is None else fitted.with_vectors(table.vectors, table.ids, labels=table.labels)
 
     def with_vectors(
@@ -271,11 +277,7 @@ class Population:
 
         All utilities are multiplied by one factor that keeps the choices as uncertain as before.
         """
-        if residual is None:
-            raise InvalidParameter(
-                'residual is None: give a number of logits (at least 0), "auto" or "implied"', field="residual"
-            )
-        deviation = Logistic(1.0, residual=residual).residual_deviation
+        deviation = checked_residual(residual)
         factor = scale_of(deviation) / scale_of(self.residual)
         own = self.items
         items = catalogue_of(own.coordinates, own.ids, own.labels, factor * np.asarray(own.appeal), own.data)

@@ -22,8 +22,9 @@ import numpy as np
 from scipy.special import expit, logit, softmax
 
 from pairseek.core.types import JSON, FloatArray
-from pairseek.errors import InvalidChoices
+from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
+from pairseek.model.responses import Logistic
 from pairseek.people.choices import Choices
 from pairseek.people.population.data import Data
 from pairseek.people.population.fit import PSEUDO_INFORMATIVE, PSEUDO_RANDOM, LearningStep
@@ -104,6 +105,20 @@ def residual_of(share: float) -> float:
     return math.sqrt(share / (1.0 - share) * math.pi**2 / 6.0)
 
 
+def share_of(residual: float) -> float:
+    """Return the share ρ for a residual σ."""
+    return 1.0 - scale_of(residual) ** -2
+
+
+def checked_residual(residual: object) -> float:
+    """Return a valid residual in logits."""
+    if residual is None:
+        raise InvalidParameter(
+            'residual is None: give a number of logits (at least 0), "auto" or "implied"', field="residual"
+        )
+    return Logistic(1.0, residual=residual).residual_deviation  # type: ignore[arg-type]
+
+
 def honest_share(evidence: FloatArray, random: FloatArray) -> FloatArray:
     """Return the share of people who do not toss coins, given (..., people) log evidence and that of coins."""
     honest = np.full(evidence.shape[:-1], PSEUDO_INFORMATIVE / (PSEUDO_INFORMATIVE + PSEUDO_RANDOM))
@@ -117,7 +132,7 @@ def calibrate(
     choices: Choices,
     items: Items | None,
     learned: FitOptions,
-    setting: ResidualSetting,
+    setting: float | ResidualSetting,
     *,
     smoother: Smoother | None = None,
     seed: int = 0,
@@ -125,10 +140,12 @@ def calibrate(
 ) -> Calibration:
     """Average the residual and the scale of a fit with these options, as described in the module's docstring.
 
-    Each of three folds of the people is left out once. Pairs implied by rankings or ratings are not judged.
+    Each of three folds of the people is left out once. With a residual in logits, only the scale is judged. Pairs that
+    rankings or ratings imply are not judged.
     """
     if choices.derived:
-        return Calibration(IMPLIED_SHARES[setting])
+        return Calibration(IMPLIED_SHARES[setting] if isinstance(setting, str) else share_of(setting))
+    shares = _SHARES if isinstance(setting, str) else np.array([share_of(setting)])
     rng = np.random.default_rng(seed)
     people = rng.permutation(len(choices.people))
     parts, coins = [], []
@@ -150,17 +167,17 @@ def calibrate(
             factor = scale_of(residual)
             return evidence_of(judged, *model.utilities(scale * factor), residual, tie * factor)
 
-        parts.append([[evidence(share, math.exp(t)) for t in _LOG_SCALES] for share in _SHARES])
+        parts.append([[evidence(share, math.exp(t)) for t in _LOG_SCALES] for share in shares])
         coins.append(Data.of(judged).random_likelihood())
         if progress is not None:
             text = f"residual and scale, fold {number + 1} of {_FOLDS}"
             progress(LearningStep("residual", (number + 1) / _FOLDS, text))
     if not parts:
-        return _averaged(np.zeros((len(_SHARES), len(_LOG_SCALES), 0)), np.zeros(0))
-    return _averaged(np.concatenate(parts, axis=2), np.concatenate(coins))
+        return _averaged(shares, np.zeros((len(shares), len(_LOG_SCALES), 0)), np.zeros(0))
+    return _averaged(shares, np.concatenate(parts, axis=2), np.concatenate(coins))
 
 
-def _averaged(evidence: FloatArray, random: FloatArray) -> Calibration:
+def _averaged(shares: FloatArray, evidence: FloatArray, random: FloatArray) -> Calibration:
     """Average over the grid, given the (shares, scales, people) log evidence and the log-likelihoods of coins."""
     prior = -0.5 * (_LOG_SCALES / _LOG_SCALE_DEVIATION) ** 2
     honest = honest_share(evidence, random)
@@ -168,7 +185,7 @@ def _averaged(evidence: FloatArray, random: FloatArray) -> Calibration:
     total = mixed.sum(axis=2) + prior
     weight = softmax(total)
     moments = []
-    for values, own in ((_SHARES, weight.sum(axis=1)), (_LOG_SCALES, weight.sum(axis=0))):
+    for values, own in ((shares, weight.sum(axis=1)), (_LOG_SCALES, weight.sum(axis=0))):
         mean = float(own @ values)
         moments += [mean, math.sqrt(float(own @ (values - mean) ** 2))]
     share, share_error, log_scale, log_scale_error = moments

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
+from scipy.special import softmax
 
 from pairseek.core.text import plural
 from pairseek.core.types import FloatArray, IntArray
@@ -20,10 +21,11 @@ from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.people.choices import Choices
 from pairseek.people.population.data import Data
+from pairseek.people.population.e_step import beliefs
 from pairseek.people.population.fit import fit
 from pairseek.people.population.fit_state import FitState, Start
 from pairseek.people.population.model import FitOptions, start_of
-from pairseek.people.population.predictive import MAX_TREND_ITEMS, expected_slope, spread_scale
+from pairseek.people.population.predictive import MAX_TREND_ITEMS, expected_slope
 
 # Minimum number of people for a group ranking.
 MIN_PEOPLE = 3
@@ -33,6 +35,13 @@ _MAX_DIMENSIONS = 2
 _MAX_ITERATIONS = 100
 # Maximum number of compared items without coordinates, whose covariance is one matrix.
 _MAX_COMPARED = 4000
+
+# Prior standard deviation of the logarithm of the scale of S, the covariance of people, around that of the default
+# model, and logarithms at which its posterior is computed.
+_LOG_SPREAD_DEVIATION = 1.0
+_LOG_SPREADS = np.linspace(-2.0, 5.0, 15)
+# With more people than this, the scale of S is taken as estimated: its posterior mean is then within a few percent.
+_MAX_RESCALED_PEOPLE = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,3 +224,31 @@ def marginal_information(data: Data, start: Start, state: FitState, design: spar
     cross = pairs.T @ sparse.csr_array((projected.ravel(), (rows, columns.ravel())), shape=shape)
     total = pairs.T @ (pairs * (state.trust[person] * weight)[:, None])
     return np.asarray((total - cross @ cross.T).toarray())
+
+
+def _size(base: FloatArray, factors: FloatArray, spread: FloatArray) -> float:
+    """Return the root mean square of the utilities, centred over the items."""
+    factors = factors - factors.mean(axis=0)
+    return float(np.sqrt(np.var(base) + np.einsum("ni,ij,nj->", factors, spread, factors) / len(base)))
+
+
+def _default_size(start: Start) -> float:
+    return _size(start.base(start.coefficients), start.factors, start.spread)
+
+
+def _evidence(data: Data, start: Start, state: FitState, counts: FloatArray, spread: FloatArray) -> float:
+    """Return the log evidence with this covariance of people."""
+    base, tie = start.base(state.coefficients), float(state.thresholds.sum())
+    return float(counts @ beliefs(data, base, state.factors, spread, tie_width=tie)[2])
+
+
+def spread_scale(data: Data, start: Start, state: FitState, counts: FloatArray) -> float:
+    """Return the posterior mean of the scale of S relative to the estimate, at least 1."""
+    if counts.sum() > _MAX_RESCALED_PEOPLE:
+        return 1.0
+    size = _size(start.base(state.coefficients), state.factors, state.spread)
+    usual = (size / _default_size(start)) ** 2 * start.spread
+    away = np.log(np.trace(np.linalg.solve(usual, state.spread)) / len(usual)) + _LOG_SPREADS
+    evidence = [_evidence(data, start, state, counts, np.exp(t) * state.spread) for t in _LOG_SPREADS]
+    share = softmax(np.array(evidence) - 0.5 * (away / _LOG_SPREAD_DEVIATION) ** 2)
+    return max(float(share @ np.exp(_LOG_SPREADS)), 1.0)
