@@ -275,8 +275,8 @@ class TestFewPeople:
             out.append([newcomers.claims(world, one, seed, 4, after=(10,)).mean(axis=(0, 1)) for one in pair])
         (claimed, right), (before, right_before) = np.mean(out, axis=0)
         assert claimed < before - 0.02
-        # 48 newcomers, of whom two may differ by chance.
-        assert right > right_before - 0.05
+        # 48 newcomers, of whom five may differ by chance: the difference has a standard error of about 0.05.
+        assert right > right_before - 0.11
 
     def test_few_alike_people_do_not_make_everybody_alike(self):
         # Three people who answer alike give a covariance near 0, and 100 of them say that it is small.
