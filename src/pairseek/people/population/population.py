@@ -254,7 +254,7 @@ class Population:
                 "tried": [list(pair) for pair in shrinkage.tried],
             }
             fitted = replace(fitted, vector_map=population_map(features, linear_map(model, smoother)))
-        fitted = fitted.with_residual(found.residual)
+        fitted = fitted.with_residual(found.residual if isinstance(residual, str) else residual)
         return fitted if table is None else fitted.with_vectors(table.vectors, table.ids, labels=table.labels)
 
     def with_vectors(

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 from scipy.special import expit, logit, softmax
 
 from pairseek.core.types import JSON, FloatArray
@@ -39,6 +40,8 @@ always favour the largest share. People who answer pairs do contradict themselve
 ``"implied"`` is for newcomers whose answers are implied by ratings too, as in an evaluation."""
 _SHARES = np.array([0.02, 0.2, 0.4, 0.6, 0.75, 0.87])
 _LOG_SCALES = np.array([-1.2, -0.8, -0.4, 0.0, 0.4])
+# Number of points along each axis after interpolation.
+_FINE = 61
 # Prior standard deviation of the logarithm of the scale.
 _LOG_SCALE_DEVIATION = 0.5
 _FOLDS = 3
@@ -179,21 +182,28 @@ def calibrate(
 
 def _averaged(shares: FloatArray, evidence: FloatArray, random: FloatArray) -> Calibration:
     """Average over the grid, given the (shares, scales, people) log evidence and the log-likelihoods of coins."""
-    prior = -0.5 * (_LOG_SCALES / _LOG_SCALE_DEVIATION) ** 2
     honest = honest_share(evidence, random)
     mixed = np.logaddexp(np.log(honest)[..., None] + evidence, np.log1p(-honest)[..., None] + random)
-    total = mixed.sum(axis=2) + prior
-    weight = softmax(total)
-    moments = []
-    for values, own in ((shares, weight.sum(axis=1)), (_LOG_SCALES, weight.sum(axis=0))):
-        mean = float(own @ values)
-        moments += [mean, math.sqrt(float(own @ (values - mean) ** 2))]
-    share, share_error, log_scale, log_scale_error = moments
-    return Calibration(
-        share,
-        share_error,
-        log_scale,
-        log_scale_error,
-        float(np.sum(weight * honest)) if len(random) else None,
-        len(random),
-    )
+    # Many people weight one point of the grid only, so the log-likelihood is interpolated.
+    by_scale, log_scales = _interpolated(_LOG_SCALES, mixed.sum(axis=2).T)
+    total, fine_shares = _interpolated(shares, by_scale.T)
+    weight = softmax(total - 0.5 * (log_scales / _LOG_SCALE_DEVIATION) ** 2)
+    share, share_error = _moments(fine_shares, weight.sum(axis=1))
+    log_scale, log_scale_error = _moments(log_scales, weight.sum(axis=0))
+    nearest = np.abs(shares - share).argmin(), np.abs(_LOG_SCALES - log_scale).argmin()
+    found = float(honest[nearest]) if len(random) else None
+    return Calibration(share, share_error, log_scale, log_scale_error, found, len(random))
+
+
+def _interpolated(points: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return values at many points between the first and the last one, by a spline along the first axis; and these."""
+    if len(points) == 1:
+        return values, points
+    between = np.linspace(points[0], points[-1], _FINE)
+    return np.asarray(CubicSpline(points, values)(between)), between
+
+
+def _moments(values: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Return the weighted mean and standard deviation."""
+    mean = float(weight @ values)
+    return mean, math.sqrt(float(weight @ (values - mean) ** 2))
