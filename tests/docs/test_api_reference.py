@@ -142,7 +142,7 @@ def mentioned_by(value):
     classes = set()
     for function in functions:
         # Include names that only type checkers import, and names of a generated function's module.
-        space = {**vars(typing), "Any": typing.Any, **CLIENTS, **LOADED, **vars(inspect.getmodule(value))}
+        space = {**vars(typing), "Any": typing.Any, **LOADED, **CLIENTS, **vars(inspect.getmodule(value))}
         hints = typing.get_type_hints(inspect.unwrap(function), localns=space)
         classes |= set().union(*(classes_in(hint) for name, hint in hints.items() if not name.startswith("_")))
     return classes

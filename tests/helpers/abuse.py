@@ -74,22 +74,22 @@ KINDS = (
 def routes() -> list[tuple[str, frozenset[str]]]:
     """Return the paths and methods of all routes of the application."""
     paths = []
-    for route in every_route(create_app(Settings(database="unused.db")).routes):
+    for prefix, route in every_route(create_app(Settings(database="unused.db")).routes):
         if isinstance(route, Mount):
-            paths.append((f"{route.path}/{{file}}", frozenset({"GET"})))
+            paths.append((f"{prefix}{route.path}/{{file}}", frozenset({"GET"})))
         elif isinstance(route, Route) or hasattr(route, "methods"):
-            paths.append((route.path, frozenset(route.methods or {"GET"})))
+            paths.append((f"{prefix}{route.path}", frozenset(route.methods or {"GET"})))
     return sorted(set(paths), key=lambda route: (route[0], sorted(route[1])))
 
 
-def every_route(routes):
-    """Yield routes, including those of nested routers."""
+def every_route(routes, prefix=""):
+    """Yield routes with the prefix of their paths, including those of nested routers."""
     for route in routes:
         inner = getattr(getattr(route, "original_router", None) or getattr(route, "router", None), "routes", None)
         if inner is None or isinstance(route, Mount):
-            yield route
+            yield prefix, route
         else:
-            yield from every_route(inner)
+            yield from every_route(inner, prefix + getattr(getattr(route, "include_context", None), "prefix", ""))
 
 
 @dataclass(frozen=True)

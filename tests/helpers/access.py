@@ -11,6 +11,7 @@ from helpers import abuse
 from helpers.serving import GUARD, answer_to, configuration, csrf_of, some_items
 from pairseek.store import people
 from pairseek.web.access import auth
+from pairseek.web.access.tokens import hash_token
 from pairseek.web.studies.creation import create_study
 
 # Behind a proxy, so that no request counts as one of this machine, to which /metrics is open.
@@ -143,7 +144,7 @@ class Program(Caller):
         self.token = scope and auth.make_token(visitors.service.database, "test", [scope], "test")
 
     def _scenes(self) -> tuple[Scene, Scene]:
-        opened_by = None if self.token is None else auth.hashed(self.token)
+        opened_by = None if self.token is None else hash_token(self.token)
         return scene(self.visitors), scene(self.visitors, opened_by=opened_by)
 
     def introduce(self, client, own) -> str:

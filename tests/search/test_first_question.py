@@ -39,8 +39,8 @@ def words_of(program, **environment):
 def test_the_first_question_needs_no_kernel_of_inference():
     first, second = (set(words_of(program + USED)) for program in (ASK, ASK + ANSWER))
     assert {"scan_pairs", "log_inverse_determinant"} <= first
-    assert not first & {"propagate", "reduced", "join_private", "_orthonormal"}
-    assert {"propagate", "reduced", "join_private", "_orthonormal"} <= second
+    assert not first & {"propagate", "without_private", "join_private", "_orthonormal"}
+    assert {"propagate", "without_private", "join_private", "_orthonormal"} <= second
 
 
 def test_the_first_questions_load_no_module_after_the_import():

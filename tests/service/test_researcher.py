@@ -196,7 +196,7 @@ def test_a_part_that_cannot_be_is_said_at_its_field(ann, fields, place):
         ({"title": "t", "slug": "which"}, CSV, "is taken by another study"),
         ({"title": "t", "attention": "a, b"}, CSV, "write left, right, answer"),
         ({"title": "t", "attention": "a, z, a"}, CSV, "names &#39;z&#39;"),
-        ({"title": "t"}, "id,label\na,Apple\nb,Banana\n", "there are 2 items without coordinates"),
+        ({"title": "t"}, "id,label\na,Apple\nb,Banana\n", "the study has 2 items without coordinates"),
         ({"title": "t"}, "id,x\na,1\nb,two\n", "items.csv, line 3, column &#39;x&#39;"),
         ({"title": "t"}, "id,x,image\na,1,cat.png\nb,2,\n", "cat.png&#39;, but it was not sent"),
         ({"title": "t"}, "", "items.csv is empty"),

@@ -105,7 +105,7 @@ def test_a_form_of_too_many_parts_and_a_body_that_is_no_json_are_said(visitors):
     writer = make_token(visitors.service.database, "writer", ["write"], "test")
     headers = {"Authorization": f"Bearer {writer}", "Content-Type": "application/json"}
     deep = visitors.browser().post("/api/v1/studies", content=b"[" * 200_000, headers=headers)
-    assert (deep.status_code, deep.json()["error"]["code"]) == (400, "invalid_body")
+    assert (deep.status_code, deep.json()["error"]["code"]) == (422, "invalid_request")
 
 
 def sign_in(visitors, address, password):

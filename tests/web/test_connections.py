@@ -272,7 +272,7 @@ def test_addresses_of_both_kinds_are_one_and_proxies_are_named_by_address_or_net
         ip_network("10.0.0.0/8"),
     )
     assert Settings().proxies == ()
-    with pytest.raises(InvalidParameter, match=r"PAIRSEEK_TRUSTED_PROXIES has '\*': give addresses or networks"):
+    with pytest.raises(InvalidParameter, match=r"PAIRSEEK_TRUSTED_PROXIES contains '\*': give addresses or networks"):
         _ = Settings(trusted_proxies="*").proxies
 
 

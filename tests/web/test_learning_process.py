@@ -265,7 +265,7 @@ class TestHere:
 
         monkeypatch.setattr(learner, "learn_apart", fails)
         one, which = learner.Learner(database, Catalogue(database)), study(database, "which")
-        one.request("which", "ann")
+        one.request(which, "ann")
         with populations.try_lock(database, populations.lock_name(which)) as held:
             assert held
             one.round()

@@ -6,7 +6,7 @@ import sys
 
 PROGRAM = """
 import asyncio, logging, threading, warnings
-from pairseek.web import logs
+from pairseek.web.operations import logs
 logs.set_up()
 logging.getLogger("pairseek.web").info("ours")
 logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")

@@ -121,7 +121,7 @@ def test_a_token_that_calls_too_often_is_held_up_and_the_client_waits(tmp_path, 
             waited.append(seconds)
             clock[0] += seconds
 
-        monkeypatch.setattr("pairseek.client.sleep", sleep)
+        monkeypatch.setattr("pairseek.client.connection.sleep", sleep)
         assert len(Client(visitors.address, token).studies()) == 1
         assert Client(visitors.address, token).open_session("which").id
         assert waited == [1.0, 1.0]

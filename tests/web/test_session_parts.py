@@ -76,7 +76,7 @@ def with_other_defaults(monkeypatch):
     """Defaults of the prior, and with it of k, of the choice of pairs, and of the posterior."""
     monkeypatch.setattr("pairseek.model.defaults.PRIOR_FACTOR", 9.0)
     monkeypatch.setattr(defaults, "PROMISING_ITEMS", 4)
-    monkeypatch.setattr(defaults, "FEW", 0)
+    monkeypatch.setattr(defaults, "MAX_SCORED_PAIRS", 0)
     monkeypatch.setattr(defaults, "EP", lambda: ps.Particles(300))
 
 
