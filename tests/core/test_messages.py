@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 import pytest
 
-from helpers.languages import FRENCH, with_french
+from helpers.languages import ITALIAN, with_italian
 from helpers.pages_data import PAGES
 from pairseek.core.messages import languages, preferred_language, words
 from pairseek.errors import InvalidParameter
@@ -34,13 +35,13 @@ def test_every_language_has_the_same_messages_with_the_same_names() -> None:
 
 
 def test_messages_that_a_language_lacks_fall_back_to_english(tmp_path) -> None:
-    with with_french(tmp_path, {"language.name": "Français", "run.undo": "Annuler"}):
-        said = words(FRENCH)
-        assert said.say("run.undo") == "Annuler"
+    with with_italian(tmp_path, {"language.name": "Italiano", "run.undo": "Annulla"}):
+        said = words(ITALIAN)
+        assert said.say("run.undo") == "Annulla"
         assert said.say("run.skip") == words().say("run.skip")
         assert said.missing == set(words().messages) - {"language.name", "run.undo"}
-        page = render(*PAGES["run-colour"], language=FRENCH)
-        assert "Annuler" in page
+        page = render(*PAGES["run-colour"], language=ITALIAN)
+        assert "Annulla" in page
         assert words().say("run.skip") in page
 
 
@@ -52,6 +53,12 @@ def test_numbers_plurals_and_languages() -> None:
     assert english.number(3.0) == "3"
     assert english.say("result.saved", count=1).startswith("Your answer")
     assert german.say("result.saved", count=12).startswith("Alle 12 Antworten")
+    assert [words(language).say("run.answered", count=0) for language in ("en", "fr", "es")] == [
+        "0 answers",
+        "0 réponse",
+        "0 respuestas",
+    ]
+    assert words("fr").number(12624) == "12\u202f624"
     assert preferred_language("xx;q=0.9, de-AT;q=0.8, en;q=0.3") == "de"
     assert preferred_language("de;q=0, en") == "en"
     assert preferred_language(None) == preferred_language("*;q=x,,;q=") == "en"
@@ -61,3 +68,11 @@ def test_small_numbers_keep_their_digits():
     assert "standard deviation 0.0123" in words().say("finding.directions", widest=0.0123, narrowest=1e-5)
     assert words("de").number(0.0123) == "0,0123"
     assert words().number(0.0123, 1) == "0"
+
+
+def test_french_has_narrow_spaces_before_double_punctuation_and_inside_guillemets() -> None:
+    wrong = re.compile(r"[^\u202f\s][;?!»](?!\w)|[^\u202f]:(?=\s|$)|\d ?%|«(?!\u202f)|'")
+    for key, message in words("fr").messages.items():
+        for text in [message] if isinstance(message, str) else message.values():
+            # The name of a setting keeps the colon of YAML.
+            assert not wrong.search(text.replace("standardize:", "")), key

@@ -402,7 +402,7 @@ def test_from_a_study_with_pictures_to_a_quiz_and_from_the_database_to_the_same(
         (("nothing",), "there is no database"),
         (("wines.csv", "--answers", 0), "the number of answers is 0"),
         (("wines.csv", "--seed", -1), "the seed is -1"),
-        (("wines.csv", "--language", "fr"), "the setting 'language' is 'fr'"),
+        (("wines.csv", "--language", "xx"), "the setting 'language' is 'xx'"),
         (("wines.csv", "--megabytes", -1), "the limit megabytes is -1"),
         (("wines.csv", "--answers", 40), "at most 1"),
         (("tie.yaml",), "the setting 'offer.tie' cannot be compiled"),

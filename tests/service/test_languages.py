@@ -1,4 +1,4 @@
-"""A third language, added as documented: every page of participants and researchers is shown in it."""
+"""A further language, added as documented: every page of participants and researchers is shown in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from test_contexts import PASSWORD, judge, participate, research
 from test_pages import SHAPES
 
-from helpers.languages import FRENCH, with_french
+from helpers.languages import ITALIAN, with_italian
 from helpers.pages_data import PAGES
 from helpers.serving import configuration, served, some_items
 from pairseek.model.items import Items
@@ -19,13 +19,13 @@ from pairseek.web.pages import languages, preferred_language, render
 
 @pytest.fixture(scope="module")
 def third(tmp_path_factory):
-    with with_french(tmp_path_factory.mktemp("french")):
+    with with_italian(tmp_path_factory.mktemp("italian")):
         yield
 
 
 @pytest.fixture(scope="module")
 def visited(third, tmp_path_factory):
-    """Every reply of a service whose visitors and studies speak French, and the pages that it rendered."""
+    """Every reply of a service whose visitors and studies speak Italian, and the pages that it rendered."""
     replies, pages = [], []
     usual = service.render
 
@@ -33,8 +33,8 @@ def visited(third, tmp_path_factory):
         pages.append((name, options["language"]))
         return usual(name, data, **options)
 
-    made = configuration(answers=2, consent="May we?", practice=True, language=FRENCH)
-    alike = configuration(kind="similarity", slug="alike", answers=12, language=FRENCH)
+    made = configuration(answers=2, consent="May we?", practice=True, language=ITALIAN)
+    alike = configuration(kind="similarity", slug="alike", answers=12, language=ITALIAN)
     studies = [(made, some_items()), (alike, Items(None, [f"i{n}" for n in range(5)]))]
     path = tmp_path_factory.mktemp("languages") / "a.db"
     with pytest.MonkeyPatch.context() as patch, served(path, studies=studies) as visitors:
@@ -42,7 +42,7 @@ def visited(third, tmp_path_factory):
         set_password(visitors.service.database, "ann", PASSWORD, is_admin=True)
 
         def browser():
-            made = visitors.browser(headers={"accept": "text/html", "accept-language": "fr-CA, en;q=0.5"})
+            made = visitors.browser(headers={"accept": "text/html", "accept-language": "it-CH, en;q=0.5"})
             made.event_hooks["response"] = [lambda reply: replies.append((reply.read(), reply)[1])]
             return made
 
@@ -50,14 +50,14 @@ def visited(third, tmp_path_factory):
         judge(browser())
         researcher = browser()
         research(researcher, session)
-        researcher.get("/studies/which/report.html?language=fr")
+        researcher.get("/studies/which/report.html?language=it")
         researcher.get("/studies/which/report.html?language=xx")
     return replies, pages
 
 
 def test_the_new_language_is_offered_and_preferred(third) -> None:
-    assert FRENCH in languages()
-    assert preferred_language("fr-CH, de;q=0.9") == FRENCH
+    assert ITALIAN in languages()
+    assert preferred_language("it-CH, de;q=0.9") == ITALIAN
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -65,37 +65,37 @@ def test_every_page_can_be_rendered_in_the_new_language(third, name) -> None:
     template, values = PAGES[name]
     if "languages" in values:
         values = values | {"languages": list(languages())}
-    page = render(template, values, language=FRENCH)
-    assert f'<html lang="{FRENCH}">' in page
+    page = render(template, values, language=ITALIAN)
+    assert f'<html lang="{ITALIAN}">' in page
     # Also in the other languages, whose catalogues know nothing of the new one.
     assert (
-        ("Français" in page)
+        ("Italiano" in page)
         == (name in ("findings", "findings-alike", "study-new", "study-new-wrong"))
-        == ("Français" in render(template, values, language="de"))
+        == ("Italiano" in render(template, values, language="de"))
     )
 
 
 def test_the_service_shows_every_page_in_the_new_language(visited) -> None:
     replies, pages = visited
     assert {name for name, _ in pages} >= set(SHAPES)
-    assert {language for _, language in pages} == {FRENCH}
+    assert {language for _, language in pages} == {ITALIAN}
     for reply in replies:
         assert reply.status_code < 500, reply.url
     shown = [reply for reply in replies if "<html" in reply.text]
     assert len(shown) > 20
     for reply in shown:
-        assert re.search(r'<html lang="(\w+)"', reply.text)[1] == FRENCH, reply.url
+        assert re.search(r'<html lang="(\w+)"', reply.text)[1] == ITALIAN, reply.url
 
 
 def test_the_form_of_a_study_names_every_language(visited) -> None:
     page = next(reply.text for reply in visited[0] if reply.url.path == "/studies/new")
-    for name in ("English", "Deutsch", "Français"):
+    for name in ("English", "Deutsch", "Español", "Français", "Italiano"):
         assert f">{name}</option>" in page
 
 
 def test_the_report_comes_in_the_new_language_and_a_refusal_names_all(visited) -> None:
     right, wrong = [reply for reply in visited[0] if reply.url.path == "/studies/which/report.html"]
     assert right.status_code == 200
-    assert f'<html lang="{FRENCH}">' in right.text
+    assert f'<html lang="{ITALIAN}">' in right.text
     assert wrong.status_code == 422
     assert " or ".join(languages()) in wrong.text

@@ -1,8 +1,8 @@
 """Message catalogues: the texts of pages, reports, findings and codebooks by key, in one JSON file per language.
 
 A message is a string with ``{names}``, or two strings ``{"one": ..., "other": ...}`` of which the value ``count``
-chooses one. The English catalogue is complete by definition. A message that another language lacks falls back to
-English, and `Words.missing` lists its key.
+chooses one: the first for the counts that the message ``number.one`` lists. The English catalogue is complete by
+definition. A message that another language lacks falls back to English, and `Words.missing` lists its key.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Words:
         """Return a message with values inserted and numbers formatted for the language."""
         message = self.messages[key]
         if not isinstance(message, str):
-            message = message["one" if values.get("count") == 1 else "other"]
+            message = message[
+                "one" if str(values.get("count")) in str(self.messages["number.one"]).split() else "other"
+            ]
         return message.format(**{name: self.number(value) for name, value in values.items()})
 
     def number(self, value: object, digits: int | None = None) -> str:
