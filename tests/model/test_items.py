@@ -410,7 +410,7 @@ class TestCsv:
             ("id,x,appeal\na,1,0\nb,2,much\n", "line 3, column 'appeal': 'much' is not a number"),
             ("id,x,y\na,1,2\nb,3\n", "line 3: expected 3 cells, received 2"),
             ("id,x,y\na,1,2,9\nb,3,4\n", "line 2: expected 3 cells, received 4"),
-            ("id,x,x\na,1,2\nb,3,4\n", r"two columns with the same name: \['id', 'x', 'x'\]"),
+            ("id,x,x\na,1,2\nb,3,4\n", r"2 columns named 'x': rename or remove all but one"),
             ("", "is empty: give a header row, then one row per item"),
             ("\n  \n", "is empty: give a header row"),
             ("id,x\n", "has a header but no items: give one row per item"),

@@ -1,6 +1,7 @@
 """Logs of the service: one JSON object a line, whoever writes it, and nothing that was sent."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -45,3 +46,23 @@ def test_every_line_is_json_and_quotes_nothing():
     assert lines[4]["where"]
     assert "ann@example.org" not in done.stderr
     assert done.stdout == ""
+
+
+AT_TERMINAL = """
+import io, logging, sys
+from pairseek.web.operations import logs
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+sys.stderr = Terminal()
+logs.set_up()
+logging.getLogger("pairseek.web").info("request")
+logging.getLogger("uvicorn.error").info("Started server process")
+logging.getLogger("pairseek.web").warning("worker exited", extra={"facts": {"code": 1}})
+print(sys.stderr.getvalue(), end="")
+"""
+
+
+def test_a_terminal_shows_only_warnings_and_as_plain_text():
+    done = subprocess.run([sys.executable, "-c", AT_TERMINAL], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"\d\d:\d\d:\d\d warning worker exited code=1\n", done.stdout)

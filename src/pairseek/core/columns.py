@@ -67,8 +67,12 @@ class ItemTable:
         # Spreadsheets often save empty trailing columns.
         used = [place for place, name in enumerate(header) if name or any(row[place] for _, row in body)]
         names = [header[place] for place in used]
-        if len(set(names)) != len(names):
-            raise InvalidItems(f"{path} has two columns with the same name: {names}; rename one")
+        repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if repeated:
+            count = names.count(repeated[0])
+            raise InvalidItems(
+                f"{path} has {count} columns named {repeated[0]!r}: rename or remove all but one of them"
+            )
         columns = {header[place]: [row[place] for _, row in body] for place in used}
         return cls(str(path), columns, [f"line {line}" for line, _ in body], rows.decimal_comma)
 

@@ -1,8 +1,13 @@
-"""Phrases with counts and lists, for messages."""
+"""Phrases with counts and lists, for messages, and the first characters of names."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
+
+_JOINER = "\N{ZERO WIDTH JOINER}"
+_SKIN_TONES = range(0x1F3FB, 0x1F400)
+_FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 
 
 def plural(count: int, noun: str) -> str:
@@ -38,3 +43,30 @@ def quoted(names: Iterable[object], limit: int = 5) -> str:
     "'tea', 'water'"
     """
     return listed(map(repr, names), limit)
+
+
+def initial(text: str) -> str:
+    """Return the first visible character of a text, such as a letter or a whole emoji of several code points.
+
+    Punctuation comes last, so that a label with HTML shows a letter.
+
+    Examples
+    --------
+    >>> initial("tea"), initial("<b>tea</b>"), initial("é tea") == "é"
+    ('t', 'b', True)
+    """
+    shown = [place for place, character in enumerate(text) if unicodedata.category(character)[0] in "LNS"]
+    wanted = [place for place in shown if text[place] not in "<>=+|~^`$"] or shown
+    start = wanted[0] if wanted else 0
+    end = start + 1
+    while end < len(text) and _continues(text[start:end], text[end]):
+        end += 1
+    return text[start:end]
+
+
+def _continues(before: str, character: str) -> bool:
+    """Return whether a character belongs to the same visible character as those before it."""
+    if unicodedata.category(character)[0] == "M" or character == _JOINER or ord(character) in _SKIN_TONES:
+        return True
+    is_second_flag_letter = len(before) == 1 and ord(before) in _FLAG_LETTERS and ord(character) in _FLAG_LETTERS
+    return before[-1] == _JOINER or is_second_flag_letter

@@ -1,4 +1,4 @@
-"""Structured logging: one JSON object per line, without personal data.
+"""Structured logging: one JSON object per line, or plain warnings at a terminal, without personal data.
 
 A request is logged with the pattern of its route (``/s/{slug}/answer``), never with its URL, query string or client
 address, which may contain ids and tokens.
@@ -42,13 +42,28 @@ class JsonLines(logging.Formatter):
         return json.dumps(facts, ensure_ascii=False)
 
 
+class PlainLines(JsonLines):
+    """Log formatter for a person at a terminal: time, level and event, followed by the facts."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as a line of text."""
+        facts = json.loads(super().format(record))
+        moment = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
+        rest = [f"{name}={value}" for name, value in facts.items() if name not in ("at", "level", "event", "process")]
+        return " ".join([moment, facts["level"], facts["event"], *rest])
+
+
 def set_up() -> None:
-    """Send everything that the process logs to standard error: warnings and uncaught exceptions of threads, too."""
+    """Send everything that the process logs to standard error: warnings and uncaught exceptions of threads, too.
+
+    A terminal shows only warnings and errors, so that the address and the password of a new server stay in view.
+    """
+    at_terminal = sys.stderr.isatty()
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(PlainLines() if at_terminal else JsonLines())
     logging.getLogger().handlers = [handler]
     for name in ("pairseek", "uvicorn"):
-        logging.getLogger(name).setLevel(logging.INFO)
+        logging.getLogger(name).setLevel(logging.WARNING if at_terminal else logging.INFO)
     # uvicorn's access log contains addresses.
     logging.getLogger("uvicorn.access").disabled = True
     logging.captureWarnings(capture=True)

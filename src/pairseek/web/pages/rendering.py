@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pairseek.core.messages import DEFAULT, Words, words
+from pairseek.core.text import initial
 from pairseek.errors import MissingExtra
 from pairseek.web.pages.group_map import colour_of, draw_group_map, mark_path
 from pairseek.web.pages.map import draw_map
@@ -96,6 +97,7 @@ def _environment() -> Environment:
     )
     environment.filters["in_script"] = in_script
     environment.filters["short_time"] = short_time
+    environment.filters["initial"] = initial
     environment.filters["option"] = option
     environment.filters["labelled_option"] = labelled_option
     environment.filters["language_option"] = language_option

@@ -37,8 +37,8 @@ function swatch(colour, card) {
 export const MEDIA = {
   colour: swatch,
   image: picture,
-  text: (textContent) => made("p", { className: "text", textContent }),
-  markdown: (innerHTML) => made("div", { className: "prose", innerHTML }),
+  text: (textContent) => made("p", { className: "text", dir: "auto", textContent }),
+  markdown: (innerHTML) => made("div", { className: "prose", dir: "auto", innerHTML }),
 };
 
 const build = (card) => Object.entries(card.media).map(([name, value]) => MEDIA[name](value, card));

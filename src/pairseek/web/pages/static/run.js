@@ -11,6 +11,7 @@ import { block, speaker } from "./words.js";
 
 const GUARD_MS = 250; // a press this soon after a pair appeared was meant for the previous pair
 const STALE_MS = 30000;
+const WORDY = 90; // characters from which a label is set like a text
 
 const { slug, session, offers, practice, prefetches, play } = block("run-data");
 const words = block("words");
@@ -153,6 +154,7 @@ function place(card, data, parts) {
   const name = data.label ?? (bare(data) ? data.id : "");
   card.querySelector(".card-label").textContent = name;
   card.classList.toggle("bare", bare(data));
+  card.classList.toggle("wordy", name.length > WORDY);
   card.classList.toggle("nameless", !name);
 }
 
