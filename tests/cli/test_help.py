@@ -8,6 +8,7 @@ import shlex
 import pytest
 import typer
 
+from helpers.languages import with_catalogues
 from pairseek.cli import app as _app
 from pairseek.cli import main
 from pairseek.cli.examples import EXAMPLES, commands_of
@@ -64,6 +65,24 @@ def test_the_doctor_lists_what_is_installed(command):
     for topic in ("pairseek", "Python", "core", "web", "frames", "kernels", "food10k", "database"):
         assert re.search(rf"^(ok|--)  {topic} ", output, re.MULTILINE), topic
     assert "pairseek serve creates it" in output
+
+
+def test_the_doctor_lists_languages_and_messages_that_they_lack(command, tmp_path):
+    with with_catalogues(tmp_path, {"it": {"language.name": "Italiano", "run.undo": "Annulla", "run.gone": "?"}}):
+        code, output, _ = command("doctor")
+        assert code == 0
+        assert "de, es, fr, it" in output
+        assert "it         lacks: administration.admin, " in output
+        assert "it         has unknown messages: run.gone" in output
+        assert "fr         lacks" not in output
+
+
+def test_the_doctor_reports_an_invalid_catalogue(command, tmp_path):
+    with with_catalogues(tmp_path, {"it": "{"}):
+        code, output, _ = command("doctor")
+    assert code == 1
+    assert "it.json is not JSON" in output
+    assert "1 problem: languages" in output
 
 
 def test_the_doctor_fails_if_the_database_does_not_reply(command, tmp_path):

@@ -7,10 +7,10 @@ import string
 
 import pytest
 
-from helpers.languages import ITALIAN, with_italian
+from helpers.languages import ITALIAN, with_catalogues, with_italian
 from helpers.pages_data import PAGES
 from pairseek.core.messages import languages, preferred_language, words
-from pairseek.errors import InvalidParameter
+from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.web.pages import render
 
 
@@ -76,3 +76,58 @@ def test_french_has_narrow_spaces_before_double_punctuation_and_inside_guillemet
         for text in [message] if isinstance(message, str) else message.values():
             # The name of a setting keeps the colon of YAML.
             assert not wrong.search(text.replace("standardize:", "")), key
+
+
+@pytest.mark.parametrize(
+    ("language", "content", "said"),
+    [
+        ("it", "{", "is not JSON in UTF-8"),
+        ("it", "[]", "is not an object of messages"),
+        ("it", {"run.undo": "Annulla"}, 'lacks "language.name"'),
+        ("italian", {"language.name": "Italiano"}, "is not named after a language"),
+        ("de", {"run.undo": 3}, "'run.undo' cannot be used: it is int, not a text"),
+        ("de", {"run.answered": "{count}"}, "needs two forms"),
+        ("de", {"run.answered": {"one": "{count}", "other": "viele"}}, "lacks the placeholder {count}"),
+        ("de", {"run.undo": "zurück {count}"}, "has the placeholder {count}, which has no value here: use no braces"),
+        ("de", {"run.announce": "{number}: {left}"}, "lacks the placeholder {right}"),
+        ("de", {"result.share": "{percent.__class__}"}, "is not a placeholder: write {percent}"),
+        ("de", {"result.share": "{percent:>99999999}"}, "is not a placeholder"),
+        ("de", {"result.share": "{percent"}, "a brace has no partner"),
+    ],
+)
+def test_an_invalid_file_of_the_further_folder_is_refused_with_its_name(tmp_path, language, content, said) -> None:
+    with (
+        with_catalogues(tmp_path, {language: content}),
+        pytest.raises(InvalidFile, match=rf"{language}\.json.*{re.escape(said)}"),
+    ):
+        languages()
+
+
+def test_a_folder_that_does_not_exist_is_refused(tmp_path, monkeypatch) -> None:
+    with with_catalogues(tmp_path, {}):
+        monkeypatch.setenv("PAIRSEEK_MESSAGES", str(tmp_path / "nowhere"))
+        with pytest.raises(InvalidFile, match="which is not a folder"):
+            languages()
+
+
+def test_a_file_of_the_further_folder_replaces_messages_of_the_package(tmp_path) -> None:
+    with with_catalogues(tmp_path, {"de": {"run.undo": "Rückgängig", "run.undoo": "?"}}):
+        assert words("de").say("run.undo") == "Rückgängig"
+        assert words("de").say("run.skip") == "Auslassen"
+        assert words("de").unknown == {"run.undoo"}
+
+
+def test_other_texts_take_the_place_of_messages_unless_they_do_not_suit() -> None:
+    texts = {
+        "run.undo": "Back",
+        "run.announce": "{left}",
+        "no.such": "?",
+        "run.answered": {"one": "one", "other": "{count}!"},
+    }
+    said = words("fr").with_texts(texts)
+    assert said.say("run.undo") == "Back"
+    assert said.say("run.answered", count=3) == "3!"
+    assert said.say("run.announce", number=1, left="a", right="b") == words("fr").say(
+        "run.announce", number=1, left="a", right="b"
+    )
+    assert not said.has("no.such")

@@ -274,6 +274,11 @@ NEW = {
     "noises": ["constant", "normalized", "decaying"],
     "priors": ["uniform_box", "gaussian"],
     "languages": ["en", "de"],
+    "texts": [
+        {"name": "texts.start.begin", "usual": "Begin"},
+        {"name": "texts.run.answered.one", "usual": "{count} answer"},
+        {"name": "texts.run.answered.other", "usual": "{count} answers"},
+    ],
     "values": {"answers": "20", "offer.undo": "true", "strategy": "infogain", "resume.hours": "72"},
     "errors": {},
 }

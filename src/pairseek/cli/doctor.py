@@ -16,7 +16,8 @@ import typer
 
 from pairseek._version import __version__
 from pairseek.cli.options import DatabaseOption
-from pairseek.core.text import plural
+from pairseek.core.messages import languages, words
+from pairseek.core.text import listed, plural
 from pairseek.errors import PairseekError
 from pairseek.numerics.kernel_cache import ADVICE, cache_folders, own_cache_folders
 
@@ -33,6 +34,9 @@ EXTRAS = {
 """Purpose of each extra that users may install."""
 # Kernel modules that every search uses.
 _KERNEL_MODULES = ("pairseek.numerics.pair_kernels", "pairseek.posteriors.ep_kernels", "pairseek.numerics.tables")
+
+# Largest number of messages that a line names.
+_MAX_LISTED_MESSAGES = 50
 
 
 class ReportLine(NamedTuple):
@@ -53,12 +57,19 @@ def command(
     """Show what is installed, where the data are, and whether everything works.
 
     The report covers the package and its extras, the compiled kernels, the
-    folder with the paper's data, and the service's database. The exit code is
+    languages of pages and the messages that they lack, the folder with the
+    paper's data, and the service's database. The exit code is
     0 if all that is installed works, and 1 otherwise.
     """
     if kernels:
         _compile_kernels()
-    report = [*_installation_lines(), *_kernel_lines(), _data_line(), _database_line(database)]
+    report = [
+        *_installation_lines(),
+        *_kernel_lines(),
+        *_language_lines(),
+        _data_line(),
+        _database_line(database),
+    ]
     marks = {True: "ok", False: "!!", None: "--"}
     for line in report:
         typer.echo(f"{marks[line.works]}  {line.topic:<10} {line.text}")
@@ -132,6 +143,20 @@ def _compile_kernels() -> None:
     query = search.ask()
     search.tell(query, winner=query.left)
     search.ask()
+
+
+def _language_lines() -> Iterator[ReportLine]:
+    try:
+        catalogues = [words(language) for language in languages()]
+    except PairseekError as error:
+        yield ReportLine("languages", str(error), works=False)
+        return
+    yield ReportLine("languages", ", ".join(languages()), works=True)
+    for catalogue in catalogues:
+        for keys, text in [(catalogue.missing, "lacks"), (catalogue.unknown, "has unknown messages")]:
+            if keys:
+                shown = listed(sorted(keys), _MAX_LISTED_MESSAGES)
+                yield ReportLine(catalogue.language, f"{text}: {shown}", works=None)
 
 
 def _data_line() -> ReportLine:

@@ -73,7 +73,7 @@ def check_media(items: Items) -> None:
 def quiz_record(source: QuizSource, tree: QuizTree, answers: int, seed: int) -> tuple[JSON, list[StoredPicture]]:
     """Return the record of a quiz, and the pictures of its items."""
     configuration, items = source.configuration, source.items
-    messages = words(configuration.language)
+    messages = words(configuration.language).with_texts(configuration.texts)
     frame, drawing = _map(items, tree)
     shown = tree.shown_items()
     columns, pictures = _columns(items, shown, source.copies)

@@ -8,7 +8,7 @@ from pairseek.web.studies.configuration import StudyConfiguration
 FOLLOWED_SETTINGS = frozenset(
     {
         "title", "slug", "language", "question", "instructions", "debrief", "strategy", "response", "prior", "goal",
-        "posterior", "candidates", "rest", "askable", "coordinates", "standardize", "scaled", "answers",
+        "texts", "posterior", "candidates", "rest", "askable", "coordinates", "standardize", "scaled", "answers",
         "stop", "offer.undo", "seed",
     }
 )  # fmt: skip

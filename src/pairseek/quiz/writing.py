@@ -42,7 +42,7 @@ def tree_text(record: JSON) -> str:
 
 def _page(record: JSON, module: str) -> str:
     """Return the page, which contains the module, because browsers do not import modules from files."""
-    messages = words(record["language"])
+    messages = words(record["language"]).with_texts(record["words"])
     return Template((_PAGE_FOLDER / PAGE).read_text(encoding="utf-8")).substitute(
         language=record["language"],
         title=html.escape(record["title"]),

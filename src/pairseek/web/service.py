@@ -78,7 +78,11 @@ class Service:
 
     @classmethod
     def opened(cls, settings: Settings, preloaded: Mapping[int, Study] | None = None) -> Service:
-        """Open the database, check its schema, and start the background threads; ``preloaded`` maps ids to studies."""
+        """Open the database, check its schema, and start the background threads; ``preloaded`` maps ids to studies.
+
+        Message catalogues are read first, so that an invalid file is reported at the start.
+        """
+        languages()
         database = Database(settings.database)
         migrate.prepare(database)
         catalogue = Catalogue(database, preloaded)
@@ -189,7 +193,11 @@ class Service:
         nonce = form_nonce(request)
         chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
         text = render(
-            name, {**data, "csrf": csrf_token(self.secret, nonce, request.cookies.get(LOGIN_COOKIE))}, language=chosen
+            name,
+            {**data, "csrf": csrf_token(self.secret, nonce, request.cookies.get(LOGIN_COOKIE))},
+            language=chosen,
+            # Set by the routes of participants: a study's own texts.
+            texts=getattr(request.state, "texts", {}),
         )
         response = HTMLResponse(text, status)
         if request.cookies.get(CSRF_COOKIE) != nonce:

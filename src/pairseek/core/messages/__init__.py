@@ -7,18 +7,15 @@ definition. A message that another language lacks falls back to English, and `Wo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+from typing import Self
 
+from pairseek.core.messages.reading import DEFAULT, Message, catalogues, problem_of_message
 from pairseek.errors import InvalidParameter
 
-FOLDER = Path(__file__).parent
-DEFAULT = "en"
-
-Message = str | Mapping[str, str]
+__all__ = ["DEFAULT", "Message", "Words", "languages", "preferred_language", "problem_of_message", "words"]
 
 
 @dataclass(frozen=True)
@@ -33,11 +30,14 @@ class Words:
         Messages by key, in English where the language lacks one.
     missing
         Keys that the language lacks.
+    unknown
+        Keys of the language that name no message.
     """
 
     language: str
     messages: Mapping[str, Message]
     missing: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
 
     def say(self, key: str, **values: object) -> str:
         """Return a message with values inserted and numbers formatted for the language."""
@@ -66,6 +66,14 @@ class Words:
         point, group = str(self.messages["number.point"]), str(self.messages["number.group"])
         return text.translate({ord(","): group, ord("."): point})
 
+    def with_texts(self, texts: Mapping[str, Message]) -> Self:
+        """Return the catalogue with other texts for some messages, except those that do not suit their message."""
+        english = words().messages
+        usable = {
+            key: text for key, text in texts.items() if key in english and not problem_of_message(text, english[key])
+        }
+        return replace(self, messages={**self.messages, **usable}) if usable else self
+
     def has(self, key: str) -> bool:
         """Return whether the catalogue has this key."""
         return key in self.messages
@@ -78,7 +86,7 @@ class Words:
 @cache
 def languages() -> tuple[str, ...]:
     """Return all languages with a catalogue, the default first."""
-    return tuple(sorted((path.stem for path in FOLDER.glob("*.json")), key=lambda name: (name != DEFAULT, name)))
+    return tuple(sorted(catalogues(), key=lambda name: (name != DEFAULT, name)))
 
 
 @cache
@@ -86,13 +94,13 @@ def words(language: str = DEFAULT) -> Words:
     """Return the catalogue of a language."""
     if language not in languages():
         raise InvalidParameter(f"language {language!r} has no message catalogue: use one of {', '.join(languages())}")
-    english, translated = _read(DEFAULT), _read(language)
-    return Words(language, english | translated, frozenset(english.keys() - translated.keys()))
-
-
-def _read(language: str) -> dict[str, Message]:
-    messages: dict[str, Message] = json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8"))
-    return messages
+    english, translated = catalogues()[DEFAULT], catalogues()[language]
+    return Words(
+        language,
+        english | translated,
+        frozenset(english.keys() - translated.keys()),
+        frozenset(translated.keys() - english.keys()),
+    )
 
 
 def preferred_language(accepted: str | None) -> str:

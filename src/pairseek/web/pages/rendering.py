@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from pairseek.core.messages import DEFAULT, Words, words
+from pairseek.core.messages import DEFAULT, Message, Words, words
 from pairseek.core.text import initial
 from pairseek.errors import MissingExtra
 from pairseek.web.pages.group_map import colour_of, draw_group_map, mark_path
@@ -23,9 +24,15 @@ FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
 
 
-def render(page: str, data: Mapping[str, object], *, language: str = DEFAULT) -> str:
-    """Render a page as HTML; ``page`` names the template, and ``data`` is its context."""
-    catalogue = words(language)
+def render(
+    page: str,
+    data: Mapping[str, object],
+    *,
+    language: str = DEFAULT,
+    texts: Mapping[str, Message] = MappingProxyType({}),
+) -> str:
+    """Render a page as HTML; ``page`` names the template, ``data`` is its context, and ``texts`` replace messages."""
+    catalogue = words(language).with_texts(texts)
     template = _environment().get_template(f"{page}.html")
     return template.render(data, t=catalogue.say, words=catalogue, page=page)
 

@@ -90,9 +90,10 @@ TheSession = Annotated[SessionRow, Depends(session_of)]
 
 
 def _study(slug: str, request: Request, service: Service) -> Study:
-    """Return a study, and set the language of later errors to that of the study."""
+    """Return a study, and set the language and the texts of its pages and of later errors."""
     study = service.catalogue.by_slug(slug)
     request.state.language = study.configuration.language
+    request.state.texts = study.configuration.texts
     return study
 
 

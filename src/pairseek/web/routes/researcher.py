@@ -46,7 +46,7 @@ router = APIRouter(include_in_schema=False)
 # Largest number of files in a form.
 _MAX_FILES = 10_050
 # Largest number of fields in a form.
-_MAX_FIELDS = 200
+_MAX_FIELDS = 600
 
 
 @router.get("/")
@@ -83,6 +83,12 @@ async def make_study(request: Request, service: TheService, who: Researcher) -> 
             f"Send at most {MAX_PICTURES:,} images.",
             "invalid_form",
         ) from None
+
+
+@router.get("/studies/new/texts.json")
+def usual_texts(who: Researcher, language: str = "") -> Response:  # noqa: ARG001 - any signed-in user
+    """Return the texts that participants see in a language, by field of the form."""
+    return JSONResponse({text["name"]: text["usual"] for text in views.text_fields(language)})
 
 
 @router.post("/studies/new/columns")

@@ -10,6 +10,7 @@ import numpy as np
 from cachetools import LRUCache
 
 from pairseek.core.media import loaded_media, played_media
+from pairseek.core.messages import Words, words
 from pairseek.model.items import Items
 from pairseek.store import media, studies
 from pairseek.store.database import Database
@@ -89,6 +90,11 @@ class Study:
     pictures: dict[str, list[tuple[int, int]]] = field(repr=False)
     earlier: EarlierItems = field(repr=False)
     _newest: Items | None = None
+
+    @property
+    def words(self) -> Words:
+        """Messages in the language of the study, with its own texts."""
+        return words(self.configuration.language).with_texts(self.configuration.texts)
 
     @property
     def newest_items(self) -> Items:

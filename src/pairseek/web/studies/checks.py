@@ -11,6 +11,7 @@ from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.web.pages import languages
 from pairseek.web.studies.configuration import KnownPair, PracticePair, StudyConfiguration
+from pairseek.web.studies.texts import check_texts
 
 MIN_ITEMS = 4
 """Minimum number of items without coordinates."""
@@ -45,6 +46,7 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
             f"the setting 'language' is {configuration.language!r}: expected one of {', '.join(languages())}",
             field="language",
         )
+    check_texts(configuration.texts)
     ids = set(items.ids)
     for name, setting in _named_items(configuration):
         if name not in ids:

@@ -172,6 +172,9 @@ class StudyConfiguration(_Strict):
     slug: str | None = Field(default=None, description="name in the link; derived from the title if not given")
     language: str = Field(default="en", pattern=r"^[a-z]{2}(-[A-Z]{2})?$")
     question: str | None = Field(default=None, max_length=300, description="above each pair")
+    texts: dict[str, str | dict[str, str]] = Field(
+        default={}, max_length=300, description="other words for texts that participants see, by message key"
+    )
     instructions: Text = ""
     consent: Text | None = None
     debrief: Text = ""

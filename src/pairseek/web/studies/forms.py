@@ -8,10 +8,12 @@ from pathlib import PurePosixPath
 
 from starlette.datastructures import UploadFile
 
+from pairseek.core.messages import DEFAULT, Message
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter, PairseekError
 from pairseek.web.errors import InvalidPictures
 from pairseek.web.studies.media import MAX_PICTURE_BYTES, MAX_PICTURES, Files, from_zip
+from pairseek.web.studies.texts import participant_messages
 from pairseek.web.studies.yaml_reader import MAX_YAML_LENGTH, read_yaml
 
 _TEXT_FIELDS = (
@@ -92,6 +94,8 @@ def record_of(file: object, values: Mapping[str, str]) -> JSON:
         record["coordinates"] = json.loads(values["coordinates"])
     for name in _CHECKBOXES:
         _put(record, name, values.get(name) == "true")
+    if texts := _texts(values):
+        record["texts"] = texts
     parts = _attention(values.get("attention", "")) | _stop(values)
     return _complete(record, values) | parts | _further_settings(values.get("more", ""))
 
@@ -99,6 +103,8 @@ def record_of(file: object, values: Mapping[str, str]) -> JSON:
 def field_of(error: PairseekError, values: Mapping[str, str]) -> str:
     """Return the form field of an invalid setting, or the field that contains it; empty for the whole form."""
     part, _, setting = error.field.partition(".")
+    if part == "texts":
+        return next((name for name in (error.field, f"{error.field}.one") if name in values), "more")
     if part == "stop" and setting not in ("", "name"):
         # The form has only one number field, whatever the rule calls its setting.
         return "stop.value"
@@ -109,6 +115,20 @@ def field_of(error: PairseekError, values: Mapping[str, str]) -> str:
                 return name
         path = path.rpartition(".")[0]
     return "more" if part and values.get("more", "").strip() else ""
+
+
+def _texts(values: Mapping[str, str]) -> dict[str, Message]:
+    """Return the texts that are filled in; a text with a plural has two fields."""
+    texts: dict[str, Message] = {}
+    for key, usual in participant_messages(DEFAULT).items():
+        if isinstance(usual, str):
+            if text := values.get(f"texts.{key}", "").strip():
+                texts[key] = text
+        else:
+            forms = {form: values.get(f"texts.{key}.{form}", "").strip() for form in usual}
+            if any(forms.values()):
+                texts[key] = {form: text for form, text in forms.items() if text}
+    return texts
 
 
 def _record_of_file(file: UploadFile) -> JSON:

@@ -8,7 +8,6 @@ from urllib.parse import quote
 from pairseek.core.types import JSON
 from pairseek.store.sessions import SessionRow
 from pairseek.web.learning.study_choices import appeal_before
-from pairseek.web.pages import words
 from pairseek.web.pages.contexts.participant import (
     ClosedPage,
     DeclinedPage,
@@ -71,7 +70,7 @@ def run_page(study: Study, row: SessionRow, state: StateSchema, *, prefetch: boo
 
 def _built_in_practice(study: Study) -> PracticeContext:
     """Return the built-in practice question of similarity studies."""
-    say = words(study.configuration.language).say
+    say = study.words.say
 
     def card(side: str) -> CardSchema:
         name = say(f"anchor.{side}")

@@ -10,6 +10,7 @@ import numpy as np
 import yaml
 
 from pairseek.core.media import MEDIA, PICTURE_FILE
+from pairseek.core.messages import DEFAULT
 from pairseek.core.types import JSON, Belief, FloatArray
 from pairseek.model.items import Items
 from pairseek.model.noise import NOISES
@@ -44,6 +45,7 @@ from pairseek.web.pages.contexts.study import (
     StudiesPage,
     StudyContext,
     StudyPage,
+    TextField,
     VersionRow,
 )
 from pairseek.web.results import tables
@@ -51,6 +53,7 @@ from pairseek.web.service import Service
 from pairseek.web.sessions import forgetting, history
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.forms import NEVER, STOPS
+from pairseek.web.studies.texts import participant_messages
 from pairseek.web.views.account import audit_row, user_context
 from pairseek.web.views.findings import findings_context
 from pairseek.web.views.links import qr_code
@@ -296,9 +299,20 @@ def new_study_page(user: Account, values: Mapping[str, str], errors: Mapping[str
         "noises": list(NOISES),
         "priors": list(PRIORS),
         "languages": list(languages()),
+        "texts": text_fields(values.get("language", "")),
         "values": dict(values) or defaults,
         "errors": dict(errors),
     }
+
+
+def text_fields(language: str) -> list[TextField]:
+    """Return the fields of the form for the texts of participants, with the usual texts in a language."""
+    messages = participant_messages(language if language in languages() else DEFAULT)
+    fields: list[TextField] = []
+    for key, message in messages.items():
+        forms = {"": message} if isinstance(message, str) else {f".{form}": text for form, text in message.items()}
+        fields += [{"name": f"texts.{key}{form}", "usual": text} for form, text in forms.items()]
+    return fields
 
 
 def _scales(items: Items) -> Scales | None:

@@ -46,13 +46,21 @@ class ColumnsPart(TypedDict):
     problem: str | None
 
 
+class TextField(TypedDict):
+    """Field of the form for a text of participants: its name, and the text in the language of the study."""
+
+    name: str
+    usual: str
+
+
 class NewStudyPage(TypedDict):
     """``study_new``: submitted ``values``, and ``errors`` by field name ("" for the whole form).
 
     Fields are named after their path in a study file: ``title``, ``offer.tie`` (sent as "true" if ticked),
     ``completion.codes.finished``. ``items``, ``images`` and ``yaml`` are files. ``attention`` contains lines of
-    ``left, right, answer``, and ``more`` is YAML with any other settings. ``columns`` are the columns of an items file
-    that the form mentions besides id and coordinates. ``formats`` are the table formats that can be read.
+    ``left, right, answer``, ``texts.KEY`` replaces a message, and ``more`` is YAML with any other settings. ``columns``
+    are the columns of an items file that the form mentions besides id and coordinates. ``formats`` are the table
+    formats that can be read.
     """
 
     user: User
@@ -65,6 +73,7 @@ class NewStudyPage(TypedDict):
     noises: list[str]
     priors: list[str]
     languages: list[str]
+    texts: list[TextField]
     values: dict[str, str]
     errors: dict[str, str]
 

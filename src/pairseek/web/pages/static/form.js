@@ -73,3 +73,16 @@ addEventListener("click", (event) => {
   const field = target && document.getElementById(decodeURIComponent(target.hash.slice(1)));
   if (field) field.closest("details")?.setAttribute("open", "");
 });
+
+// Show the usual texts of participants in the language of the study.
+document.addEventListener("change", async (event) => {
+  const { name, value } = event.target;
+  if (name !== "language") return;
+  const reply = await fetch(`/studies/new/texts.json?language=${encodeURIComponent(value)}`);
+  if (!reply.ok) return;
+  const usual = await reply.json();
+  for (const label of document.querySelectorAll("[data-usual]")) {
+    label.textContent = usual[label.dataset.usual] ?? label.textContent;
+    label.lang = value;
+  }
+});
