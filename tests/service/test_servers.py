@@ -130,7 +130,7 @@ def test_a_bucket_refills_with_time_and_holds_no_address(database_url, monkeypat
     moment[0] = 5.0
     assert take()
     moment[0] += 86_401.0
-    database.write(lambda connection: rates.forget(connection, 86_400.0))
+    database.write(lambda connection: rates.delete_unused(connection, 86_400.0))
     assert database.read(lambda connection: connection.execute(sa.text("SELECT count(*) FROM rates")).scalar()) == 0
     database.close()
 

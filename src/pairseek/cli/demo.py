@@ -71,18 +71,18 @@ def demo(
     rng = np.random.default_rng([search.seed, _SIMULATED_USER_KEY])
     favourite = int(rng.integers(items.n)) if simulate else None
     user = SimulatedUser(items.coordinates[favourite], search.response, rng=rng) if simulate else None
-    console, code = Console(highlight=False, markup=False, emoji=False), 0
+    console, exit_code = Console(highlight=False, markup=False, emoji=False), 0
     with orderly_stop() as check:
         try:
             _ask_questions(console, search, items, user, path, check)
             path = _save_unfinished(search, path)
         except Stopped as stopped:
-            code = stopped.code
+            exit_code = stopped.code
             path = _save_unfinished(search, path)
         if search.history:
             _show_result(console, search, items, favourite)
         _show_path(console, search, path, simulate=simulate)
-    raise typer.Exit(code)
+    raise typer.Exit(exit_code)
 
 
 def _search(answers: int | None, seed: int | None, resume: Path | None) -> Search:
@@ -108,7 +108,7 @@ def _ask_questions(
         total = "" if remaining is None else f" of {search.answers + remaining}"
         console.print(f"\n{search.answers + 1}{total}: which colour do you prefer?")
         rows = [items.index(query.left), items.index(query.right)]
-        _show_colours(console, [(f"{i}  {items.labels[row]}", _code(items, row)) for i, row in enumerate(rows, 1)])
+        _show_colours(console, [(f"{i}  {items.labels[row]}", _hex_code(items, row)) for i, row in enumerate(rows, 1)])
         if user:
             key = "1" if user.answer(items, query) == query.left else "2"
         else:
@@ -139,13 +139,13 @@ def _read_key(console: Console, *, can_undo: bool) -> str:
         console.print("There is nothing to undo yet." if key == "u" else "Type one of these keys, then Enter.")
 
 
-def _show_colours(console: Console, names_and_codes: list[tuple[str, str]]) -> None:
+def _show_colours(console: Console, names_and_hex_codes: list[tuple[str, str]]) -> None:
     grid = Table.grid(padding=(0, 2))
-    for _ in names_and_codes:
+    for _ in names_and_hex_codes:
         grid.add_column(width=min(36, console.width // 2 - 2))
     if _true_colour(console):
-        grid.add_row(*(Padding("", (3, 0, 0, 0), style=f"on {code}") for _, code in names_and_codes))
-    grid.add_row(*(f"{name} {code}" for name, code in names_and_codes))
+        grid.add_row(*(Padding("", (3, 0, 0, 0), style=f"on {hex_code}") for _, hex_code in names_and_hex_codes))
+    grid.add_row(*(f"{name} {hex_code}" for name, hex_code in names_and_hex_codes))
     console.print(grid)
 
 
@@ -154,7 +154,7 @@ def _show_result(console: Console, search: Search, items: Items, favourite: int 
     distances = np.linalg.norm(items.coordinates - estimate.point, axis=1)
     colours = [(f"Your colour, near {items.labels[int(np.argmin(distances))]}", hex_from_oklab(estimate.point))]
     if favourite is not None:
-        colours.append((f"Simulated favourite: {items.labels[favourite]}", _code(items, favourite)))
+        colours.append((f"Simulated favourite: {items.labels[favourite]}", _hex_code(items, favourite)))
     console.print(f"\nAfter {plural(search.answers, 'answer')}:\n")
     _show_colours(console, colours)
     radius = f"{estimate.credible_radius(0.95):.3f}"
@@ -166,9 +166,9 @@ def _show_result(console: Console, search: Search, items: Items, favourite: int 
     console.print(f"\nRecommended colours, with the probability of being the favourite among all {items.n}:\n")
     grid = Table.grid(padding=(0, 2))
     for colour in search.recommend(5):
-        code = _code(items, items.index(colour.id))
-        chip = [Padding("    ", style=f"on {code}")] if _true_colour(console) else []
-        grid.add_row(*chip, colour.label, code, f"{100 * colour.probability:4.1f} %")
+        hex_code = _hex_code(items, items.index(colour.id))
+        chip = [Padding("    ", style=f"on {hex_code}")] if _true_colour(console) else []
+        grid.add_row(*chip, colour.label, hex_code, f"{100 * colour.probability:4.1f} %")
     console.print(grid)
 
 
@@ -195,7 +195,7 @@ def _save_unfinished(search: Search, path: Path | None) -> Path | None:
     return path
 
 
-def _code(items: Items, row: int) -> str:
+def _hex_code(items: Items, row: int) -> str:
     return str(items.data["hex"][row])
 
 

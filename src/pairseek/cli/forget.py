@@ -45,14 +45,14 @@ def command(
             if not deletions:
                 typer.echo("No retention period is over, so nothing was deleted.")
         else:
-            found_study = find_study(opened, study)
-            count = len(forgetting.sessions_of_person(opened, found_study, participant))
+            study_row = find_study(opened, study)
+            count = len(forgetting.sessions_of_person(opened, study_row, participant))
             if not count:
                 raise InvalidParameter(
                     f"the study {study!r} has no participant {participant!r}: give the id as in the export"
                 )
             confirm(participant, f"{plural(count, 'session')} of {participant} will be deleted.", yes=yes)
-            deleted = forgetting.forget(opened, found_study, participant, current_user())
+            deleted = forgetting.forget(opened, study_row, participant, current_user())
             typer.echo(forgetting.deletion_summary(deleted))
         if not forgetting.scrub(opened):
             typer.echo("The database is in use: the service or the next deletion will clean up its files.", err=True)

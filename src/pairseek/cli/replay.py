@@ -90,14 +90,14 @@ def _replay_with(contents: Bundle, strategy: str, out: Path | None) -> None:
     if out is not None:
         _write(out, rows)
     compared = [row for row in rows if row["would_tell"] is not None]
-    asked = sum(row["information"] for row in compared) / max(1, len(compared))
-    other = sum(row["would_tell"] for row in compared) / max(1, len(compared))
+    asked_bits = sum(row["information"] for row in compared) / max(1, len(compared))
+    other_bits = sum(row["would_tell"] for row in compared) / max(1, len(compared))
     sessions = len({row["session"] for row in rows})
     typer.echo(f"{contents.slug}: {len(rows)} answers from {sessions} sessions, replayed with {strategy}.")
     _print_left_out(contents)
     typer.echo(
-        f"Mean expected information: {asked:.3f} bits for the pairs asked, {other:.3f} bits for the pairs that "
-        f"{strategy} would have asked."
+        f"Mean expected information: {asked_bits:.3f} bits for the pairs asked, {other_bits:.3f} bits for the pairs "
+        f"that {strategy} would have asked."
     )
 
 

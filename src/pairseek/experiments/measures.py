@@ -45,7 +45,7 @@ class Measure:
     ----------
     title, axis
         Title in reports, and axis label.
-    of
+    compute
         Function that computes the number.
     log
         Whether figures use a logarithmic scale.
@@ -55,7 +55,7 @@ class Measure:
 
     title: str
     axis: str
-    of: Callable[[MeasurementContext], float]
+    compute: Callable[[MeasurementContext], float]
     log: bool = True
     of_posterior: bool = False
 

@@ -92,7 +92,7 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
 
 
 def _measure(measure: Measure, context: MeasurementContext, *, has_posterior: bool) -> float:
-    return measure.of(context) if has_posterior or not measure.of_posterior else float("nan")
+    return measure.compute(context) if has_posterior or not measure.of_posterior else float("nan")
 
 
 @dataclass(frozen=True)

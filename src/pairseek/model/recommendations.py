@@ -21,8 +21,8 @@ class Recommendation:
     probability
         Posterior probability that it is the best of all items.
     expected_utility
-        E[appeal - k|w - x|² + ε], with k at reliability 1, which scales all utilities alike, and the residual utility ε
-        if the response has one.
+        E[appeal - k|w - x|² + ε], where ε is the residual utility, if the response has one. k is taken at reliability
+        1: the reliability scales all utilities alike, so it does not affect the order.
     distance
         Distance from the estimated point.
 

@@ -209,36 +209,16 @@ def answer_moments(
 
     ``out`` is (m, 1 + d + d²).
     """
-    d, n = columns.shape
-    f = np.empty(n)
+    f = np.empty(columns.shape[1])
     for row in range(start, stop):
         _logits(slopes[row], offsets[row], columns, f)
-        total = 0.0
-        for s in range(n):
-            if link == LOGISTIC:
-                u = exp_minus(abs(f[s]))
-                f[s] = weights[s] * ((1.0 if f[s] > 0.0 else u) / (1.0 + u))
-            else:
-                f[s] = weights[s] * 0.5 * math.erfc(-f[s] / math.sqrt(2.0))
-            total += f[s]
-        out[row, 0] = total
-        for i in range(d):
-            a = columns[i]
-            total = 0.0
-            for s in range(n):
-                total += f[s] * a[s]
-            out[row, 1 + i] = total
-            for h in range(i, d):
-                b = columns[h]
-                total = 0.0
-                for s in range(n):
-                    total += f[s] * a[s] * b[s]
-                out[row, 1 + d + i * d + h] = total
-                out[row, 1 + d + h * d + i] = total
+        for s in range(len(f)):
+            f[s] = weights[s] * _link(f[s], link)
+        _write_moments(f, columns, out[row])
 
 
 @primitive
-def _fast_link(y: float, link: int) -> float:
+def _link(y: float, link: int) -> float:
     """Return f(y)."""
     if link == LOGISTIC:
         u = exp_minus(abs(y))
@@ -272,7 +252,7 @@ def expected_answer_mixed(
         for q in range(len(ratios)):
             ratio, part = ratios[q], parts[q]
             for s in range(n):
-                chance[s] += part[s] * _fast_link(ratio * z[s], link)
+                chance[s] += part[s] * _link(ratio * z[s], link)
         probability = 0.0
         entropy = 0.0
         for s in range(n):
@@ -310,8 +290,8 @@ def expected_answer_with_ties(
         for s in range(n):
             p, q = bases[s], bases[s]
             for node in range(len(ratios)):
-                p += parts[node, s] * _fast_link(ratios[node] * z[s] - width, link)
-                q += parts[node, s] * _fast_link(-ratios[node] * z[s] - width, link)
+                p += parts[node, s] * _link(ratios[node] * z[s] - width, link)
+                q += parts[node, s] * _link(-ratios[node] * z[s] - width, link)
             tie = 1.0 - p - q
             first += weights[s] * p
             second += weights[s] * q
@@ -338,19 +318,19 @@ def answer_moments_mixed(
     """
     slopes, offsets = planes
     ratios, lapses = parameters
-    d, n = columns.shape
-    f = np.empty(n)
+    f = np.empty(columns.shape[1])
     for row in range(start, stop):
         _logits(slopes[row], offsets[row], columns, f)
-        for s in range(n):
-            p = 0.5 * lapses[s] + (1.0 - lapses[s]) * _fast_link(ratios[s] * f[s], link)
+        for s in range(len(f)):
+            p = 0.5 * lapses[s] + (1.0 - lapses[s]) * _link(ratios[s] * f[s], link)
             f[s] = weights[s] * p
-        _write_moments(f, columns, d, out[row])
+        _write_moments(f, columns, out[row])
 
 
 @primitive
-def _write_moments(f: FloatArray, columns: FloatArray, d: int, out: FloatArray) -> None:
+def _write_moments(f: FloatArray, columns: FloatArray, out: FloatArray) -> None:
     """Write Σ f, Σ f x, Σ f x x'."""
+    d = len(columns)
     total = 0.0
     for s in range(len(f)):
         total += f[s]

@@ -31,7 +31,7 @@ class ImpliedPairs(NamedTuple):
 
 
 def implied_pairs(
-    levels: Iterable[Mapping[ItemId, float]], item_rows: Mapping[ItemId, int], most: int, rng: np.random.Generator
+    levels: Iterable[Mapping[ItemId, float]], item_rows: Mapping[ItemId, int], max_pairs: int, rng: np.random.Generator
 ) -> ImpliedPairs:
     """Compare the items of each person by their levels; the higher level wins.
 
@@ -41,7 +41,7 @@ def implied_pairs(
         The level of each item, one mapping per person.
     item_rows
         Row of each item.
-    most
+    max_pairs
         Approximate maximum number of pairs per person. A larger number is subsampled at random.
     rng
         Generator for the subsampling.
@@ -52,10 +52,10 @@ def implied_pairs(
         items = np.array([item_rows[item] for item in person_levels], dtype=np.int64)
         values = np.array(list(person_levels.values()))
         n = len(items)
-        if n * (n - 1) // 2 <= most:
+        if n * (n - 1) // 2 <= max_pairs:
             first, second = np.triu_indices(n, 1)
         else:
-            keys = np.unique(np.sort(rng.integers(n, size=(most, 2)), axis=1) @ [n, 1])
+            keys = np.unique(np.sort(rng.integers(n, size=(max_pairs, 2)), axis=1) @ [n, 1])
             first, second = np.divmod(keys, n)
             first, second = first[first < second], second[first < second]
         weight = pair_weight(n, len(first))

@@ -11,12 +11,11 @@ from pairseek.numerics.jit import LOGISTIC, Answers, exp_minus, kernel, log_tie
 
 # Probabilities without lapses are clipped from below to this one.
 _MIN_PROBABILITY = 1e-16
-# Number of clipped probabilities that can be multiplied without underflow.
-_CLIPPED_FACTORS = 16
-# Probability above which more factors can be multiplied.
+# Number of probabilities, each at least _MIN_PROBABILITY, whose product does not underflow.
+_CLIPPED_BLOCK_LENGTH = 16
+# If lapses keep every probability above _LAPSING_FLOOR, _LAPSING_BLOCK_LENGTH of them multiply without underflow.
 _LAPSING_FLOOR = 1e-3
-# Number of probabilities above that floor that can be multiplied without underflow.
-_LAPSING_FACTORS = 96
+_LAPSING_BLOCK_LENGTH = 96
 # Points computed together, so that all loops over them use vector registers.
 _POINTS_PER_BLOCK = 64
 
@@ -45,10 +44,10 @@ def likelihood_grid(  # noqa: C901
     m, d = slopes.shape
     outcomes = 3.0 if width > 0.0 else 2.0
     # A tie that was not offered cannot be a lapse.
-    length = _LAPSING_FACTORS if np.min(lapses) / outcomes > _LAPSING_FLOOR else _CLIPPED_FACTORS
+    block_length = _LAPSING_BLOCK_LENGTH if np.min(lapses) / outcomes > _LAPSING_FLOOR else _CLIPPED_BLOCK_LENGTH
     for j in range(m):
         if decided[j] == 0.0 and width == 0.0:
-            length = _CLIPPED_FACTORS
+            block_length = _CLIPPED_BLOCK_LENGTH
     x, z, p = np.empty((d, _POINTS_PER_BLOCK)), np.empty((m, _POINTS_PER_BLOCK)), np.empty(_POINTS_PER_BLOCK)
     value, top = np.empty((len(factors), len(lapses), _POINTS_PER_BLOCK)), np.empty(_POINTS_PER_BLOCK)
     for first in range(start, stop, _POINTS_PER_BLOCK):
@@ -64,9 +63,9 @@ def likelihood_grid(  # noqa: C901
                     z[j, b] += slopes[j, i] * x[i, b]
         value[:] = 1.0
         log_scale[first : first + count] = 0.0
-        for block in range(0, m, length):
+        for block in range(0, m, block_length):
             for u in range(len(factors)):
-                for j in range(block, min(block + length, m)):
+                for j in range(block, min(block + block_length, m)):
                     if decided[j] == 0.0:
                         for b in range(_POINTS_PER_BLOCK):
                             p[b] = max(math.exp(log_tie(factors[u] * z[j, b], width, link)), _MIN_PROBABILITY)

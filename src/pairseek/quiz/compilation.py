@@ -152,7 +152,7 @@ def compile_tree(
     work = BranchWork(search, answers, tuple(tree.cut.items()))
     tasks = [Task(0, 0, unit) for unit in range(len(work.cut))]
     if _is_divided(seconds, jobs) and len(tasks) > 1:
-        run_on_processes(work, tasks, add, jobs=min(jobs, len(tasks)), kept="nothing was written")
+        run_on_processes(work, tasks, add, jobs=min(jobs, len(tasks)), fate_of_results="nothing was written")
     else:
         grow_part = work.begin()
         for task in tasks:

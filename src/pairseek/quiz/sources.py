@@ -21,7 +21,7 @@ from pairseek.web.studies.checks import check
 from pairseek.web.studies.configuration import StudyConfiguration, configured
 from pairseek.web.studies.creation import from_file, items_in
 from pairseek.web.studies.media import Files, copies, with_pictures
-from pairseek.web.studies.names import spoken_name
+from pairseek.web.studies.names import readable_name
 
 
 def from_study_file(path: Path) -> QuizSource:
@@ -32,7 +32,7 @@ def from_study_file(path: Path) -> QuizSource:
 
 def from_items_file(path: Path, population: Path | None = None, coordinates: Sequence[str] | None = None) -> QuizSource:
     """Read an items file; the quiz is named after it."""
-    title = spoken_name(path.resolve().stem)[:200]
+    title = readable_name(path.resolve().stem)[:200]
     columns = None if coordinates is None else list(coordinates)
     configuration = configured({"title": title, "answers": DEFAULT_ANSWERS, "coordinates": columns})
     items, files = items_in(path, configuration)

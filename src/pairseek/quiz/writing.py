@@ -1,4 +1,4 @@
-"""Files of a quiz: the tree, the module that reads it, the player, the page and the pictures."""
+"""Files of a quiz: the tree of questions, the JavaScript that reads and plays it, the page and the pictures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from pairseek.core.types import JSON
 from pairseek.quiz.folder import TREE_FILE, TREE_PREFIX
 from pairseek.store.media import StoredPicture
 
-PAGE, MODULE, PLAYER, PICTURES = "index.html", "quiz.js", "player.js", "pictures"
+PAGE = "index.html"
+MODULE = "quiz.js"
+PLAYER = "player.js"
+PICTURES = "pictures"
 _PAGE_FOLDER = Path(__file__).parent / "page"
 
 
@@ -36,7 +39,7 @@ def write_quiz(folder: Path, record: JSON, pictures: Sequence[StoredPicture]) ->
 
 
 def tree_text(record: JSON) -> str:
-    """Return the tree file: JSON after an assignment, a script that also pages opened from a file can load."""
+    """Return the tree as a script that assigns JSON, because pages opened from disk cannot load JSON files."""
     return TREE_PREFIX + json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
 
 

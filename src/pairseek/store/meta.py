@@ -22,7 +22,7 @@ def put(connection: sa.Connection, key: str, text: str) -> None:
     connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_={"value": text}))
 
 
-def put_first(connection: sa.Connection, key: str, text: str) -> str:
+def put_if_missing(connection: sa.Connection, key: str, text: str) -> str:
     """Set the value of a key unless it has one, and return its value; concurrent callers get the same value."""
     connection.execute(_insert(connection, key, text).on_conflict_do_nothing())
     return str(value(connection, key))

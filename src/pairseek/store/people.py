@@ -163,7 +163,7 @@ def delete_expired(connection: sa.Connection, *, attempts_before: str) -> None:
 
 def secret(connection: sa.Connection, new: str, key: str = "secret") -> str:
     """Return a secret shared by all workers; store ``new`` if there is no secret yet."""
-    return meta.put_first(connection, key, new)
+    return meta.put_if_missing(connection, key, new)
 
 
 def _first(connection: sa.Connection, statement: sa.Select[tuple[object, ...]]) -> JSON | None:

@@ -57,7 +57,7 @@ def take(connection: sa.Connection, buckets: Sequence[Bucket]) -> list[float]:
     return available
 
 
-def forget(connection: sa.Connection, seconds: float) -> None:
+def delete_unused(connection: sa.Connection, seconds: float) -> None:
     """Delete buckets unused for this many seconds, and buckets from before the clock was reset."""
     moment = _clock(connection)
     connection.execute(

@@ -129,16 +129,20 @@ def replayed(method: Method, person: Person, counts: Sequence[int], key: Sequenc
     """Yield the columns of an outcome and the processor time a question, at each count the person has pairs for."""
     pairs, won = withheld_pairs(person)
     n = len(person.value)
-    valued = bool(np.isfinite(person.value).any())
+    has_values = bool(np.isfinite(person.value).any())
     for moment in play(method, person, counts, key=key, watch=watch):
-        began = time.process_time()
-        chance = predicted(method, pairs, moment.answers, watch)
-        found = recommended(method, n, moment.answers, watch) if valued else []
-        took = time.process_time() - began
-        ranking = shares_won(n, predicted(method, all_pairs(n), moment.answers, watch)) if found is None else found
-        accuracy, loss, bins = prediction_measures(chance, won)
+        started = time.process_time()
+        probability = predicted(method, pairs, moment.answers, watch)
+        recommendation = recommended(method, n, moment.answers, watch) if has_values else []
+        elapsed = time.process_time() - started
+        ranking = (
+            shares_won(n, predicted(method, all_pairs(n), moment.answers, watch))
+            if recommendation is None
+            else recommendation
+        )
+        accuracy, loss, bins = prediction_measures(probability, won)
         values = (accuracy, loss, *pick_scores(person.value, ranking), *bins.ravel().tolist())
-        yield values, took + moment.seconds / max(moment.answers, 1)
+        yield values, elapsed + moment.seconds / max(moment.answers, 1)
 
 
 def outcome_of(task: Task, rows: dict[tuple[int, int], Row], counts: int, note: str = "") -> Outcome:
@@ -149,17 +153,17 @@ def outcome_of(task: Task, rows: dict[tuple[int, int], Row], counts: int, note: 
     sessions = 1 + max((session for session, _ in rows), default=0)
     values = np.full((sessions, counts, len(COLUMNS)), np.nan)
     seconds = np.full((sessions, counts), np.nan)
-    for (session, place), (row, took) in rows.items():
-        values[session, place], seconds[session, place] = row, took
+    for (session, count_index), (row, elapsed) in rows.items():
+        values[session, count_index], seconds[session, count_index] = row, elapsed
     reached = np.isfinite(values[:, :, 0])
-    there = reached.all(axis=0) if note else reached.any(axis=0)
+    is_measured = reached.all(axis=0) if note else reached.any(axis=0)
     merged = np.full((counts, len(COLUMNS) + 1), np.nan)
-    for place in np.flatnonzero(there).tolist():
-        own = values[reached[:, place], place]
-        scores, sums = own[:, : len(SCORES)].mean(axis=0), own[:, len(SCORES) :].sum(axis=0)
-        merged[place] = [*scores, *sums, seconds[reached[:, place], place].mean()]
+    for count_index in np.flatnonzero(is_measured).tolist():
+        session_values = values[reached[:, count_index], count_index]
+        scores, sums = session_values[:, : len(SCORES)].mean(axis=0), session_values[:, len(SCORES) :].sum(axis=0)
+        merged[count_index] = [*scores, *sums, seconds[reached[:, count_index], count_index].mean()]
     rest = tuple(map(tuple, merged[:, :-1].tolist())), tuple(merged[:, -1].tolist())
-    return Outcome(task, *rest, int(there.sum()), note)
+    return Outcome(task, *rest, int(is_measured.sum()), note)
 
 
 def compare(
@@ -208,8 +212,11 @@ def compare(
     counts = [comparison.answers or data.counts for data in datasets]
     plan = _plan(comparison, entries, held, counts)
 
-    def made() -> ComparisonWork:
-        groups = tuple(Group(part, _vectors(part, note), own) for part, own in zip(held, counts, strict=True))
+    def make_work() -> ComparisonWork:
+        groups = tuple(
+            Group(people, _vectors(people, note), group_counts)
+            for people, group_counts in zip(held, counts, strict=True)
+        )
         return ComparisonWork(entries, groups, comparison.seed, float(comparison.limit))
 
     # Data sets with fewer people than the others have nothing to replay for the rest of the units.
@@ -221,7 +228,7 @@ def compare(
         if task.unit >= len(held[task.group].people)
     }
     path = Path(folder)
-    outcomes, record = run_plan(plan, made, path, jobs=jobs, scheduler=scheduler, progress=progress, known=absent)
+    outcomes, record = run_plan(plan, make_work, path, jobs=jobs, scheduler=scheduler, progress=progress, known=absent)
     results = ComparisonResults.of(comparison, held, counts, outcomes, record)
     results.write(path)
     return results
@@ -232,12 +239,12 @@ def _plan(
 ) -> RunPlan:
     groups = [
         {
-            "label": part.dataset.label,
-            "hash": part.dataset.hash,
-            "answers": list(own),
-            "people": list(part.people),
+            "label": people.dataset.label,
+            "hash": people.dataset.hash,
+            "answers": list(group_counts),
+            "people": list(people.people),
         }
-        for part, own in zip(held, counts, strict=True)
+        for people, group_counts in zip(held, counts, strict=True)
     ]
     record = {
         "half": comparison.half,
@@ -248,8 +255,8 @@ def _plan(
         "methods": [entry.record for entry in entries],
     }
     text = json.dumps(record, sort_keys=True, separators=(",", ":"), default=str)
-    units = max(len(part.people) for part in held)
-    labels = tuple(part.dataset.label for part in held)
+    units = max(len(people.people) for people in held)
+    labels = tuple(people.dataset.label for people in held)
     arms = tuple(entry.label for entry in entries)
     return RunPlan(labels, arms, units, record, hashlib.sha256(text.encode()).hexdigest())
 

@@ -154,7 +154,7 @@ def _imported(name: str) -> type[Any]:
     path = _CLASSES.get(name, name)
     module, _, attribute = path.partition(":")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        method = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         names = ", ".join(_CLASSES)
         raise InvalidParameter(
@@ -162,6 +162,6 @@ def _imported(name: str) -> type[Any]:
             f"is installed or in the folder of the specification",
             field="methods",
         ) from None
-    if not isinstance(found, type):
+    if not isinstance(method, type):
         raise InvalidParameter(f"the method {name!r} is not a class", field="methods")
-    return found
+    return method

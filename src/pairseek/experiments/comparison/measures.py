@@ -15,12 +15,12 @@ SCORES = ("accuracy", "log_loss", "regret", "top_3")
 """Share of withheld pairs whose likelier outcome came true; log loss in nats; value of the person's best item less that
 of the item recommended first; mean value of the three items recommended first."""
 LOWER_IS_BETTER = ("log_loss", "regret")
-_BINNED = tuple(f"{what}_{bin}" for bin in range(BINS) for what in ("pairs", "right", "chance"))
+_BINNED = tuple(f"{quantity}_{bin}" for bin in range(BINS) for quantity in ("pairs", "right", "chance"))
 COLUMNS = (*SCORES, *_BINNED)
 """Columns of an outcome: the scores; number of pairs, correct predictions and sum of probabilities in each of ten bins
 of the probability of the likelier outcome, 0.5 to 0.55 and so on."""
 # Probabilities are clipped here, so that one wrong prediction does not dominate the mean log loss.
-LEAST = 1e-4
+MIN_PROBABILITY = 1e-4
 
 
 def withheld_pairs(person: Person) -> tuple[IntArray, FloatArray]:
@@ -51,7 +51,11 @@ def prediction_measures(chance: FloatArray, won: FloatArray, *, bins: int = BINS
     sure = np.maximum(chance, 1.0 - chance)
     places = np.minimum(((sure - 0.5) * 2 * bins).astype(np.int64), bins - 1)
     sums = [np.bincount(places, weights, bins) for weights in (None, right, sure)]
-    return float(right.mean()), -float(np.log(np.maximum(true, LEAST)).mean()), np.stack(sums, axis=1).astype(float)
+    return (
+        float(right.mean()),
+        -float(np.log(np.maximum(true, MIN_PROBABILITY)).mean()),
+        np.stack(sums, axis=1).astype(float),
+    )
 
 
 def correct(chance: FloatArray) -> FloatArray:

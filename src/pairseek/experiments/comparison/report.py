@@ -1,4 +1,4 @@
-"""HTML report of a comparison: one section for each data set, what each method may know, and faults."""
+"""HTML report of a comparison: faults, then a section for each data set."""
 
 from __future__ import annotations
 
@@ -43,76 +43,81 @@ def _body(results: ComparisonResults) -> Iterator[str]:
         "<p>All methods asked the same people, got the same answers and predict the same pairs, which were withheld "
         "before the first question. <i>Knows</i> says what a method was shown before the first answer: only the ids of "
         "the items, also their vectors, or also what other people chose. In brackets: the standard error over people. "
-        "<i>Worst tenth</i> is the mean over the tenth of people with the worst score after most answers. A method is "
-        "called ahead of or behind the method named only after Holm's correction for all comparisons of a table.</p>"
+        "<i>Worst tenth</i> is the mean over the tenth of people with the worst score after the last answer. The last "
+        "column compares a method with a reference that knows the same; it says ahead or behind only where the "
+        "difference is significant after Holm's correction for all comparisons of the table.</p>"
     )
     if results.faults:
-        yield "<h2>Faults</h2><p>These people are missing from the rows of the method after the step.</p>"
+        yield "<h2>Faults</h2><p>A person is missing from the rows of a method after the step at which it failed.</p>"
         rows = [[f.data, f.method, f.person, str(f.step), f.kind, f.message] for f in results.faults]
         yield table(["data", "method", "person", "answers before", "fault", "message"], rows)
     differences = results.differences()
-    for place, data in enumerate(results.labels):
-        yield from _section(results, place, [row for row in differences if row.data == data])
+    for dataset_index, data in enumerate(results.labels):
+        yield from _section(results, dataset_index, [row for row in differences if row.data == data])
     yield f"<details><summary>The specification</summary><pre>{html.escape(to_toml(_record(results)))}</pre></details>"
 
 
 def _record(results: ComparisonResults) -> dict[str, object]:
     plan = results.comparison
-    own = {"half": plan.half, "people": plan.people, "seed": plan.seed, "limit": float(plan.limit)}
-    return {**own, "methods": [entry.record for entry in plan.entries]}
+    settings = {"half": plan.half, "people": plan.people, "seed": plan.seed, "limit": float(plan.limit)}
+    return {**settings, "methods": [entry.record for entry in plan.entries]}
 
 
-def _section(results: ComparisonResults, place: int, differences: Sequence[Difference]) -> Iterator[str]:
-    held = results.held[place]
-    data, counts = held.dataset.label, results.counts[place]
+def _section(results: ComparisonResults, dataset_index: int, differences: Sequence[Difference]) -> Iterator[str]:
+    held = results.held[dataset_index]
+    data, counts = held.dataset.label, results.counts[dataset_index]
     yield f"<h2>{html.escape(data)}</h2>"
     yield (
         f"<p>{len(held.people)} people of the {results.comparison.half} half, {len(held.dataset.choices.ids)} items, "
         f"{len(held.others.people)} other people. {html.escape(held.dataset.note)}</p>"
     )
     for score in SCORES:
-        own = [row for row in differences if row.score == score]
+        score_differences = [row for row in differences if row.score == score]
         if np.isfinite([results.scores(data, method, score) for method in results.methods]).any():
             yield f"<h3>{TITLES[score]}</h3>"
             yield table(
-                ["method", "knows", *(f"{count} answers" for count in counts), "worst tenth", "beside its reference"],
-                list(_rows(results, data, score, own)),
+                ["method", "knows", *(f"{count} answers" for count in counts), "worst tenth", "compared with"],
+                list(_rows(results, data, score, score_differences)),
                 faulty=_faulty(results, data),
             )
     yield "<h3>Calibration, speed of learning, and processor time</h3>"
     head = ["method", "knows", *(f"calibration error, {count}" for count in counts if count)]
-    head += [f"claimed minus right, {counts[-1]}", *(f"answers until {level:g}" for level in LEVELS), "ms a question"]
-    yield table(head, list(_facts(results, place)), faulty=_faulty(results, data))
+    head += [f"overconfidence, {counts[-1]}", *(f"answers until {level:g}" for level in LEVELS), "ms a question"]
+    yield table(head, list(_facts(results, dataset_index)), faulty=_faulty(results, data))
 
 
 def _faulty(results: ComparisonResults, data: str) -> dict[str, int]:
-    found = [fault.method for fault in results.faults if fault.data == data]
-    return {method: found.count(method) for method in found}
+    methods = [fault.method for fault in results.faults if fault.data == data]
+    return {method: methods.count(method) for method in methods}
 
 
 def _rows(results: ComparisonResults, data: str, score: str, differences: Sequence[Difference]) -> Iterator[list[str]]:
     for entry in results.comparison.entries:
         values = results.scores(data, entry.label, score)
         cells = [_with_error(*mean_and_error(column)[:2]) for column in values.T]
-        ends = np.flatnonzero(np.isfinite(values).any(axis=0))
-        worst = worst_tenth(values[:, ends[-1]], lower_is_better=score in LOWER_IS_BETTER) if len(ends) else math.nan
-        told = [row for row in differences if row.method == entry.label and row.verdict]
-        verdicts = [f"<b>{row.verdict}</b> at {row.answers}: {_signed(row)}" for row in told]
+        measured_columns = np.flatnonzero(np.isfinite(values).any(axis=0))
+        worst = (
+            worst_tenth(values[:, measured_columns[-1]], lower_is_better=score in LOWER_IS_BETTER)
+            if len(measured_columns)
+            else math.nan
+        )
+        decided = [row for row in differences if row.method == entry.label and row.verdict]
+        verdicts = [f"<b>{row.verdict}</b> at {row.answers}: {_signed(row)}" for row in decided]
         reference = results.comparison.reference(score, entry)
-        beside = (
+        versus_reference = (
             ""
             if reference is None
             else f"{', '.join(verdicts) or 'alike'} <span class=se>({html.escape(reference)})</span>"
         )
-        yield [html.escape(entry.label), entry.knows, *cells, _number(worst), beside]
+        yield [html.escape(entry.label), entry.knows, *cells, _number(worst), versus_reference]
 
 
 def _signed(row: Difference) -> str:
     return f"{row.difference:+.3f} <span class=se>({row.standard_error:.3f})</span>"
 
 
-def _facts(results: ComparisonResults, place: int) -> Iterator[list[str]]:
-    data, counts = results.labels[place], results.counts[place]
+def _facts(results: ComparisonResults, dataset_index: int) -> Iterator[list[str]]:
+    data, counts = results.labels[dataset_index], results.counts[dataset_index]
     for arm, entry in enumerate(results.comparison.entries):
         errors, excess = results.calibration(data, entry.label)
         until = [results.answers_until(data, entry.label, level) for level in LEVELS]
@@ -122,7 +127,7 @@ def _facts(results: ComparisonResults, place: int) -> Iterator[list[str]]:
             *(_number(error) for error, count in zip(errors, counts, strict=True) if count),
             f"{excess[-1]:+.3f}" if math.isfinite(excess[-1]) else "",
             *("" if math.isnan(answers) else f"{answers:.1f}" for answers in until),
-            f"{1e3 * results.seconds_a_question(place, arm):.2f}",
+            f"{1e3 * results.seconds_a_question(dataset_index, arm):.2f}",
         ]
 
 

@@ -158,12 +158,14 @@ class ComparisonResults:
         values, seconds, faults = [], [], []
         for group, part in enumerate(held):
             shape = (len(entries), len(part.people))
-            own = [outcomes[Task(group, *index)] for index in np.ndindex(shape)]
-            values.append(np.array([o.values for o in own]).reshape(*shape, len(counts[group]), len(COLUMNS)))
-            seconds.append(np.array([o.seconds for o in own]).reshape(*shape, len(counts[group])))
+            group_outcomes = [outcomes[Task(group, *index)] for index in np.ndindex(shape)]
+            values.append(
+                np.array([o.values for o in group_outcomes]).reshape(*shape, len(counts[group]), len(COLUMNS))
+            )
+            seconds.append(np.array([o.seconds for o in group_outcomes]).reshape(*shape, len(counts[group])))
             faults += [
                 Fault(part.dataset.label, entries[o.task.arm].label, part.people[o.task.unit], **json.loads(o.note))
-                for o in own
+                for o in group_outcomes
                 if o.note
             ]
         return cls(comparison, held, counts, values, seconds, tuple(faults), run)
@@ -297,5 +299,5 @@ class ComparisonResults:
 
     def seconds_a_question(self, place: int, arm: int) -> float:
         """Return the median over people of the processor time a question, at the last count that they reached."""
-        own = [row[np.isfinite(row)][-1] for row in self.seconds[place][arm, :, 1:] if np.isfinite(row).any()]
-        return float(np.median(own)) if own else float("nan")
+        last_seconds = [row[np.isfinite(row)][-1] for row in self.seconds[place][arm, :, 1:] if np.isfinite(row).any()]
+        return float(np.median(last_seconds)) if last_seconds else float("nan")

@@ -50,10 +50,10 @@ def dataset_of(record: DataRecord, folder: Path) -> Dataset:
     """
     if isinstance(record, Dataset):
         return record
-    given: dict[str, Any] = {"name": record} if isinstance(record, str) else dict(record)
-    name = given.pop("name", None)
-    label = given.pop("label", name)
-    counts = given.pop("answers", None)
+    settings: dict[str, Any] = {"name": record} if isinstance(record, str) else dict(record)
+    name = settings.pop("name", None)
+    label = settings.pop("label", name)
+    counts = settings.pop("answers", None)
     readers: dict[str, Callable[..., Dataset]] = {
         **dict.fromkeys(RATINGS, _ratings),
         **{f"{name} at {agreement}": _ratings for name in RATINGS for agreement in (".75", ".85")},
@@ -65,22 +65,22 @@ def dataset_of(record: DataRecord, folder: Path) -> Dataset:
         "jester": _jester,
     }
     reader = readers[one_of(name, "data", readers)]
-    known_fields(given, f"the data set {label!r}", _SETTINGS[reader.__name__])
+    known_fields(settings, f"the data set {label!r}", _SETTINGS[reader.__name__])
     try:
-        found = replace(reader(str(name), folder, **given), label=str(label))
+        dataset = replace(reader(str(name), folder, **settings), label=str(label))
     except InvalidParameter as error:
         raise InvalidParameter(f"data set {label!r}: {error}", field=error.field) from None
-    return found if counts is None else replace(found, counts=answer_counts(counts))
+    return dataset if counts is None else replace(dataset, counts=answer_counts(counts))
 
 
 def answer_counts(counts: Any) -> tuple[int, ...]:
     """Return increasing numbers of answers."""
-    found = tuple(whole(count, "answers", 0, field="answers") for count in counts)
-    if not found or list(found) != sorted(set(found)):
+    increasing = tuple(whole(count, "answers", 0, field="answers") for count in counts)
+    if not increasing or list(increasing) != sorted(set(increasing)):
         raise InvalidParameter(
             f"answers is {counts!r}: give increasing numbers of answers, such as 0, 5, 10, 20", field="answers"
         )
-    return found
+    return increasing
 
 
 def data_folder() -> Path:
@@ -127,8 +127,8 @@ def _file(
 ) -> Dataset:
     choices, vectors = _read(folder / path), None
     if items is not None:
-        given = Items.from_file(folder / items)
-        choices, vectors = choices.of_items(given.ids), given.coordinates
+        table = Items.from_file(folder / items)
+        choices, vectors = choices.of_items(table.ids), table.coordinates
     return replace(_rated(choices, agreement, dimension, seed), vectors=vectors, folds=folds)
 
 
@@ -142,12 +142,12 @@ def _pairs(name: str, _: Path, *, folds: int = PAIR_FOLDS, dimension: int = PAIR
         row = dict(zip(header, cells, strict=True))
         # A sitting of a listener is a complete comparison; its answers are not mixed with those of another.
         sitting = [row[column] for column in ("material", "time", "repetition") if column in row]
-        who = "/".join([row["person"], *sitting])
-        owners[who] = row["person"]
+        sitting_id = "/".join([row["person"], *sitting])
+        owners[sitting_id] = row["person"]
         loser = row["right"] if row["winner"] == row["left"] else row["left"]
-        rows.append((who, row["winner"], loser))
+        rows.append((sitting_id, row["winner"], loser))
     choices = Choices.from_pairs(rows)
-    persons = tuple(owners[who] for who in choices.people)
+    persons = tuple(owners[sitting_id] for sitting_id in choices.people)
     note = f"Recorded choices. Each {folds}th of the pairs is withheld in turn, and a person's measures are averaged."
     return Dataset("", choices, choices, persons, PAIR_COUNTS, dimension=dimension, folds=folds, note=note)
 
@@ -169,13 +169,13 @@ def _jester(
     return _rated(choices, rated.get("agreement"), rated.get("dimension", 4), rated.get("seed", 0))
 
 
-def _fetched(folder: Path, what: str, given: Mapping[str, str | None]) -> Path:
-    known_fields(given, what, ("source", "sha256"))
-    source = given.get("source")
+def _fetched(folder: Path, what: str, settings: Mapping[str, str | None]) -> Path:
+    known_fields(settings, what, ("source", "sha256"))
+    source = settings.get("source")
     if not isinstance(source, str):
         raise InvalidParameter(f"{what} has no source: give a path or an address, and its sha256", field=what)
     remote = source.startswith(("https://", "http://"))
-    return fetched(source if remote else str(folder / source), given.get("sha256"))
+    return fetched(source if remote else str(folder / source), settings.get("sha256"))
 
 
 _NOISE = ("agreement", "dimension", "seed")

@@ -103,21 +103,21 @@ class Comparison:
         """
         labels = [entry.label for entry in self.entries]
         pairs = zip(self.methods, labels, strict=True)
-        kept = [record for record, label in pairs if not methods or label.startswith(tuple(methods))]
-        if not kept:
+        methods_kept = [record for record, label in pairs if not methods or label.startswith(tuple(methods))]
+        if not methods_kept:
             raise InvalidParameter(
                 f"methods is {'; '.join(methods)!r}: no label begins so; the labels are {', '.join(labels)}",
                 field="methods",
             )
-        return replace(self, methods=tuple(kept), data=tuple(data) or self.data)
+        return replace(self, methods=tuple(methods_kept), data=tuple(data) or self.data)
 
     def reference(self, score: str, entry: Entry) -> str | None:
         """Return the label of the method that a method is compared with; None if it is the reference itself."""
         labels = [other.label for other in self.entries]
-        found = self.references.get(score, "").format(knows=entry.knows)
-        if found not in labels:
-            found = next(other.label for other in self.entries if other.knows == entry.knows)
-        return None if found == entry.label else found
+        label = self.references.get(score, "").format(knows=entry.knows)
+        if label not in labels:
+            label = next(other.label for other in self.entries if other.knows == entry.knows)
+        return None if label == entry.label else label
 
 
 _FIELDS = tuple(field.name for field in fields(Comparison) if field.name != "folder")
@@ -169,5 +169,7 @@ def _comparison(record: Mapping[str, Any], folder: Path) -> Comparison:
     missing = [name for name in ("methods", "data") if name not in record]
     if missing:
         raise InvalidParameter(f"{missing[0]} is missing: give a list of one or more", field=missing[0])
-    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
-    return Comparison(**given, folder=folder)
+    arguments: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
+    }
+    return Comparison(**arguments, folder=folder)

@@ -202,24 +202,26 @@ def evaluate(
         whole(value, name, least)
     choices = choices if items is None else choices.of_items(items.ids)
     usable = choices.usable()
-    able = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
+    candidates = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
     if among is not None:
         unknown = sorted(set(among) - set(choices.people))
         if unknown:
             raise InvalidParameter(
                 f"among names {quoted(unknown)}, who is not among the {len(choices.people)} people of the choices"
             )
-        able = able[[usable.people[row] in set(among) for row in able]]
-    if len(usable.people) < 3 or not len(able):
+        candidates = candidates[[usable.people[row] in set(among) for row in candidates]]
+    if len(usable.people) < 3 or not len(candidates):
         who = "person" if len(usable.people) == 1 else "people"
-        whose = f" ({quoted(usable.people)})" if usable.people else ""
+        listed_people = f" ({quoted(usable.people)})" if usable.people else ""
         others = f"; {quoted(choices.unusable)} gave no usable pair" if choices.unusable else ""
         raise InvalidChoices(
-            f"{len(usable.people)} {who} gave usable choices{whose}, {len(able)} of them two or more{others}: an "
-            f"evaluation needs at least three people, one of them with two"
+            f"{len(usable.people)} {who} gave usable choices{listed_people}, {len(candidates)} of them two or more{others}: "
+            f"an evaluation needs at least three people, one of them with two"
         )
-    alone = hold_out == "leave-one-out"
-    held = _held(able, len(usable.people), people, 1 if alone else splits, seed, alone=alone)
+    leaves_one_out = hold_out == "leave-one-out"
+    held_out_splits = _split_people(
+        candidates, len(usable.people), people, 1 if leaves_one_out else splits, seed, alone=leaves_one_out
+    )
     learning = {
         "dimension": learn,
         "appeal": appeal,
@@ -229,15 +231,20 @@ def evaluate(
     }
     data = hashlib.sha256(
         repr(
-            (usable.hash, None if items is None else items.hash, sorted(learning.items(), key=str), held.tolist())
+            (
+                usable.hash,
+                None if items is None else items.hash,
+                sorted(learning.items(), key=str),
+                held_out_splits.tolist(),
+            )
         ).encode()
     )
     plan = Evaluation(
         arms(tuple(strategies) or (_strategy(goal),)),
         tuple(answers),
         hold_out,
-        held.shape[1],
-        len(held),
+        held_out_splits.shape[1],
+        len(held_out_splits),
         withhold,
         ties,
         samples,
@@ -246,12 +253,12 @@ def evaluate(
     )
     path = Path(folder)
 
-    def made() -> _People:
-        populations, state = _populations(path, plan, usable, items, learning, held, note)
-        return _People(plan, usable, items, held, populations, state)
+    def make_work() -> _People:
+        populations, state = _populations(path, plan, usable, items, learning, held_out_splits, note)
+        return _People(plan, usable, items, held_out_splits, populations, state)
 
-    outcomes, record = run_plan(plan.plan(), made, path, jobs=jobs, progress=progress)
-    names = [[usable.people[row] for row in split] for split in held]
+    outcomes, record = run_plan(plan.plan(), make_work, path, jobs=jobs, progress=progress)
+    names = [[usable.people[row] for row in split] for split in held_out_splits]
     results = EvaluationResults.of(plan, outcomes, names, agreement_of(choices), record)
     results.write(path)
     return results
@@ -263,20 +270,22 @@ def _strategy(goal: Goal) -> Utility:
     return SearchGoal(goal, size).strategy(Logistic())
 
 
-def _file(folder: Path, number: int) -> Path:
+def _population_file(folder: Path, number: int) -> Path:
     return folder / f"population-{number}.json"
 
 
-def _held(able: IntArray, count: int, people: int | None, splits: int, seed: int, *, alone: bool) -> IntArray:
-    most = len(able) if alone else min(len(able), count - 2)
-    wanted = (most if alone else max(1, min(PEOPLE, count // 3, most))) if people is None else people
-    if not 1 <= wanted <= most:
-        raise InvalidParameter(f"people is {people}: give 1 to {most}, of {count} who gave usable choices")
+def _split_people(
+    candidates: IntArray, count: int, people: int | None, splits: int, seed: int, *, alone: bool
+) -> IntArray:
+    largest_size = len(candidates) if alone else min(len(candidates), count - 2)
+    size = (largest_size if alone else max(1, min(PEOPLE, count // 3, largest_size))) if people is None else people
+    if not 1 <= size <= largest_size:
+        raise InvalidParameter(f"people is {people}: give 1 to {largest_size}, of {count} who gave usable choices")
     rng = np.random.default_rng(np.random.SeedSequence([seed, _SPLIT]))
     # Splits overlap only after everybody was held out once, since overlapping splits add less information.
-    rounds = len(able) // wanted
-    drawn = [rng.permutation(able) for _ in range(-(-splits // rounds))]
-    parts = [order[wanted * part : wanted * (part + 1)] for order in drawn for part in range(rounds)]
+    rounds = len(candidates) // size
+    drawn = [rng.permutation(candidates) for _ in range(-(-splits // rounds))]
+    parts = [order[size * part : size * (part + 1)] for order in drawn for part in range(rounds)]
     return np.array([np.sort(part) for part in parts[:splits]])
 
 
@@ -291,51 +300,51 @@ def _populations(
 ) -> tuple[tuple[Population, ...], FitState | None]:
     out: list[Population] = []
     for number, split in enumerate(held, 1):
-        others = (
+        other_choices = (
             choices
             if plan.hold_out == "leave-one-out"
             else choices.only(np.setdiff1d(np.arange(len(choices.people)), split))
         )
-        found = _kept(_file(path, number), others)
-        if found is None:
+        population = _load_population(_population_file(path, number), other_choices)
+        if population is None:
             if note is not None:
-                note(f"learning from {len(others.people)} people, {plan.groups[number - 1]}")
-            found = _fitted(others, items, plan.seed, learning)
+                note(f"learning from {len(other_choices.people)} people, {plan.groups[number - 1]}")
+            population = _fit_population(other_choices, items, plan.seed, learning)
             # Saved, so that an interrupted run does not repeat the fit.
-            found.save(_file(path, number))
-        out.append(found)
+            population.save(_population_file(path, number))
+        out.append(population)
     if plan.hold_out == "people":
         return tuple(out), None
     return tuple(out), state_of(out[0], choices, items)
 
 
-def _fitted(choices: Choices, items: Items | None, seed: int, learning: Mapping[str, object]) -> Population:
+def _fit_population(choices: Choices, items: Items | None, seed: int, learning: Mapping[str, object]) -> Population:
     """Fit a population over all items, including those that these people did not compare."""
     unseen = choices.uncompared if items is None else ()
     if not unseen:
         return Population.fit(choices, items, rng=seed, **learning)  # type: ignore[arg-type]
     seen = [name for name in choices.ids if name not in set(unseen)]
-    found = Population.fit(choices.of_items(seen), None, rng=seed, **learning)  # type: ignore[arg-type]
+    population = Population.fit(choices.of_items(seen), None, rng=seed, **learning)  # type: ignore[arg-type]
     # An item that only held-out people compared gets the mean coordinates and the mean utility of the others.
-    base, _ = found.utilities()
-    points, appeal = np.zeros((len(choices.ids), found.items.d)), np.full(len(choices.ids), base.mean())
+    base, _ = population.utilities()
+    points, appeal = np.zeros((len(choices.ids), population.items.d)), np.full(len(choices.ids), base.mean())
     rows = [choices.ids.index(name) for name in seen]
-    appeal *= scale_of(found.residual)
-    points[rows], appeal[rows] = found.items.coordinates, found.items.appeal
-    provenance = {**found.provenance, "choices": choices.hash, "unseen": list(unseen)}
+    appeal *= scale_of(population.residual)
+    points[rows], appeal[rows] = population.items.coordinates, population.items.appeal
+    provenance = {**population.provenance, "choices": choices.hash, "unseen": list(unseen)}
     error = None
-    if found.utility_error is not None:
+    if population.utility_error is not None:
         # Of such an item nothing is known but how much items differ.
         error = np.full(len(choices.ids), float(np.std(base)))
-        error[rows] = found.utility_error
+        error[rows] = population.utility_error
     items = Items._unwarned(points, choices.ids, appeal=appeal)
-    return replace(found, items=items, provenance=provenance, utility_error=error)
+    return replace(population, items=items, provenance=provenance, utility_error=error)
 
 
-def _kept(path: Path, choices: Choices) -> Population | None:
+def _load_population(path: Path, choices: Choices) -> Population | None:
     """Load the population of an earlier session if it was fitted to the same choices."""
     try:
-        found = Population.load(path)
+        population = Population.load(path)
     except InvalidFile:
         return None
-    return found if found.provenance.get("choices") == choices.hash else None
+    return population if population.provenance.get("choices") == choices.hash else None

@@ -10,7 +10,7 @@ import scipy.optimize
 from scipy.special import expit
 
 from pairseek.core.types import BoolArray, FloatArray
-from pairseek.experiments.comparison.measures import LEAST, correct, prediction_measures
+from pairseek.experiments.comparison.measures import MIN_PROBABILITY, correct, prediction_measures
 from pairseek.experiments.comparison.methods.search import SearchMethod
 from pairseek.experiments.comparison.person import Person
 from pairseek.experiments.comparison.picks import pick_measures
@@ -187,7 +187,7 @@ def _tau(utility: FloatArray, person: Person, scored: BoolArray) -> float:
 
 def _measured(chance: FloatArray, alone: FloatArray, popular: FloatArray, tau: float) -> tuple[float, ...]:
     accuracy, loss, bins = prediction_measures(chance, np.ones(len(chance)), bins=_BINS)
-    before = -float(np.log(np.maximum(alone, LEAST)).mean())
+    before = -float(np.log(np.maximum(alone, MIN_PROBABILITY)).mean())
     gain = 1.0 if loss < before else 0.5 if loss == before else 0.0
     accuracies = [float(correct(x).mean()) for x in (popular, alone)]
     return (accuracy, loss, tau, gain, *accuracies, float(len(chance)), *bins.ravel().tolist())

@@ -64,13 +64,13 @@ def agreement_of(choices: Choices) -> Agreement | None:
     keys = (choices.person * n + low) * n + high
     order = np.argsort(keys, kind="stable")
     keys, up, person = keys[order], (choices.winner == low)[order], choices.person[order]
-    again = np.flatnonzero(keys[1:] == keys[:-1])
-    if not len(again):
+    repeated = np.flatnonzero(keys[1:] == keys[:-1])
+    if not len(repeated):
         return None
-    same = (up[again] == up[again + 1]).astype(np.float64)
-    who, place = np.unique(person[again], return_inverse=True)
+    same = (up[repeated] == up[repeated + 1]).astype(np.float64)
+    answered_twice, place = np.unique(person[repeated], return_inverse=True)
     shares = np.bincount(place, same) / np.bincount(place)
-    return Agreement(float(shares.mean()), float(_error(shares[:, None])[0]), len(who))
+    return Agreement(float(shares.mean()), float(_error(shares[:, None])[0]), len(answered_twice))
 
 
 @dataclass(frozen=True, eq=False)

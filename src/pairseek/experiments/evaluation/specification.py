@@ -40,7 +40,7 @@ FIRST_MEASURES: dict[Goal, tuple[str, ...]] = {
 }
 """Measures in the order in which they are shown, by the goal of a search: to learn a taste, to find the best item, or
 to find a list of good items."""
-CALIBRATION = tuple(f"{what}_{bin}" for bin in range(_BINS) for what in ("pairs", "right", "chance"))
+CALIBRATION = tuple(f"{quantity}_{bin}" for bin in range(_BINS) for quantity in ("pairs", "right", "chance"))
 """Calibration bins by the probability of the likelier outcome, 0.5 to 0.6, 0.6 to 0.7 and so on: number of pairs,
 number of correct predictions, and sum of the probabilities."""
 
@@ -56,11 +56,11 @@ class Arm:
 
 def arms(strategies: Sequence[Utility]) -> tuple[Arm, ...]:
     """Return the strategies and their baselines: random questions, the plain model, popularity."""
-    found = [Arm(default_label(strategy), strategy) for strategy in strategies]
-    if not any(isinstance(arm.strategy, Random) for arm in found):
-        found.append(Arm(default_label(Random()), Random()))
+    all_arms = [Arm(default_label(strategy), strategy) for strategy in strategies]
+    if not any(isinstance(arm.strategy, Random) for arm in all_arms):
+        all_arms.append(Arm(default_label(Random()), Random()))
     active = next((s for s in strategies if not isinstance(s, Random)), InfoGain())
-    return (*found, Arm(PLAIN, active, population=False), Arm(POPULARITY))
+    return (*all_arms, Arm(PLAIN, active, population=False), Arm(POPULARITY))
 
 
 def strategies_from(text: str) -> list[Utility]:

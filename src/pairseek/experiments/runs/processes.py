@@ -40,12 +40,12 @@ def run_on_processes(
     on_outcome: Callable[[Result], None],
     *,
     jobs: int,
-    kept: str = TRIALS_KEPT,
+    fate_of_results: str = TRIALS_KEPT,
 ) -> None:
     """Run the tasks, and pass each outcome to ``on_outcome`` as it arrives.
 
     A worker that dies is replaced, and its task runs again. An exception in a task ends the run, after the earlier
-    outcomes were passed on. Error messages end with ``kept``, which says whether those outcomes are kept.
+    outcomes were passed on. Error messages end with ``fate_of_results``, which says whether those outcomes are kept.
     """
     require_main_guard()
     data = pickle_work(work)
@@ -54,13 +54,13 @@ def run_on_processes(
     broken = 0
     while remaining:
         try:
-            _with_pool(work, data, remaining, on_outcome, jobs, kept)
+            _with_pool(work, data, remaining, on_outcome, jobs, fate_of_results)
         except BrokenProcessPool:
             broken += 1
             if broken > _MAX_BROKEN_POOLS:
                 raise PairseekError(
                     f"worker processes died {broken} times: if memory ran out, run the same command again with fewer "
-                    f"jobs; {kept}"
+                    f"jobs; {fate_of_results}"
                 ) from None
 
 
@@ -70,7 +70,7 @@ def _with_pool(
     remaining: dict[Task, None],
     on_outcome: Callable[[Result], None],
     jobs: int,
-    kept: str,
+    fate_of_results: str,
 ) -> None:
     context = multiprocessing.get_context("spawn")
     # A pool that breaks while starting a worker loses track of that worker. The parent's end of this pipe closes with
@@ -102,7 +102,7 @@ def _with_pool(
                     except BrokenProcessPool:
                         raise
                     except Exception as error:  # report any exception with the name of its task
-                        raise PairseekError(describe_failure(work, task, error, kept)) from error
+                        raise PairseekError(describe_failure(work, task, error, fate_of_results)) from error
                     on_outcome(outcome)
                     del remaining[task]
                     submit(1)

@@ -10,7 +10,7 @@ from pairseek.experiments.runs.plan import Outcome, Task, Work, WorkOf
 from pairseek.numerics.parallel import set_thread_count
 
 TRIALS_KEPT = "finished trials are kept"
-"""End of the error message of a failed run, about its results."""
+"""Last words of the error message of a failed run: what happens to the results so far."""
 _performers: dict[str, Callable[[Task], Any]] = {}
 
 
@@ -46,6 +46,6 @@ def prepare_and_perform(work: Work, task: Task, name: str) -> Outcome:
     return outcome
 
 
-def describe_failure(work: WorkOf[object], task: Task, error: BaseException, kept: str = TRIALS_KEPT) -> str:
+def describe_failure(work: WorkOf[object], task: Task, error: BaseException, fate_of_results: str = TRIALS_KEPT) -> str:
     """Return the message for a task that raised an exception."""
-    return f"{work.describe(task)} failed: {type(error).__name__}: {error}; {kept}"
+    return f"{work.describe(task)} failed: {type(error).__name__}: {error}; {fate_of_results}"

@@ -36,7 +36,7 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
         if heading:
             names[int(heading[1])] = heading[2].strip()
         elif line.strip() and not line.startswith("#"):
-            count, groups = _order(path, number, line, names, ties=path.suffix.lower() in (".toc", ".toi"))
+            count, groups = _parse_order(path, number, line, names, ties=path.suffix.lower() in (".toc", ".toi"))
             if len(rankings) + count > _MAX_PEOPLE:
                 raise InvalidChoices(
                     f"{path}, line {number}: the file has more than {_MAX_PEOPLE:,} people; reduce it to a sample"
@@ -51,7 +51,9 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     return Choices.from_rankings(rankings, ids=ids if ids is not None else [*names.values()])
 
 
-def _order(path: Path, number: int, line: str, names: dict[int, str], *, ties: bool) -> tuple[int, list[list[ItemId]]]:
+def _parse_order(
+    path: Path, number: int, line: str, names: dict[int, str], *, ties: bool
+) -> tuple[int, list[list[ItemId]]]:
     """Return the number of people on a data line, and their ranking as groups of tied items."""
     head, colon, body = line.partition(":")
     if not colon or not head.strip().isdecimal() or int(head) < 1:
@@ -62,12 +64,12 @@ def _order(path: Path, number: int, line: str, names: dict[int, str], *, ties: b
     offset = len(head) + 1
     groups: list[list[ItemId]] = []
     seen: set[str] = set()
-    place = 0
-    while place < len(body):
-        match = _GROUP.match(body, place)
+    position = 0
+    while position < len(body):
+        match = _GROUP.match(body, position)
         if match is None:
             raise InvalidChoices(
-                f"{path}, line {number}, column {offset + place + 1}: {body[place:].strip()[:30]!r} is not an "
+                f"{path}, line {number}, column {offset + position + 1}: {body[position:].strip()[:30]!r} is not an "
                 f"alternative; separate alternatives by commas, and put ties into braces"
             )
         text = match[1].strip()
@@ -88,5 +90,5 @@ def _order(path: Path, number: int, line: str, names: dict[int, str], *, ties: b
             seen.add(name)
             group.append(name)
         groups.append(group)
-        place = match.end()
+        position = match.end()
     return int(head), groups

@@ -101,7 +101,7 @@ class Attempt:
     name: str
     user_id: int | None
     password_hash: str
-    counted: tuple[int, ...]
+    attempt_ids: tuple[int, ...]
 
 
 def sign_in(database: Database, name: str, password: str, address: str) -> str:
@@ -132,14 +132,14 @@ def register_attempt(database: Database, name: str, address: str) -> Attempt:
         return None if too_many(connection) else tuple(people.add_attempt(connection, key) for key in keys)
 
     # Read first, so that a flood of refused attempts does not hold up the writing of answers.
-    counted = None if database.read(too_many) else database.write(count)
-    if counted is None:
-        words, wait = f"Wait {ATTEMPT_MINUTES} minutes.", 60 * ATTEMPT_MINUTES
-        raise Problem(429, "too_many_attempts", "too many failed attempts to sign in", hint=words, wait=wait)
+    attempt_ids = None if database.read(too_many) else database.write(count)
+    if attempt_ids is None:
+        hint, wait_seconds = f"Wait {ATTEMPT_MINUTES} minutes.", 60 * ATTEMPT_MINUTES
+        raise Problem(429, "too_many_attempts", "too many failed attempts to sign in", hint=hint, wait=wait_seconds)
     user = database.read(lambda connection: people.user(connection, name))
     if user is None:
-        return Attempt(name, None, _dummy_hash(), counted)
-    return Attempt(name, int(user["id"]), str(user["password"]), counted)
+        return Attempt(name, None, _dummy_hash(), attempt_ids)
+    return Attempt(name, int(user["id"]), str(user["password"]), attempt_ids)
 
 
 def verify_attempt(database: Database, attempt: Attempt, password: str) -> str:
@@ -153,7 +153,7 @@ def verify_attempt(database: Database, attempt: Attempt, password: str) -> str:
         if user is None or user["password"] != attempt.password_hash:
             # The user was removed or got a new password after the attempt was admitted.
             return False
-        people.delete_attempts(connection, attempt.counted)
+        people.delete_attempts(connection, attempt.attempt_ids)
         people.add_login(connection, hash_token(token), int(user["id"]), expires)
         return True
 

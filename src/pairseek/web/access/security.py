@@ -151,12 +151,12 @@ class SecurityMiddleware:
 def _require_write(scope: Scope) -> None:
     """Reject a large body from a caller who may neither create studies nor replace items."""
     database = scope["app"].state.service.database
-    who = authenticated_caller(database, Headers(scope=scope).get("authorization"))
-    who.require_scope("write", who.study_id if scope["method"] == "PUT" else None)
+    caller = authenticated_caller(database, Headers(scope=scope).get("authorization"))
+    caller.require_scope("write", caller.study_id if scope["method"] == "PUT" else None)
 
 
 def _with_secure_cookie(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """Return a header with its cookie, if it sets one, bound to TLS and to this host."""
+    """Return a header; if it sets a cookie, restrict the cookie to TLS and to this host."""
     if name != b"set-cookie" or value.startswith(_HOST_PREFIX):
         return name, value
     value = _PATH.sub(b"; Path=/", value)
@@ -236,7 +236,7 @@ def check_form(request: Request, secret: str, sent: object) -> None:
     """Raise a `Problem` unless the CSRF token of a form is valid."""
     nonce = request.cookies.get(CSRF_COOKIE, "")
     expected = csrf_token(secret, nonce, request.cookies.get(LOGIN_COOKIE))
-    # Bytes, because texts with other characters than ASCII cannot be compared in constant time.
+    # Bytes, because compare_digest accepts only ASCII texts.
     if not nonce or not hmac.compare_digest(expected.encode(), str(sent or "").encode(errors="replace")):
         raise Problem(
             403,

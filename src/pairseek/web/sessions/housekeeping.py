@@ -139,6 +139,6 @@ def _delete_outdated(connection: sa.Connection) -> None:
     """Delete outdated previews, logins, sign-in attempts and rate limits of session starts."""
     now = datetime.now(UTC)
     meta.put(connection, _LAST_EXPIRY_KEY, stamp(now))
-    rates.forget(connection, _DAY_SECONDS)
+    rates.delete_unused(connection, _DAY_SECONDS)
     sessions.delete_previews(connection, stamp(now - timedelta(hours=_PREVIEW_HOURS)))
     people.delete_expired(connection, attempts_before=stamp(now - timedelta(minutes=auth.ATTEMPT_MINUTES)))

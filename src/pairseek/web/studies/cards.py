@@ -45,7 +45,7 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
     base
         Base URL of the pictures.
     """
-    identity, label = str(items.ids[row]), items.labels[row]
+    item_id, label = str(items.ids[row]), items.labels[row]
     values = {name: str(items.data[name][row]) for name in MEDIA if name in items.data}
     media: dict[str, str | ImageSchema] = {}
     for name, value in values.items():
@@ -55,8 +55,8 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
         elif conversion in ("text", "markdown") and value:
             media[name] = safe_html(value) if conversion == "markdown" else value
     # The card hides a label that nobody wrote: the id, or a name derived from the card's content.
-    is_written = label not in (identity, name_of({name: str(items.data[name][row]) for name in items.data}))
-    return {"id": identity, "label": label if is_written or not media else None, "name": label, "media": media}
+    is_written = label not in (item_id, name_of({name: str(items.data[name][row]) for name in items.data}))
+    return {"id": item_id, "label": label if is_written or not media else None, "name": label, "media": media}
 
 
 def _picture(name: str, sizes: Sequence[tuple[int, int]], base: str, alt: str) -> ImageSchema:

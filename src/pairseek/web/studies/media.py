@@ -24,7 +24,7 @@ from pairseek.model.items import Items
 from pairseek.store import media
 from pairseek.store.media import StoredPicture
 from pairseek.web.errors import InvalidPictures
-from pairseek.web.studies.names import spoken_name
+from pairseek.web.studies.names import readable_name
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -102,7 +102,7 @@ def items_of_pictures(files: Files) -> Items | None:
         return None
     stems = [PurePosixPath(name).stem for name in pictures]
     are_distinct = len(set(stems)) == len(stems)
-    labels = [spoken_name(stem) for stem in stems]
+    labels = [readable_name(stem) for stem in stems]
     return Items._unwarned(None, stems if are_distinct else pictures, labels, None, {"image": pictures}, least=1)
 
 

@@ -14,7 +14,7 @@ _TEXT_COLUMNS = ("text", "markdown", "alt")
 _FILE_COLUMNS = (PICTURE_FILE, "image", "video", "audio")
 
 
-def spoken_name(stem: str) -> str:
+def readable_name(stem: str) -> str:
     """Return the stem of a file name as a person would write it: `red-oak` becomes Red oak."""
     words = " ".join(stem.replace("_", " ").replace("-", " ").split()) or stem
     return words[0].upper() + words[1:]
@@ -26,7 +26,7 @@ def name_of(media: Mapping[str, str]) -> str:
         words = " ".join(media.get(medium, "").replace("*", "").replace("#", "").split())
         if words:
             return words if len(words) <= MAX_NAME_LENGTH else f"{words[: MAX_NAME_LENGTH - 1].rstrip()}…"
-    return next((spoken_name(PurePosixPath(media[medium]).stem) for medium in _FILE_COLUMNS if media.get(medium)), "")
+    return next((readable_name(PurePosixPath(media[medium]).stem) for medium in _FILE_COLUMNS if media.get(medium)), "")
 
 
 def named_items(items: Items) -> Items:

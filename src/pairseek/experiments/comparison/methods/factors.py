@@ -28,7 +28,7 @@ class FactorAnalysis(LinearTaste):
     factors_kept
         Number of factors.
     scale
-        Logits for each standard deviation of other people's utilities.
+        Logits per standard deviation of other people's utilities.
     """
 
     questions: Questions = "random"
@@ -54,7 +54,7 @@ class ComponentLogistic(LinearTaste):
     components
         Number of components.
     scale
-        Logits for each standard deviation of other people's utilities.
+        Logits per standard deviation of other people's utilities.
     """
 
     questions: Questions = "information"
@@ -80,17 +80,19 @@ def factor_analysis(others: Choices, count: int) -> tuple[FloatArray, FloatArray
     mean = np.where(known, table, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     centred = np.where(known, table - mean, 0.0)
     count = min(count, table.shape[1] - 1)
-    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-    loadings = (sizes[:, None] * axes)[:count].T / np.sqrt(len(table))
-    own_variances = np.full(table.shape[1], 0.5)
+    _, singular_values, axes = np.linalg.svd(centred, full_matrices=False)
+    loadings = (singular_values[:, None] * axes)[:count].T / np.sqrt(len(table))
+    specific_variances = np.full(table.shape[1], 0.5)
     for _ in range(_EM_ITERATIONS):
-        weighted = known / own_variances
+        weighted = known / specific_variances
         precision = np.eye(count) + np.einsum("pn,nr,ns->prs", weighted, loadings, loadings, optimize=True)
-        spread = np.linalg.inv(precision)
-        scores = np.einsum("prs,ps->pr", spread, (centred * weighted) @ loadings)
-        second_moments = spread + scores[:, :, None] * scores[:, None, :]
-        total = np.einsum("pn,prs->nrs", known.astype(float), second_moments, optimize=True) + 1e-6 * np.eye(count)
-        loadings = np.linalg.solve(total, (centred.T @ scores)[:, :, None])[:, :, 0]
+        score_covariance = np.linalg.inv(precision)
+        scores = np.einsum("prs,ps->pr", score_covariance, (centred * weighted) @ loadings)
+        second_moments = score_covariance + scores[:, :, None] * scores[:, None, :]
+        regularized_moments = np.einsum(
+            "pn,prs->nrs", known.astype(float), second_moments, optimize=True
+        ) + 1e-6 * np.eye(count)
+        loadings = np.linalg.solve(regularized_moments, (centred.T @ scores)[:, :, None])[:, :, 0]
         residual_sums = (centred**2).sum(axis=0) - np.einsum("nr,nr->n", loadings, centred.T @ scores)
-        own_variances = np.maximum(residual_sums / np.maximum(known.sum(axis=0), 1), 1e-3)
-    return mean, loadings, own_variances
+        specific_variances = np.maximum(residual_sums / np.maximum(known.sum(axis=0), 1), 1e-3)
+    return mean, loadings, specific_variances

@@ -23,7 +23,7 @@ class GaussianItems(LinearTaste):
     questions
         How questions are chosen.
     scale
-        Logits for each standard deviation of other people's utilities.
+        Logits per standard deviation of other people's utilities.
     shrinkage
         Weight of the diagonal in the shrunk covariance.
     """

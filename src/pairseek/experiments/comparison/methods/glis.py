@@ -35,7 +35,7 @@ class PreferenceGlis(BaseMethod):
     exploration
         Weight of the distance to the items shown so far; the surrogate has weight 1.
     scale
-        Logits for each standard deviation of the surrogate over the items.
+        Logits per standard deviation of the surrogate over the items.
     """
 
     width: float = 1.0

@@ -28,7 +28,7 @@ class AlternatingLeastSquares(BaseMethod):
     factors
         Number of factors.
     scale
-        Logits for each standard deviation of the scores over the items.
+        Logits per standard deviation of the scores over the items.
     """
 
     factors: int = 8

@@ -22,7 +22,7 @@ class Profile(BaseMethod):
     Parameters
     ----------
     scale
-        Logits for each standard deviation of the scores over the items.
+        Logits per standard deviation of the scores over the items.
     popularity
         Factor of the log odds of winning among other people.
     """

@@ -29,7 +29,7 @@ class Qdrant(BaseMethod):
     query
         See `QdrantQuery`.
     scale
-        Logits for each standard deviation of the scores.
+        Logits per standard deviation of the scores.
     feedback
         Weight, in relevance feedback, of a pair of examples of which one won a larger fraction of its comparisons. The
         target, the mean of the winners, has weight 1.

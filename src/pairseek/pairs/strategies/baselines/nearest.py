@@ -45,6 +45,8 @@ def nearest_pairs(items: Items, first: FloatArray, second: FloatArray) -> list[t
 
     Parameters
     ----------
+    items
+        The items.
     first, second
         (m, d) points.
     """
