@@ -14,7 +14,7 @@ from pairseek.cli import app as _app
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.evaluate import evaluate, strategies_from
 from pairseek.experiments.comparison.person import Person
-from pairseek.experiments.evaluation.evaluation import _held
+from pairseek.experiments.evaluation.evaluation import _split_people
 from pairseek.experiments.evaluation.replay import Popularity, _chances, _measured, decided_width, replayed
 from pairseek.experiments.evaluation.results import agreement_of
 from pairseek.experiments.evaluation.specification import MEASURES, PLAIN, POPULARITY, Arm, arms
@@ -292,14 +292,14 @@ class TestAll:
     @pytest.mark.parametrize(("people", "splits"), [(10, 3), (25, 5), (29, 1), (7, 4)])
     def test_nobody_is_held_out_twice_before_everybody_was(self, people, splits):
         able = np.arange(100, 130)
-        held = _held(able, 40, people, splits, 3, alone=False)
+        held = _split_people(able, 40, people, splits, 3, alone=False)
         assert held.shape == (splits, people)
         assert all(len(set(split)) == people and set(split) <= set(able) for split in held.tolist())
         rounds = 30 // people
         for first in range(0, splits, rounds):
             together = held[first : first + rounds].ravel()
             assert len(set(together.tolist())) == len(together)
-        assert not np.array_equal(held, _held(able, 40, people, splits, 4, alone=False))
+        assert not np.array_equal(held, _split_people(able, 40, people, splits, 4, alone=False))
 
     def test_an_interrupted_run_goes_on_to_the_same_table(self, truth, evaluated, tmp_path):
         folder, settings, _ = evaluated

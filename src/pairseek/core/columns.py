@@ -154,7 +154,7 @@ class ColumnRules:
 def read_items(path: Path, rules: ColumnRules, content: bytes | None = None) -> dict[str, Any]:
     """Return the arguments of `Items` read from a file; ``columns`` names the coordinates.
 
-    The path of an uploaded file, whose content is given, only names it in error messages.
+    If the file was uploaded, ``content`` is its content, and the path only names it in error messages.
     """
     arguments = items_of(ItemTable.read(path, content), rules)
     # Ids from files are text, whatever the format.

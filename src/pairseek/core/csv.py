@@ -99,7 +99,7 @@ def number(cell: object, *, decimal_comma: bool = False) -> float:
 
 
 def mixed_decimals(cells: Iterable[Any]) -> tuple[str, str] | None:
-    """Return a number with a decimal comma and one with a decimal point if both occur; one of them is ambiguous."""
+    """Return an example with a decimal comma and one with a decimal point if both occur, which makes them ambiguous."""
     comma = point = None
     for cell in cells:
         if isinstance(cell, str):

@@ -64,7 +64,7 @@ def frame_columns(frame: Any, error: type[PairseekError]) -> Columns:
 
 
 def parquet_columns(path: Path, error: type[PairseekError], content: bytes | None = None) -> Columns:
-    """Return the columns of a Parquet file; the unpacked size of an uploaded one is limited."""
+    """Return the columns of a Parquet file; an uploaded file may not unpack to more than a limit."""
     try:
         import pyarrow
         import pyarrow.parquet

@@ -63,7 +63,7 @@ class JSONReader:
             self._more()
 
     def elements(self) -> Iterator[Any]:
-        """Yield the elements of a list, of which none may be longer than a value that is read at once."""
+        """Yield the elements of a list; none may exceed `MAX_PIECE` characters."""
         for some in self._enclosed("[]", self._some):
             yield from some
 
@@ -148,9 +148,9 @@ class JSONReader:
         self._at += 1
 
     def _more(self) -> bool:
-        """Read a further chunk, and return whether there was one.
+        """Read another chunk, and return whether there was one.
 
-        It is as long as what is left of the earlier ones, so that a long value is not scanned many times.
+        The chunk is at least as long as the text not yet consumed, so a long value is scanned only a few times.
         """
         content = self._file.read(max(_CHUNK_BYTES, len(self._text) - self._at))
         self._ended = not content

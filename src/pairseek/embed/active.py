@@ -92,8 +92,8 @@ def most_informative(
     rng
         Generator for the candidates.
     asked
-        (t, 3) triplets asked since the positions were fitted, with near and far in any order. What they reveal is
-        counted as known already. They are repeated only if there are no other candidates.
+        (t, 3) triplets asked since the positions were fitted, with near and far in any order. Their answers count as
+        known. A triplet is repeated only if there are no other candidates.
     candidates
         Number of random triplets in the sample.
     """

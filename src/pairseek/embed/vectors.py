@@ -97,7 +97,7 @@ class PCA:
     def to_items(
         self, *, scaled: bool = False, ids: Sequence[ItemId] | None = None, labels: Sequence[str] | None = None
     ) -> Items:
-        """Return the embedding as `Items` for a `Search`; ids and labels default to those of the original items."""
+        """Return the embedding as `Items` for a `Search`; ids and labels default to the original ones."""
         self._require_fitted()
         names, texts = self.ids_ if ids is None else ids, self.labels_ if labels is None else labels
         items = Items._unwarned(self.embedding_, names, texts)

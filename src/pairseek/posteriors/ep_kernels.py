@@ -489,7 +489,7 @@ def propagate(  # noqa: C901
             # Precision of the cavity, relative to the current precision of z.
             ratio = 1.0 - sites[j, 0] * v
             if not ratio > _MIN_VARIANCE_RATIO:
-                change = math.inf  # only the site determines its logit: there is no proper cavity
+                change = math.inf  # without this site the logit is undetermined, so there is no proper cavity
                 continue
             cavity_variance = v / ratio
             cavity_mean = (z - sites[j, 1] * v) / ratio

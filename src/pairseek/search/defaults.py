@@ -42,9 +42,9 @@ SAMPLED_PAIRS_UNKNOWN_K = 20_000
 RESCORED_SAMPLED_PAIRS = 512
 """Number of the best of these pairs that are rescored by samples."""
 MAX_SCORED_PAIRS_WITHOUT_BOUNDS = 500_000
-"""Largest number of pairs all of which a strategy without bounds on its score scores."""
+"""Up to this number of pairs, a strategy without bounds on its score scores all of them."""
 MAX_SCORED_PAIRS = 100_000
-"""Largest number of pairs all of which any strategy scores: as fast as branch and bound, and nothing to compile."""
+"""Up to this number of pairs, every strategy scores all of them: as fast as branch and bound, without compiling."""
 BUDGET_UNKNOWN_K = 2_000_000
 """Budget of branch and bound, in pairs, if k is unknown."""
 BUDGET_UNKNOWN_CURVATURE = 100_000
@@ -52,7 +52,7 @@ BUDGET_UNKNOWN_CURVATURE = 100_000
 MIN_DIMENSIONS_FOR_PROPOSALS = 20
 """Dimensions from which pairs are proposed, because branch and bound takes longer and finds no better pairs."""
 PROMISING_ITEMS = 256
-"""Number of promising items all pairs of which are scored, if the curvature is unknown."""
+"""If the curvature is unknown, all pairs among this many promising items are scored."""
 IMPROVED_ITEMS = 4
 """Number of promising items for which the best partner among all items is sought."""
 TIE_WIDTH = 0.5

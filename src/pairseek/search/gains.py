@@ -81,7 +81,7 @@ def expected_gains(context: SelectionContext, size: int, *, repeats: bool) -> It
         size,
         _resting(context, rows) & (not repeats),
     )
-    # The gains of omitted items are assumed to fall in proportion to those of the followed items.
+    # Assume that the gains of omitted items fall in proportion to the gains of the simulated items.
     smallest = courses.gains
     ratio = now / max(float(np.median(smallest)), _MIN_DIVISOR)
     for _ in range(HORIZON):

@@ -279,8 +279,8 @@ def to_token(state: SearchState, pending: Sequence[Query], key: Key, lifetime: f
 def _model_of(content: TokenContent, configuration: JSON) -> int | None:
     """Return the model version of a token.
 
-    A token of the previous format lacks it; then it is the version under which the configuration has the token's hash,
-    or None if there is no such version.
+    A token of the previous format does not store it. Return the version under which the configuration has the token's
+    hash instead, or None if no version does.
     """
     if content.model is not None:
         return content.model

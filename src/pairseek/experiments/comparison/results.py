@@ -66,11 +66,11 @@ class Difference:
     Attributes
     ----------
     data, method, reference, score, answers
-        What is compared.
+        Data set, the two methods, score and answer count.
     difference, standard_error
-        Mean over people who have both, and its standard error.
+        Mean over people with results of both methods, and its standard error.
     p, p_adjusted
-        Two-sided p-value, and the same after Holm's correction for all comparisons of this data set and score.
+        Two-sided p-value, before and after Holm's correction for all comparisons of this data set and score.
     people
         Number of people.
 
@@ -261,14 +261,14 @@ class ComparisonResults:
         return rows
 
     def to_frame(self, backend: Backend | None = None) -> Any:
-        """Return the summary as a data frame of pandas, polars or pyarrow: `backend`, or the first that is there."""
+        """Return the summary as a data frame of pandas, polars or pyarrow: `backend`, or the first installed."""
         rows = self.summary()
         return frame_of({name: [row[name] for row in rows] for name in rows[0]}, backend)
 
     def write(self, folder: Path) -> list[Path]:
         """Write ``summary.csv``, ``differences.csv``, ``people.csv``, ``faults.csv`` and ``seconds.csv``.
 
-        All but the last depend on the specification and the data alone.
+        Except for the last, they depend only on the specification and the data.
         """
         tables = {
             "summary": self.summary(),

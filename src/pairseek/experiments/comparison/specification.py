@@ -34,17 +34,16 @@ class Comparison:
     people
         Number of people to replay from each data set; fewer if it has fewer.
     half
-        Half of the people who are replayed: settings are chosen on ``"choosing"``, figures are reported of
-        ``"reporting"``.
+        Half of the people to replay: ``"choosing"`` to choose settings, ``"reporting"`` for the figures to report.
     answers
-        Numbers of answers after which methods are measured. None: those of each data set.
+        Numbers of answers after which methods are measured. None: the default of each data set.
     limit
-        Seconds after which a call of a method counts as hanging; `begin`, which may learn, has ten times as long.
+        Seconds after which a call of a method counts as hanging; `begin`, which may learn, gets ten times as long.
     seed
         Seed of the choice of people, the withheld pairs and the order of the pairs.
     references
-        For each score, the label of the method that others are compared with; ``{knows}`` in it stands for what a
-        method may know. Without one, the first method that may know the same.
+        For each score, the label of the method that the others are compared with. ``{knows}`` in a label stands for
+        the knowledge of the method in question. By default, the first method with the same knowledge.
     name, title
         Name of the folder, and heading of the report.
 
@@ -129,9 +128,9 @@ def read_comparison(source: str | Path, **changes: Any) -> Comparison:
     Parameters
     ----------
     source
-        Path of the file, or ``"first"`` or ``"quick"``. Data files and modules beside the file are found.
+        Path of the file, or ``"first"`` or ``"quick"``. Data files and modules are looked up in the file's folder.
     **changes
-        Fields to set instead of those of the file.
+        Fields that override the file.
 
     Examples
     --------

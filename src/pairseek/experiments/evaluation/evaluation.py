@@ -43,13 +43,13 @@ class _People:
     plan
         The evaluation.
     choices
-        Choices of all people who gave usable ones.
+        Choices of all people with usable choices.
     items
         Items with coordinates, if they were given.
     held
         (splits, people) rows of the held-out people.
     populations
-        One population for each split; for leave-one-out, that of all people.
+        One population per split; for leave-one-out, a single population of all people.
     state
         For leave-one-out, the state of the fit to all people.
     """
@@ -141,13 +141,13 @@ def evaluate(
     folder
         Folder of results. A folder of the same evaluation is continued; any other is refused.
     items, learn, appeal, rescale, curvature, residual
-        Items with coordinates, or the dimension in which to learn them, and what else: see `Population.fit`. What is
-        ``"auto"`` is chosen inside the other people of each split.
+        Items with coordinates, or the number of dimensions in which to learn them, and options of the fit: see
+        `Population.fit`. ``"auto"`` options are chosen on the people of a split who are not held out.
     goal
         What a search is for: see `Search`.
     strategies
-        Strategies to evaluate; that of the goal if empty. Random questions, the plain model and popularity are always
-        added as baselines.
+        Strategies to evaluate; if empty, the strategy of the goal. Random questions, the plain model and popularity
+        are always added as baselines.
     answers
         Answer counts at which predictions are scored, in increasing order.
     hold_out
@@ -159,13 +159,13 @@ def evaluate(
     splits
         Groups of held-out people, drawn without repetition as long as there are enough; one for leave-one-out.
     withhold
-        Share of each person's pairs that are never asked and alone predicted, at least one pair. They are drawn before
-        the first question, from the person's name and the seed, and are the same for every strategy. With 0, all pairs
-        may be asked and those that were not are predicted: figures of strategies that ask what is hard to predict are
-        then too good, and strategies cannot be compared.
+        Share of each person's pairs, at least one pair, that are never asked and only predicted. They are drawn before
+        the first question, from the person's name and the seed, and are the same for every strategy. With 0, any pair
+        may be asked, and the pairs that were not asked are predicted. This flatters strategies that ask about pairs
+        that are hard to predict, so strategies cannot be compared.
     ties
-        Answers to pairs that the person did not decide, which may be asked but are not predicted: ``"coin"``, the same
-        for every strategy, as from people who must choose, or ``"tie"``, as from people who are offered it.
+        Answers to pairs that the person did not decide, which may be asked but are not predicted: ``"coin"``, a coin
+        flip that is the same for every strategy, as if the person had to choose; or ``"tie"``, as if ties were offered.
     samples
         Number of `Particles` of the posterior. None: `EP`.
     seed
@@ -215,8 +215,8 @@ def evaluate(
         listed_people = f" ({quoted(usable.people)})" if usable.people else ""
         others = f"; {quoted(choices.unusable)} gave no usable pair" if choices.unusable else ""
         raise InvalidChoices(
-            f"{len(usable.people)} {who} gave usable choices{listed_people}, {len(candidates)} of them two or more{others}: "
-            f"an evaluation needs at least three people, one of them with two"
+            f"{len(usable.people)} {who} gave usable choices{listed_people}, {len(candidates)} of them two or more"
+            f"{others}: an evaluation needs at least three people, at least one of whom chose twice"
         )
     leaves_one_out = hold_out == "leave-one-out"
     held_out_splits = _split_people(
@@ -334,7 +334,7 @@ def _fit_population(choices: Choices, items: Items | None, seed: int, learning: 
     provenance = {**population.provenance, "choices": choices.hash, "unseen": list(unseen)}
     error = None
     if population.utility_error is not None:
-        # Of such an item nothing is known but how much items differ.
+        # Nothing is known about such an item, so its error is the spread of all items.
         error = np.full(len(choices.ids), float(np.std(base)))
         error[rows] = population.utility_error
     items = Items._unwarned(points, choices.ids, appeal=appeal)

@@ -71,9 +71,9 @@ def replayed(
 ) -> tuple[list[tuple[float, ...]], list[float], int]:
     """Return rows of measures at each answer count, cumulative seconds, and the number of questions asked.
 
-    A row is NaN where the person has too few pairs for so many answers, or where no pair remains to be predicted. Pairs
-    to be predicted are decided ones. Where a share `tied` of other people's pairs is not, a prediction is the
-    probability of an outcome given that the pair is decided: see `decided_width`.
+    A row is NaN if the person has fewer pairs than answers, or if no pair remains to be predicted. Only decided pairs
+    are predicted. If a share `tied` of other people's pairs is undecided, a prediction is the probability of an outcome
+    given that the pair is decided: see `decided_width`.
     """
     popular = popularity.chance(person)
     askable = person.askable

@@ -28,9 +28,9 @@ PREDICTIONS = ("accuracy", "log_loss", "kendall_tau", "gain", "popular", "alone"
 and the ranking by expected utility; 1 if the log loss is lower than before any answer on the same pairs; accuracy of
 popularity, and of the same arm before any answer, on the same pairs; number of predicted pairs."""
 PICKS = ("regret", *(f"top_{count}" for count in TOPS), "liked")
-"""Measures of the items themselves: value of the person's best item less that of the item of highest expected utility;
-mean value of the 3 and the 5 items of highest expected utility; share of the items shown in questions that the person
-likes. See `pairseek.experiments.comparison.picks`."""
+"""Measures of the items themselves: value of the person's best item minus the value of the item of highest expected
+utility; mean value of the 3 and the 5 items of highest expected utility; share of the items shown in questions that the
+person likes. See `pairseek.experiments.comparison.picks`."""
 MEASURES = (*PREDICTIONS, *PICKS)
 """All measures of one person."""
 FIRST_MEASURES: dict[Goal, tuple[str, ...]] = {
@@ -101,8 +101,8 @@ class Evaluation:
     splits
         Number of groups of held-out people.
     withhold
-        Share of each person's pairs that are never asked, and alone predicted. 0: all pairs may be asked, and those
-        that were not are predicted, which flatters strategies that ask what is hard to predict.
+        Share of each person's pairs that are never asked and only predicted. 0: any pair may be asked, and the others
+        are predicted, which flatters strategies that ask about pairs that are hard to predict.
     ties
         Answers to pairs that a person did not decide: ``"coin"`` or ``"tie"``.
     samples

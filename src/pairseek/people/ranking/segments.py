@@ -23,7 +23,7 @@ from pairseek.people.ranking.utilities import UtilityPosterior, mean_utilities
 MAX_SEGMENTS = 5
 # Minimum number of people per segment, on average.
 _MIN_PEOPLE = 8
-# Maximum number of dimensions in which segments are sought: those of taste with the largest variance of utilities.
+# Segments are sought in at most this many directions of taste, the ones along which utilities vary most.
 _MAX_DIMENSIONS = 3
 _FOLDS = 8
 # Number of starting points of EM.
@@ -217,7 +217,7 @@ def _likelihoods(posterior: UtilityPosterior) -> tuple[FloatArray, _Likelihoods]
 
 
 def _scores_by_count(data: _Likelihoods, most: int, folds: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Return the (counts, people) held-out scores of 1, 2, ... segments, until two numbers in a row are no better.
+    """Return the (counts, people) held-out scores of 1, 2, ... segments; stop after `_PATIENCE` without improvement.
 
     For one segment, the covariance has the better of two priors: the population's, or the one used for several
     segments. Otherwise people could be divided just because they vary less than the population model says.
@@ -256,7 +256,7 @@ def _best_count(scores: FloatArray) -> int:
 def _fit(data: _Likelihoods, count: int, rng: np.random.Generator, prior_variance: float | None = None) -> _Mixture:
     """Return the mixture of highest likelihood from several starting points.
 
-    By default, the prior variance within a single segment is that of all people.
+    By default, a single segment has the variance of all people as its prior variance.
     """
     if prior_variance is None:
         prior_variance = 1.0 if count == 1 else _WITHIN_SHARE

@@ -36,8 +36,8 @@ _MAX_ITERATIONS = 100
 # Maximum number of compared items without coordinates, whose covariance is one matrix.
 _MAX_COMPARED = 4000
 
-# Prior standard deviation of the logarithm of the scale of S, the covariance of people, around that of the default
-# model, and logarithms at which its posterior is computed.
+# The scale of S, the covariance of people, relative to the default model: prior standard deviation of its logarithm,
+# and the logarithms at which its posterior is computed.
 _LOG_SPREAD_DEVIATION = 1.0
 _LOG_SPREADS = np.linspace(-2.0, 5.0, 15)
 # With more people than this, the scale of S is taken as estimated: its posterior mean is then within a few percent.

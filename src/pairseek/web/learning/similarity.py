@@ -125,7 +125,7 @@ def learn_if_due(database: Database, study: Study, who: str = LEARNER, run: Lear
 
 
 def may_be_due(database: Database, study_id: int, items: int) -> bool:
-    """Return whether a study with so many items has enough new answers, without reading its items."""
+    """Return whether a study with this number of items has enough new answers, without reading its items."""
     answers = _count_answers(database, study_id)
     rows = database.read(lambda connection: populations.summaries(connection, study_id))
     # A map that was dropped with a forgotten person is replaced without waiting for new answers.

@@ -130,10 +130,6 @@ class SessionState:
     seed: int
     done: tuple[AnsweredPair, ...] = ()
 
-    def with_done(self, done: Iterable[AnsweredPair]) -> SessionState:
-        """Return the session after other answers."""
-        return replace(self, done=tuple(done))
-
     @cached_property
     def search(self) -> SearchState:
         """Search after these answers."""

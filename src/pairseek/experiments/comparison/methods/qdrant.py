@@ -31,7 +31,7 @@ class Qdrant(BaseMethod):
     scale
         Logits per standard deviation of the scores.
     feedback
-        Weight, in relevance feedback, of a pair of examples of which one won a larger fraction of its comparisons. The
+        Weight, in relevance feedback, of a pair of examples that won different fractions of their comparisons. The
         target, the mean of the winners, has weight 1.
     """
 
