@@ -26,7 +26,7 @@ from pairseek.experiments.figures.bounds import MAX_DRAWN_BOUND, stopping_times,
 from pairseek.experiments.report import duration
 from pairseek.experiments.reproduction import REPRODUCTIONS
 from pairseek.experiments.results import standard_error
-from pairseek.experiments.runs.journal import JOURNAL, read_journal
+from pairseek.experiments.runs.journal import JOURNAL_FILE, read_journal
 from pairseek.model.bounds import mse_lower_bound, stopping_time_bounds
 
 ACTIVE = ("InfoGain", "EPMV", "MCMV")
@@ -298,7 +298,7 @@ def runtime(where: dict[str, Path], runs: dict[str, Results]) -> str:
     for name in (name for name in REPRODUCTIONS if name in TABLES):
         planned = SPECIFICATIONS[name]("paper")
         trials = planned.trials * len(planned.settings) * len(planned.strategies)
-        outcomes = read_journal(where[name] / JOURNAL) if name in where else {}
+        outcomes = read_journal(where[name] / JOURNAL_FILE) if name in where else {}
         # Shared trials have the same times.
         own = [outcome for outcome in outcomes.values() if outcome.seconds[:_TIMES] not in seen]
         seen |= {outcome.seconds[:_TIMES] for outcome in own}
@@ -328,7 +328,10 @@ def main() -> None:
     arguments.add_argument("--write", type=Path, metavar="PAGE")
     given = arguments.parse_args()
     where = {
-        name: root / name for name in TABLES for root in reversed(given.folders) if (root / name / JOURNAL).exists()
+        name: root / name
+        for name in TABLES
+        for root in reversed(given.folders)
+        if (root / name / JOURNAL_FILE).exists()
     }
     runs = {}
     for name, path in where.items():

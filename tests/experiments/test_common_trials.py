@@ -11,7 +11,7 @@ import pytest
 import pairseek as ps
 from pairseek.experiments import SPECIFICATIONS, Contender, ReproductionOptions, read_record, reproduce, run
 from pairseek.experiments.common_trials import common_trial_indices, outcomes_of_shared_trials
-from pairseek.experiments.runs.journal import JOURNAL, RUN, read_journal
+from pairseek.experiments.runs.journal import JOURNAL_FILE, RUN_FILE, read_journal
 
 LONG = replace(
     read_record(
@@ -38,7 +38,7 @@ class TestCommonTrials:
         run(LONG, tmp_path / "long")
         run(SHORT, tmp_path / "short")
         shared = outcomes_of_shared_trials(SHORT, LONG, tmp_path / "long")
-        alone = read_journal(tmp_path / "short" / JOURNAL)
+        alone = read_journal(tmp_path / "short" / JOURNAL_FILE)
         assert shared.keys() == alone.keys()
         for task, outcome in shared.items():
             # Both infer the posterior for ActRank.
@@ -51,7 +51,7 @@ class TestCommonTrials:
         results = run(
             SHORT, tmp_path / "short", known=outcomes_of_shared_trials(SHORT, LONG, tmp_path / "long"), jobs=1
         )
-        assert json.loads((tmp_path / "short" / RUN).read_text())["sessions"][-1]["trials_run"] == 0
+        assert json.loads((tmp_path / "short" / RUN_FILE).read_text())["sessions"][-1]["trials_run"] == 0
         alone = run(SHORT, tmp_path / "alone")
         np.testing.assert_array_equal(results.values, alone.values)
 
@@ -93,4 +93,4 @@ class TestCommonTrials:
             monkeypatch.setitem(SPECIFICATIONS, name, lambda preset, make=make: replace(make(preset), queries=2))
         reproduce("figure2", tmp_path / "figure2", replace(options, strategies=()))
         reproduce("particles", tmp_path / "particles", options)
-        assert json.loads((tmp_path / "particles" / RUN).read_text())["sessions"][-1]["trials_run"] == 0
+        assert json.loads((tmp_path / "particles" / RUN_FILE).read_text())["sessions"][-1]["trials_run"] == 0

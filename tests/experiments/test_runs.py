@@ -23,7 +23,7 @@ from pairseek.errors import InvalidFile, InvalidParameter, PairseekError
 from pairseek.experiments import Contender, Results, Task, read_record, read_specification, run, to_toml
 from pairseek.experiments.runs import cluster as cluster_module
 from pairseek.experiments.runs import processes
-from pairseek.experiments.runs.journal import JOURNAL, RUN, ResultsFolder, read_journal
+from pairseek.experiments.runs.journal import JOURNAL_FILE, RUN_FILE, ResultsFolder, read_journal
 
 SPEC = read_record(
     {
@@ -78,7 +78,7 @@ def undisturbed(tmp_path_factory):
 
 class TestRunning:
     def test_it_leaves_table_specification_version_machine_and_durations(self, undisturbed):
-        record = json.loads((undisturbed / RUN).read_text())
+        record = json.loads((undisturbed / RUN_FILE).read_text())
         (session,) = record["sessions"]
         assert record["pairseek"] == ps.__version__
         assert (session["trials_run"], session["jobs"]) == (6, 1)
@@ -91,7 +91,7 @@ class TestRunning:
     def test_a_finished_folder_is_read_and_not_run_again(self, undisturbed):
         table = (undisturbed / "table.csv").read_bytes()
         again = run(SPEC, undisturbed)
-        assert json.loads((undisturbed / RUN).read_text())["sessions"][-1]["trials_run"] == 0
+        assert json.loads((undisturbed / RUN_FILE).read_text())["sessions"][-1]["trials_run"] == 0
         assert (undisturbed / "table.csv").read_bytes() == table
         assert np.array_equal(Results.read(undisturbed).values, again.values)
 
@@ -114,7 +114,7 @@ class TestRunning:
     def test_a_run_can_be_extended_but_not_shortened(self, undisturbed, tmp_path):
         run(replace(SPEC, trials=1), tmp_path / "out")
         results = run(SPEC, tmp_path / "out")
-        assert json.loads((tmp_path / "out" / RUN).read_text())["sessions"][-1]["trials_run"] == 4
+        assert json.loads((tmp_path / "out" / RUN_FILE).read_text())["sessions"][-1]["trials_run"] == 4
         assert results.values.shape[2] == 3
         assert (tmp_path / "out" / "table.csv").read_bytes() == (undisturbed / "table.csv").read_bytes()
         with pytest.raises(InvalidParameter, match="is for 3 trials, 2 were requested"):
@@ -126,7 +126,7 @@ class TestRunning:
             PairseekError, match=r"trial 0 of Failing in setting 'simulation' failed: ZeroDivisionError"
         ):
             run(spec, tmp_path)
-        assert Task(0, 0, 0) in read_journal(tmp_path / JOURNAL)
+        assert Task(0, 0, 0) in read_journal(tmp_path / JOURNAL_FILE)
 
     def test_a_script_without_a_main_guard_is_refused_before_it_starts_workers(self, tmp_path):
         script = tmp_path / "script.py"
@@ -278,7 +278,7 @@ class TestKilling:
         script = tmp_path / "go.py"
         script.write_text(code)
         command = [sys.executable, str(script), str(tmp_path / "spec.toml")]
-        journal = tmp_path / "killed" / JOURNAL
+        journal = tmp_path / "killed" / JOURNAL_FILE
         lines = 0
         for _ in range(3):
             process = subprocess.Popen([*command, str(tmp_path / "killed")])
@@ -294,15 +294,15 @@ class TestKilling:
         subprocess.run([*command, str(tmp_path / "killed")], check=True)
         subprocess.run([*command, str(tmp_path / "whole")], check=True)
         assert (tmp_path / "killed" / "table.csv").read_bytes() == (tmp_path / "whole" / "table.csv").read_bytes()
-        sessions = json.loads((tmp_path / "killed" / RUN).read_text())["sessions"]
+        sessions = json.loads((tmp_path / "killed" / RUN_FILE).read_text())["sessions"]
         assert len(sessions) == 4
         assert sessions[-1]["trials_at_hand"] == lines
 
     @pytest.mark.parametrize("damage", ["cut", "flipped", "garbage"])
     def test_a_damaged_line_is_dropped_and_its_trial_run_again(self, undisturbed, tmp_path, damage):
-        for name in (RUN, JOURNAL, "specification.toml"):
+        for name in (RUN_FILE, JOURNAL_FILE, "specification.toml"):
             (tmp_path / name).write_bytes((undisturbed / name).read_bytes())
-        journal = tmp_path / JOURNAL
+        journal = tmp_path / JOURNAL_FILE
         content = journal.read_bytes()
         if damage == "cut":
             journal.write_bytes(content[:-20])
@@ -312,7 +312,7 @@ class TestKilling:
             journal.write_bytes(content + b"\x00\xff nonsense")
         run(SPEC, tmp_path)
         assert (tmp_path / "table.csv").read_bytes() == (undisturbed / "table.csv").read_bytes()
-        rerun = json.loads((tmp_path / RUN).read_text())["sessions"][-1]["trials_run"]
+        rerun = json.loads((tmp_path / RUN_FILE).read_text())["sessions"][-1]["trials_run"]
         assert rerun == (0 if damage == "garbage" else 1)
 
 
@@ -339,13 +339,13 @@ class TestRefusing:
         assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
     def test_another_version_is_refused(self, undisturbed, tmp_path):
-        record = json.loads((undisturbed / RUN).read_text())
-        (tmp_path / RUN).write_text(json.dumps({**record, "pairseek": "0.0.1"}))
+        record = json.loads((undisturbed / RUN_FILE).read_text())
+        (tmp_path / RUN_FILE).write_text(json.dumps({**record, "pairseek": "0.0.1"}))
         with pytest.raises(InvalidParameter, match=r"was created by pairseek 0.0.1, this is"):
             run(SPEC, tmp_path)
 
     def test_a_damaged_description_is_named(self, tmp_path):
-        (tmp_path / RUN).write_text("{")
+        (tmp_path / RUN_FILE).write_text("{")
         with pytest.raises(InvalidFile, match=r"run.json cannot be read"):
             run(SPEC, tmp_path)
 
@@ -387,7 +387,7 @@ class TestRefusing:
         with pytest.raises(InvalidFile, match="No space left on device; finished trials are kept"):
             run(SPEC, tmp_path / "out")
         monkeypatch.undo()
-        assert 1 <= len(read_journal(tmp_path / "out" / JOURNAL)) < 6
+        assert 1 <= len(read_journal(tmp_path / "out" / JOURNAL_FILE)) < 6
         run(SPEC, tmp_path / "out")
         assert (tmp_path / "out" / "table.csv").read_bytes() == (undisturbed / "table.csv").read_bytes()
 
@@ -433,8 +433,8 @@ class TestCluster:
 
             run(SPEC, tmp_path / "out", scheduler=cluster.scheduler_address, progress=kill_one)
         assert killed
-        lines = (tmp_path / "out" / JOURNAL).read_bytes().splitlines()
-        assert len(lines) == len(read_journal(tmp_path / "out" / JOURNAL)) == 6
+        lines = (tmp_path / "out" / JOURNAL_FILE).read_bytes().splitlines()
+        assert len(lines) == len(read_journal(tmp_path / "out" / JOURNAL_FILE)) == 6
         assert (tmp_path / "out" / "table.csv").read_bytes() == (undisturbed / "table.csv").read_bytes()
 
     def test_a_scheduler_that_does_not_answer_is_named(self, tmp_path, monkeypatch):

@@ -70,8 +70,10 @@ def command(
     if are_same:
         typer.echo("All estimates are identical to the bit.")
         return
-    typer.echo(f"The estimates differ by up to {largest:.2g} of their radius; the tolerance is {bundle.TOLERANCE:g}.")
-    if largest > bundle.TOLERANCE or contents.same_program:
+    typer.echo(
+        f"The estimates differ by up to {largest:.2g} of their radius; the tolerance is {bundle.RADIUS_TOLERANCE:g}."
+    )
+    if largest > bundle.RADIUS_TOLERANCE or contents.same_program:
         raise typer.Exit(1)
 
 

@@ -29,7 +29,7 @@ MARK_COLOUR = "#d0661b"
 REGION_PROBABILITY = 0.95
 """Probability of the region around an estimate on a map."""
 # Sizes of drawings, in pixels.
-_WIDTH = 340
+_DRAWING_WIDTH = 340
 _MAX_HEIGHT = 300
 _MARGIN = 14
 _FONT_SIZE = 12
@@ -150,7 +150,7 @@ def curves(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, x_l
     finite = ys[np.isfinite(ys)]
     if not len(finite) or len(xs) < 2:
         return Html("")
-    width, height, edge = _WIDTH, 170, 8
+    width, height, edge = _DRAWING_WIDTH, 170, 8
     inner_width, inner_height = width - 2 * edge, height - 2 * edge
     left, x_range = float(xs.min()), max(float(np.ptp(xs)), 1e-12)
     low, y_range = float(finite.min()), max(float(np.ptp(finite)), 1e-12)
@@ -203,7 +203,7 @@ def plane_map(
     names = names or {}
     shapes = [points, *([] if point is None else [point[None]]), *([] if outline is None else [outline])]
     corners = np.concatenate([[shape.min(axis=0), shape.max(axis=0)] for shape in shapes])
-    frame = Frame.fitted(corners, (_WIDTH - 2 * _MARGIN, _MAX_HEIGHT - 2 * _MARGIN), (_MARGIN, _MARGIN))
+    frame = Frame.fitted(corners, (_DRAWING_WIDTH - 2 * _MARGIN, _MAX_HEIGHT - 2 * _MARGIN), (_MARGIN, _MARGIN))
     across, down = (np.ptp(corners, axis=0) * frame.scale).tolist()
     # A narrow map needs room for labels at its sides.
     width, height = max(int(across) + 2 * _MARGIN, 220), max(int(down), 24) + 2 * _MARGIN

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_BLUE, _RED, _GREEN = "#0072B2", "#D55E00", "#009E73"
+_BLUE = "#0072B2"
+_RED = "#D55E00"
+_GREEN = "#009E73"
 _LEVEL_LABELS = {"good": "good", "note": "note", "act": "fix"}
 _MAX_DRAWN_ITEMS = 5000
 _STYLE = """

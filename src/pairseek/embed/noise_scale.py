@@ -20,7 +20,7 @@ from pairseek.numerics.parallel import for_ranges
 _CHUNK_SIZE = 1 << 14
 _MAX_SCALED_K = 1e8
 """Upper bound on k times the root mean square of u; the lower bound is its inverse."""
-_TOLERANCE = 1e-11
+_LOG_K_TOLERANCE = 1e-11
 _MAX_STEPS = 200
 _PROBIT_TAIL = 1e3
 
@@ -165,7 +165,7 @@ def best_scale(
             right = log_k
         following = _next_log_k(log_k, (left, right), k - slope / bend if bend < 0.0 else -1.0, step)
         step = abs(following - log_k) if math.isfinite(right - left) else 2.0 * step
-        if slope == 0.0 or abs(following - log_k) <= _TOLERANCE:
+        if slope == 0.0 or abs(following - log_k) <= _LOG_K_TOLERANCE:
             break
         log_k = min(max(following, low), high)
     return Scale(k, value, 1.0 / math.sqrt(-bend) if bend < 0.0 else math.inf, "", count)

@@ -33,7 +33,7 @@ from pairseek.numerics.tables import look_up, tables
 
 MAX_UNDECIDED_SHARE = 0.05
 """Fraction of undecided triplets at which a map counts as finished."""
-_TOLERANCE = 1e-5
+_FIT_TOLERANCE = 1e-5
 _MAX_ITERATIONS = 300
 # A first fit starts from the λ of a standard normal prior.
 _FIRST_SHRINKAGE = 0.5
@@ -122,7 +122,7 @@ class Placement:
         n = triplets.n
         if n < d + 2:
             raise InvalidItems(f"{n} items for {d} dimensions: positions need at least {d + 2}; use fewer dimensions")
-        settings = PathSettings(d, 1.0, 1, _TOLERANCE, _MAX_ITERATIONS, lambda *_: None)
+        settings = PathSettings(d, 1.0, 1, _FIT_TOLERANCE, _MAX_ITERATIONS, lambda *_: None)
         with compilation_notice():
             objective = Objective(triplets.rows, n, LOGISTIC, 0.0)
             objective(padded(np.zeros((n, d))))

@@ -27,7 +27,8 @@ MAX_DIMENSIONS = 4
 _MIN_DIMENSIONS = 2
 _FOLDS = 5
 # Bounds on k, which apply when cross-validated judgements always or never agree with the map.
-_MIN_K, _MAX_K = 1e-3, 10.0
+_MIN_K = 1e-3
+_MAX_K = 10.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from pairseek.core.column_names import Header
 from pairseek.core.csv import table_rows
 from pairseek.core.types import IntArray, ItemId
 from pairseek.errors import InvalidTriplets
-from pairseek.people.formats.bundle import ANSWERS, content_of, items
+from pairseek.people.formats.bundle import ANSWERS_FILE, content_of, items
 from pairseek.people.formats.table import Table
 
 # Columns of files with anchor, near and far.
@@ -78,11 +78,12 @@ def read_bundle(path: Path) -> tuple[IntArray, tuple[ItemId, ...]]:
 
     Skips, attention checks, undone or voided answers, and simulated people are left out.
     """
-    table = Table.read(f"{path}: {ANSWERS}", content_of(path, ANSWERS))
+    table = Table.read(f"{path}: {ANSWERS_FILE}", content_of(path, ANSWERS_FILE))
     if not table.has(_BUNDLE_COLUMNS):
         missing = next(name for name in _BUNDLE_COLUMNS if not table.has((name,)))
         raise InvalidTriplets(
-            f"{path}: {ANSWERS} has no column {missing!r}: give the bundle of a similarity study from pairseek export"
+            f"{path}: {ANSWERS_FILE} has no column {missing!r}: give the bundle of a similarity study from "
+            f"pairseek export"
         )
     rows = [
         (anchor, winner, loser)

@@ -14,7 +14,7 @@ from pathlib import Path
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.core.types import JSON
 from pairseek.experiments.data import load_items
-from pairseek.experiments.runs.journal import JOURNAL, RUN, read_journal
+from pairseek.experiments.runs.journal import JOURNAL_FILE, RUN_FILE, read_journal
 from pairseek.experiments.runs.plan import Outcome, Task
 from pairseek.experiments.specification import Specification
 from pairseek.model.items import Items
@@ -64,7 +64,7 @@ def outcomes_of_shared_trials(specification: Specification, other: Specification
     shared_trials = common_trial_indices(specification, other) if _holds_results_of(other, folder) else {}
     if not shared_trials:
         return {}
-    outcomes = read_journal(folder / JOURNAL)
+    outcomes = read_journal(folder / JOURNAL_FILE)
     return dict(_shared_outcomes(specification, other, shared_trials, outcomes))
 
 
@@ -91,7 +91,7 @@ def _shared_outcomes(
 def _holds_results_of(specification: Specification, folder: Path) -> bool:
     """Return whether a folder holds results of this experiment from this version of pairseek."""
     try:
-        run = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
         identity, version = run["identity"], run["pairseek"]
     except (OSError, ValueError, KeyError, TypeError):
         return False

@@ -45,7 +45,8 @@ _MARKERS = {
     "EUBO": "X",
     "GaussSearch": "p",
 }
-INK, FAINT = "#16161d", "#8a8a92"
+INK = "#16161d"
+FAINT = "#8a8a92"
 _RC_PARAMETERS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.5,

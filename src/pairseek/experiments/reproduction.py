@@ -20,7 +20,7 @@ from pairseek.experiments.figures.curves import Panel, draw_panels
 from pairseek.experiments.paper import PRESETS, SPECIFICATIONS, Preset
 from pairseek.experiments.report import Section
 from pairseek.experiments.results import Results, TableFormat
-from pairseek.experiments.runs.journal import JOURNAL
+from pairseek.experiments.runs.journal import JOURNAL_FILE
 from pairseek.experiments.runs.plan import Outcome, RunStatus, Task
 from pairseek.experiments.simulation import run
 from pairseek.experiments.specification import Specification
@@ -338,7 +338,7 @@ def _shared_outcomes(
     outcomes: dict[Task, Outcome] = {}
     for other in SPECIFICATIONS:
         other_specification = specification_of(other, replace(options, strategies=())) if other != name else None
-        if other_specification is not None and (folder / other / JOURNAL).exists():
+        if other_specification is not None and (folder / other / JOURNAL_FILE).exists():
             outcomes |= outcomes_of_shared_trials(specification, other_specification, folder / other)
     return outcomes
 

@@ -20,7 +20,7 @@ from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray, IntArray
 from pairseek.core.validation import one_of
 from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra
-from pairseek.experiments.runs.journal import JOURNAL, RUN, SPECIFICATION, read_journal, write_result
+from pairseek.experiments.runs.journal import JOURNAL_FILE, RUN_FILE, SPECIFICATION_FILE, read_journal, write_result
 from pairseek.experiments.runs.plan import Outcome, Task
 from pairseek.experiments.specification import Specification
 from pairseek.experiments.specification_files import read_specification
@@ -134,10 +134,10 @@ class Results:
         """
         folder = Path(folder)
         try:
-            run = json.loads((folder / RUN).read_text(encoding="utf-8"))
+            run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InvalidFile(f"{folder} does not hold readable results: {error}") from None
-        specification, outcomes = read_specification(folder / SPECIFICATION), read_journal(folder / JOURNAL)
+        specification, outcomes = read_specification(folder / SPECIFICATION_FILE), read_journal(folder / JOURNAL_FILE)
         return cls.of(_keep_finished_users(specification, outcomes) if finished else specification, outcomes, run)
 
     def _repr_html_(self) -> str:

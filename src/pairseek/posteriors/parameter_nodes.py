@@ -24,7 +24,7 @@ from pairseek.posteriors.factors import Factors
 from pairseek.posteriors.point_beliefs import PointBelief
 
 # Initial step of the nodes of log r, in units of the prior's standard deviation (at most 1).
-_STEP = 0.9
+_INITIAL_STEP = 0.9
 # Largest step, in standard deviations of the posterior. For a Gaussian of standard deviation s, the relative error of
 # the trapezoidal rule with step h is 2 e^(-2π²s²/h²): 0.2 % at h = 1.7 s.
 _STEP_TO_DEVIATION = 1.7
@@ -166,7 +166,9 @@ def nodes_of(
         return [
             node_at(0.0, lapse, math.log(share), None) for lapse, share in zip(lapses, shares, strict=True)
         ] + random_nodes
-    relative_step, ratio = (_STEP, _STEP_TO_DEVIATION) if all_lapses else (_PROPOSED_STEP, _PROPOSED_STEP_TO_DEVIATION)
+    relative_step, ratio = (
+        (_INITIAL_STEP, _STEP_TO_DEVIATION) if all_lapses else (_PROPOSED_STEP, _PROPOSED_STEP_TO_DEVIATION)
+    )
     step = relative_step * min(factor_prior.spread, 1.0)
     rows: list[list[Node]] = []
     for lapse, share in zip(lapses, shares, strict=True):

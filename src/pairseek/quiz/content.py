@@ -25,7 +25,8 @@ from pairseek.web.studies.configuration import StudyConfiguration
 from pairseek.web.studies.names import name_of
 from pairseek.web.views.result import REGION_PROBABILITY, dots, plane_of
 
-FORMAT, FORMAT_VERSION = "pairseek quiz", 1
+FORMAT = "pairseek quiz"
+FORMAT_VERSION = 1
 _MESSAGE_KEYS = (
     "quiz.", "start.begin", "start.how", "start.instructions", "start.tap", "run.progress", "run.side.", "run.of",
     "run.undo", "run.announce", "run.last.undo", "result.title", "result.map", "result.caption", "result.nearest",

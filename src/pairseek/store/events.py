@@ -104,7 +104,8 @@ _NEXT_VERSION = (
     .where((sessions.c.id == sa.bindparam("session")) & (sessions.c.version == sa.bindparam("seen")))
     .values(version=sessions.c.version + 1)
 )
-_ADD_EVENT, _ADD_QUERY = events.insert(), queries.insert()
+_ADD_EVENT = events.insert()
+_ADD_QUERY = queries.insert()
 _QUERY_BY_NAME = sa.select(queries).where(
     (queries.c.session_id == sa.bindparam("session")) & (queries.c.name == sa.bindparam("query"))
 )

@@ -23,13 +23,20 @@ DataRecord: TypeAlias = str | Mapping[str, Any] | Dataset
 
 RATINGS = {"music": "data/people/gss_music/ratings.csv", "food": "data/people/food_world_cup/ratings.csv"}
 PAIRS = {"first names": "firstnames", "parties": "germanparties2009", "sound": "soundquality"}
-PAIR_COUNTS, PAIR_FOLDS, PAIR_DIMENSION = (0, 4, 8, 12), 5, 2
+PAIR_COUNTS = (0, 4, 8, 12)
+PAIR_FOLDS = 5
+PAIR_DIMENSION = 2
 SIMULATED = {
     "simulated points": SimulatedPeople("point"),
     "simulated groups": SimulatedPeople("groups"),
     "simulated own": SimulatedPeople("own"),
 }
-NAMES = (*RATINGS, *(f"{name} at {agreement}" for name in RATINGS for agreement in (".75", ".85")), *PAIRS, *SIMULATED)
+DATASET_NAMES = (
+    *RATINGS,
+    *(f"{name} at {agreement}" for name in RATINGS for agreement in (".75", ".85")),
+    *PAIRS,
+    *SIMULATED,
+)
 """Names of data sets that need no further setting."""
 _BOUND = "Answers are implied by ratings, which never contradict themselves: accuracies are upper bounds."
 _CALIBRATED = (
@@ -140,7 +147,7 @@ def _pairs(name: str, _: Path, *, folds: int = PAIR_FOLDS, dimension: int = PAIR
     header, *lines = (cells for _, cells in table_rows(path, InvalidChoices, "recorded pairs").lines)
     for cells in lines:
         row = dict(zip(header, cells, strict=True))
-        # A sitting of a listener is a complete comparison; its answers are not mixed with those of another.
+        # Each sitting of a listener is a complete comparison, so sittings are not mixed.
         sitting = [row[column] for column in ("material", "time", "repetition") if column in row]
         sitting_id = "/".join([row["person"], *sitting])
         owners[sitting_id] = row["person"]
@@ -178,12 +185,12 @@ def _fetched(folder: Path, what: str, settings: Mapping[str, str | None]) -> Pat
     return fetched(source if remote else str(folder / source), settings.get("sha256"))
 
 
-_NOISE = ("agreement", "dimension", "seed")
+_NOISE_SETTINGS = ("agreement", "dimension", "seed")
 _SETTINGS: dict[str, tuple[str, ...]] = {
-    "_ratings": _NOISE,
-    "_file": ("path", "items", "folds", *_NOISE),
+    "_ratings": _NOISE_SETTINGS,
+    "_file": ("path", "items", "folds", *_NOISE_SETTINGS),
     "_pairs": ("folds", "dimension"),
     "_simulated": tuple(field.name for field in fields(SimulatedPeople)),
     "_colours": ("pairs", "colours"),
-    "_jester": ("source", "sha256", "most_people", *_NOISE),
+    "_jester": ("source", "sha256", "most_people", *_NOISE_SETTINGS),
 }

@@ -15,7 +15,7 @@ from pairseek.experiments.comparison.methods.search import SearchMethod
 from pairseek.experiments.comparison.person import Person
 from pairseek.experiments.comparison.picks import pick_measures
 from pairseek.experiments.comparison.replay import play, unwatched
-from pairseek.experiments.evaluation.specification import PICKS, PREDICTIONS, Arm, Ties
+from pairseek.experiments.evaluation.specification import CALIBRATION_BINS, PICKS, PREDICTIONS, Arm, Ties
 from pairseek.model.items import Items
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.sources import Candidates, ListedPairs, Rest
@@ -24,12 +24,14 @@ from pairseek.posteriors import Particles
 from pairseek.search import Search
 from pairseek.search.recommending import expected_utilities
 
-_BINS = 5
-# Nodes over a logit, most pairs from which the width of ties follows, and its range.
-_PLACES = 40
-_MOST_PAIRS = 500
-_MOST_TIED, _WIDEST = 0.95, 60.0
-_NOTHING = (float("nan"),) * (len(PREDICTIONS) + 3 * _BINS + len(PICKS))
+# Number of nodes over a logit.
+_LOGIT_NODES = 40
+# The width of ties is computed from at most this many pairs.
+_MAX_WIDTH_PAIRS = 500
+# Limits of the share of ties and of the width of ties in logits.
+_MAX_TIE_RATE = 0.95
+_MAX_TIE_WIDTH = 60.0
+_MISSING_MEASURES = (float("nan"),) * (len(PREDICTIONS) + 3 * CALIBRATION_BINS + len(PICKS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,7 @@ def replayed(
         tau = _tau(popularity.score, person, scored)
         row = _measured(popular[scored], popular[scored], popular[scored], tau)
         row += pick_measures(popularity.score, person.value, ())
-        return [row if count <= len(askable) else _NOTHING for count in answers], [0.0] * len(answers), 0
+        return [row if count <= len(askable) else _MISSING_MEASURES for count in answers], [0.0] * len(answers), 0
     catalogue = population.items if arm.population else plain_items(population, items)
     search = Search(
         catalogue,
@@ -105,7 +107,7 @@ def replayed(
         seconds.append(moment.seconds)
     missing = len(answers) - len(rows)
     last = seconds[-1] if seconds else 0.0
-    return [*rows, *[_NOTHING] * missing], [*seconds, *[last] * missing], search.answers
+    return [*rows, *[_MISSING_MEASURES] * missing], [*seconds, *[last] * missing], search.answers
 
 
 def _asked(shown: Sequence[int], person: Person) -> BoolArray:
@@ -126,20 +128,20 @@ def decided_width(search: Search, share: float) -> float:
         return 0.0
     items = search.modelled_items
     rows = np.stack(np.triu_indices(items.n, 1))
-    if rows.shape[1] > _MOST_PAIRS:
-        rows = rows[:, np.random.default_rng(0).choice(rows.shape[1], _MOST_PAIRS, replace=False)]
+    if rows.shape[1] > _MAX_WIDTH_PAIRS:
+        rows = rows[:, np.random.default_rng(0).choice(rows.shape[1], _MAX_WIDTH_PAIRS, replace=False)]
     features = SelectionContext.of(items, search.belief, search.response).features(rows[0], rows[1])
 
     def excess(width: float) -> float:
         first, second = _outcomes(features, width)
-        return float(np.mean(1.0 - first - second)) - min(share, _MOST_TIED)
+        return float(np.mean(1.0 - first - second)) - min(share, _MAX_TIE_RATE)
 
-    return float(scipy.optimize.brentq(excess, 0.0, _WIDEST))
+    return float(scipy.optimize.brentq(excess, 0.0, _MAX_TIE_WIDTH))
 
 
 def _outcomes(features: Candidates, width: float) -> tuple[FloatArray, FloatArray]:
     """Return the (m,) probabilities of either side for a Gaussian logit and this width of ties."""
-    places, weights = np.polynomial.hermite_e.hermegauss(_PLACES)
+    places, weights = np.polynomial.hermite_e.hermegauss(_LOGIT_NODES)
     z = features.logit_mean[:, None] + features.logit_deviation[:, None] * places
     weights = weights / np.sum(weights)
     return np.asarray(expit(z - width) @ weights), np.asarray(expit(-z - width) @ weights)
@@ -172,7 +174,7 @@ def _row(
 ) -> tuple[float, ...]:
     """Return the measures of the remaining pairs; `others` are the chances before any answer, and by popularity."""
     if not remaining.any():
-        return _NOTHING
+        return _MISSING_MEASURES
     items, belief = search.modelled_items, search.belief
     utility = expected_utilities(items, belief, search.response)
     chance = _chances(search, person, width)[remaining]
@@ -186,7 +188,7 @@ def _tau(utility: FloatArray, person: Person, scored: BoolArray) -> float:
 
 
 def _measured(chance: FloatArray, alone: FloatArray, popular: FloatArray, tau: float) -> tuple[float, ...]:
-    accuracy, loss, bins = prediction_measures(chance, np.ones(len(chance)), bins=_BINS)
+    accuracy, loss, bins = prediction_measures(chance, np.ones(len(chance)), bins=CALIBRATION_BINS)
     before = -float(np.log(np.maximum(alone, MIN_PROBABILITY)).mean())
     gain = 1.0 if loss < before else 0.5 if loss == before else 0.0
     accuracies = [float(correct(x).mean()) for x in (popular, alone)]

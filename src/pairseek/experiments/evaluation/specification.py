@@ -20,8 +20,9 @@ from pairseek.search.goals import Goal
 
 HoldOut: TypeAlias = Literal["people", "leave-one-out"]
 Ties: TypeAlias = Literal["coin", "tie"]
-POPULARITY, PLAIN = "popularity", "plain model"
-_BINS = 5
+POPULARITY = "popularity"
+PLAIN = "plain model"
+CALIBRATION_BINS = 5
 
 PREDICTIONS = ("accuracy", "log_loss", "kendall_tau", "gain", "popular", "alone", "predicted")
 """Measures of the predictions for one person: accuracy; log loss in nats; Kendall's tau between the predicted choices
@@ -40,7 +41,7 @@ FIRST_MEASURES: dict[Goal, tuple[str, ...]] = {
 }
 """Measures in the order in which they are shown, by the goal of a search: to learn a taste, to find the best item, or
 to find a list of good items."""
-CALIBRATION = tuple(f"{quantity}_{bin}" for bin in range(_BINS) for quantity in ("pairs", "right", "chance"))
+CALIBRATION = tuple(f"{quantity}_{bin}" for bin in range(CALIBRATION_BINS) for quantity in ("pairs", "right", "chance"))
 """Calibration bins by the probability of the likelier outcome, 0.5 to 0.6, 0.6 to 0.7 and so on: number of pairs,
 number of correct predictions, and sum of the probabilities."""
 

@@ -35,7 +35,9 @@ except ImportError:  # not a Unix system: concurrent runs in a folder are not de
     fcntl = None  # type: ignore[assignment]
 
 RESULTS_FORMAT = "pairseek results"
-JOURNAL, RUN, SPECIFICATION = "trials.jsonl", "run.json", "specification.toml"
+JOURNAL_FILE = "trials.jsonl"
+RUN_FILE = "run.json"
+SPECIFICATION_FILE = "specification.toml"
 
 
 def write_result(path: Path, content: str | bytes) -> None:
@@ -77,7 +79,7 @@ class ResultsFolder:
         except OSError as error:
             raise InvalidParameter(f"the folder {path} cannot be created: {error.strerror or error}") from None
         run = _run_record(path, plan)
-        with _open_locked(path / JOURNAL) as journal:
+        with _open_locked(path / JOURNAL_FILE) as journal:
             folder = cls(path, plan, run, journal)
             folder._read_journal()
             folder._start_session()
@@ -91,7 +93,7 @@ class ResultsFolder:
             os.fsync(self._journal.fileno())
         except OSError as error:
             raise InvalidFile(
-                f"cannot write {self.path / JOURNAL}: {error.strerror or error}; {_RESUME_ADVICE}"
+                f"cannot write {self.path / JOURNAL_FILE}: {error.strerror or error}; {_RESUME_ADVICE}"
             ) from error
         self.outcomes[outcome.task] = outcome
 
@@ -101,7 +103,7 @@ class ResultsFolder:
         self._save()
 
     def _save(self) -> None:
-        write_result(self.path / RUN, json.dumps(self._run, indent=1) + "\n")
+        write_result(self.path / RUN_FILE, json.dumps(self._run, indent=1) + "\n")
 
     def _read_journal(self) -> None:
         valid_bytes = 0
@@ -128,13 +130,13 @@ class ResultsFolder:
                 "numpy": np.__version__,
             }
         )
-        write_result(self.path / SPECIFICATION, to_toml(self.plan.record))
+        write_result(self.path / SPECIFICATION_FILE, to_toml(self.plan.record))
         self._save()
 
 
 def _run_record(path: Path, plan: RunPlan) -> JSON:
     """Return the content of `run.json`, or a new record for an empty folder; refuse any other folder."""
-    file = path / RUN
+    file = path / RUN_FILE
     if not file.exists():
         other_files = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
         if other_files:
@@ -149,8 +151,8 @@ def _run_record(path: Path, plan: RunPlan) -> JSON:
         raise InvalidFile(f"{file} cannot be read ({error}): name another folder; nothing was changed") from None
     if not is_same:
         raise InvalidParameter(
-            f"the folder {path} holds results of another specification: name another folder, or see {SPECIFICATION} "
-            f"in it; nothing was changed"
+            f"the folder {path} holds results of another specification: name another folder, or see "
+            f"{SPECIFICATION_FILE} in it; nothing was changed"
         )
     if version != __version__:
         raise InvalidParameter(

@@ -12,7 +12,7 @@ from pairseek.core.types import JSON
 from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.runs.cluster import run_on_cluster
-from pairseek.experiments.runs.journal import RUN, ResultsFolder
+from pairseek.experiments.runs.journal import RUN_FILE, ResultsFolder
 from pairseek.experiments.runs.main_guard import require_main_guard
 from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task, Work
 from pairseek.experiments.runs.processes import run_on_processes
@@ -88,7 +88,7 @@ def run_plan(
         results.note(
             trials_run=len(pending), seconds=round(time.perf_counter() - started, 3), jobs=jobs, scheduler=scheduler
         )
-        record = json.loads((results.path / RUN).read_text(encoding="utf-8"))
+        record = json.loads((results.path / RUN_FILE).read_text(encoding="utf-8"))
         return dict(results.outcomes), record
 
 

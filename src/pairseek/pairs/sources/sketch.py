@@ -39,7 +39,7 @@ _AXES_TIMES_DIMENSION = 512
 # Up to this many dimensions eigenvectors are exact; in more, the leading ones are approximated by subspace iteration.
 _EXACT_DIMENSIONS = 64
 # Number of subspace iterations.
-_ITERATIONS = 12
+_SUBSPACE_ITERATIONS = 12
 # Rows of a matrix product computed by one thread at a time.
 _ROWS_PER_PRODUCT = 64
 # Half of the promising items come from strata of similar cost, so that they are partners for each other.
@@ -208,7 +208,7 @@ def leading_axes(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
         tail = float(np.sum(others**2) / np.sum(others)) if np.sum(others) > 0.0 else 0.0
         return np.ascontiguousarray(axes), np.append(values[top], [tail, np.max(others, initial=0.0)])
     block, product = np.random.default_rng(0).standard_normal((d, r)), np.empty((d, r))
-    for _ in range(_ITERATIONS):
+    for _ in range(_SUBSPACE_ITERATIONS):
         for_ranges(multiply, d, _ROWS_PER_PRODUCT, read_only(covariance), np.ascontiguousarray(block), product)
         block = np.linalg.qr(product)[0]
     for_ranges(multiply, d, _ROWS_PER_PRODUCT, read_only(covariance), np.ascontiguousarray(block), product)

@@ -14,7 +14,9 @@ from pairseek.model.items import Items
 from pairseek.people.choices import Choices
 from pairseek.people.formats.table import Table
 
-ANSWERS, ITEMS, PARTICIPANTS = "answers.csv", "items.json", "participants.csv"
+ANSWERS_FILE = "answers.csv"
+ITEMS_FILE = "items.json"
+PARTICIPANTS_FILE = "participants.csv"
 _COLUMNS = ("session", "simulated", "left", "right", "winner", "loser", "outcome", "kind", "undone", "void")
 
 
@@ -23,10 +25,10 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
 
     Skips, attention checks, undone or voided answers, and answers of simulated people are left out.
     """
-    table = Table.read(f"{path}: {ANSWERS}", content_of(path, ANSWERS))
+    table = Table.read(f"{path}: {ANSWERS_FILE}", content_of(path, ANSWERS_FILE))
     if not table.has(_COLUMNS):
         missing = next(name for name in _COLUMNS if not table.has((name,)))
-        raise InvalidChoices(f"{path}: {ANSWERS} has no column {missing!r}; export the study again")
+        raise InvalidChoices(f"{path}: {ANSWERS_FILE} has no column {missing!r}; export the study again")
     if table.has(("anchor",)):
         raise InvalidChoices(
             f"{path} is the bundle of a similarity study, whose answers say which items are alike, not which ones "
@@ -55,20 +57,20 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
 
 def conspicuous(path: Path) -> set[str]:
     """Return the sessions flagged for how people answered, which the ranking of a study leaves out."""
-    table = Table.read(f"{path}: {PARTICIPANTS}", content_of(path, PARTICIPANTS))
+    table = Table.read(f"{path}: {PARTICIPANTS_FILE}", content_of(path, PARTICIPANTS_FILE))
     if not table.has(("session", "flags")):
-        raise InvalidChoices(f"{path}: {PARTICIPANTS} has no columns session and flags; export the study again")
+        raise InvalidChoices(f"{path}: {PARTICIPANTS_FILE} has no columns session and flags; export the study again")
     return {session for _, (session, flags) in table.cells(("session", "flags")) if flags}
 
 
 def items(path: Path) -> Items:
     """Read the items of a bundle."""
     try:
-        read_items = items_from(json.loads(content_of(path, ITEMS)))
+        read_items = items_from(json.loads(content_of(path, ITEMS_FILE)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, PairseekError):
             raise
-        raise InvalidChoices(f"{path}: {ITEMS} cannot be read: {error}; export the study again") from None
+        raise InvalidChoices(f"{path}: {ITEMS_FILE} cannot be read: {error}; export the study again") from None
     if not isinstance(read_items, Items):
         raise InvalidChoices(f"{path} is a study in a continuous space: give the bundle of a study with items")
     return read_items

@@ -34,7 +34,7 @@ _FOLDS = 4
 # Maximum number of a person's answers that the model observes before it predicts the others.
 _MAX_OBSERVED = 10
 # Looser than for a final fit, because the folds' fits are only compared.
-_TOLERANCE = 1e-3
+_FIT_TOLERANCE = 1e-3
 # Improvement in nats per answer below which the simpler option wins, even if the difference is significant.
 _MIN_GAIN = 2e-3
 
@@ -152,7 +152,7 @@ def _fit_folds(
     for number in range(_FOLDS):
         others = choices.only(np.setdiff1d(rows, [trial.row for trial in trials if trial.fold == number]))
         try:
-            model, state, _ = fit_model(others, items, learned, tolerance=_TOLERANCE)
+            model, state, _ = fit_model(others, items, learned, tolerance=_FIT_TOLERANCE)
             fits.append(Population.of(model, state, others, items, {}))
         except InvalidChoices:
             fits.append(None)

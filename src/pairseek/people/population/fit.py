@@ -29,7 +29,7 @@ _MAX_ITERATIONS = 300
 # Initial iterations that treat all people as informative, until the fit can recognise random answerers.
 _BURN_IN = 10
 # Default tolerance of EM, in nats per person.
-TOLERANCE = 1e-4
+EM_TOLERANCE = 1e-4
 # A fit to ratings returns its best iteration once the objective has fallen by this, in nats per person.
 _MAX_DECREASE = 0.1
 # The Beta prior of the share of informative people counts as PSEUDO_INFORMATIVE informative people, and PSEUDO_RANDOM
@@ -67,7 +67,7 @@ def fit(
     people: FloatArray | None = None,
     state: FitState | None = None,
     rounds: int = _MAX_ITERATIONS,
-    tolerance: float = TOLERANCE,
+    tolerance: float = EM_TOLERANCE,
     progress: Callable[[LearningStep], None] | None = None,
 ) -> FitState:
     """Run EM until the objective converges.

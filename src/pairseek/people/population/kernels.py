@@ -24,8 +24,10 @@ MIXTURE = np.array(
 )
 _ROOT_HALF = math.sqrt(0.5)
 _NORMAL_DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
-# Convergence tolerances of a posterior: the squared Newton decrement, and the relative error of the covariance.
-_DECREMENT_TOLERANCE, _COVARIANCE_TOLERANCE = 1e-6, 1e-3
+# Convergence tolerance of a posterior: the squared Newton decrement.
+_DECREMENT_TOLERANCE = 1e-6
+# Convergence tolerance of a posterior: the relative error of the covariance.
+_COVARIANCE_TOLERANCE = 1e-3
 
 
 @primitive

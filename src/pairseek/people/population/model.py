@@ -15,7 +15,7 @@ from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.people.choices import Choices
 from pairseek.people.population.data import Data, RatingData, data_of
-from pairseek.people.population.fit import TOLERANCE, LearningStep, fit, log_evidence
+from pairseek.people.population.fit import EM_TOLERANCE, LearningStep, fit, log_evidence
 from pairseek.people.population.fit_state import FitState, Smoother, Start
 from pairseek.people.population.predictive import MAX_TREND_ITEMS, Predictive, predictive
 
@@ -263,7 +263,7 @@ def fit_model(
     people: FloatArray | None = None,
     state: FitState | None = None,
     rounds: int = 300,
-    tolerance: float = TOLERANCE,
+    tolerance: float = EM_TOLERANCE,
     cautious: bool = True,
     progress: Callable[[LearningStep], None] | None = None,
     smoother: Smoother | None = None,

@@ -32,8 +32,10 @@ _MAX_UTILITY = 60.0
 _MAX_EXPONENT = 36.0
 # Smallest probability of a rating whose tilted moments are computed; less likely ratings keep their sites.
 _MIN_PROBABILITY = 1e-13
-# Share of the new site in an update, and largest share of a site in the precision of its marginal.
-_DAMPING, _MAX_SITE_SHARE = 0.8, 0.95
+# Weight of the new site in an update.
+_DAMPING = 0.8
+# Largest share of a site in the precision of its marginal.
+_MAX_SITE_SHARE = 0.95
 
 
 @primitive

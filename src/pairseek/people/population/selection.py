@@ -16,7 +16,7 @@ from pairseek.model.items import Items
 from pairseek.people.choices import Choices
 from pairseek.people.population.data import Data, RatingData, data_of
 from pairseek.people.population.e_step import beliefs, rating_beliefs
-from pairseek.people.population.fit import TOLERANCE, LearningStep, fit
+from pairseek.people.population.fit import EM_TOLERANCE, LearningStep, fit
 from pairseek.people.population.kernels import MIXTURE
 from pairseek.people.population.model import FitOptions, fit_model, start_of
 
@@ -129,7 +129,7 @@ def choose(
     *,
     rng: int = 0,
     folds: int = FOLDS,
-    tolerance: float = TOLERANCE,
+    tolerance: float = EM_TOLERANCE,
     progress: Callable[[LearningStep], None] | None = None,
 ) -> CrossValidation:
     """Score fit options by cross-validation over people.

@@ -33,7 +33,7 @@ _BURN_IN = 12
 # Largest number of further EM iterations from the best starting point.
 _MAX_ITERATIONS = 100
 # EM stops when an iteration improves the log-likelihood by less than this, in nats per person.
-_TOLERANCE = 1e-4
+_EM_TOLERANCE = 1e-4
 # The covariance within segments has an inverse-Wishart prior that counts as _PSEUDO_PEOPLE people, whose variance is
 # the fraction _WITHIN_SHARE of the variance of all people.
 _PSEUDO_PEOPLE = 4.0
@@ -292,7 +292,7 @@ def _run(
     fitted = _Mixture(mixture.share.copy(), mixture.centre.copy(), mixture.within.copy())
     joint = np.empty((len(data.weight), len(fitted.share)))
     prior_counts = np.array([_PSEUDO_PEOPLE, _PSEUDO_PEOPLE_PER_SEGMENT])
-    tolerance = _TOLERANCE * float(data.weight.sum())
+    tolerance = _EM_TOLERANCE * float(data.weight.sum())
     parameters = (fitted.share, fitted.centre, fitted.within)
     fit_mixture(
         data.linear,

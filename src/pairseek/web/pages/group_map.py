@@ -11,7 +11,10 @@ from pairseek.web.pages.contexts.shared import CardSchema
 
 WIDTH = 1000
 # Margins of the drawing.
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 40, 40, 88
+_LEFT = 64
+_RIGHT = 40
+_TOP = 40
+_BOTTOM = 88
 _FONT_SIZE = 15
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
 """Colours of the segments, after Okabe and Ito, chosen for people with a colour vision deficiency."""

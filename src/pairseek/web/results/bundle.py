@@ -37,14 +37,15 @@ from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import StudyConfiguration, stored_configuration
 
 FORMAT = "pairseek bundle"
-FORMAT_VERSION, WITH_CATALOGUES = 2, 3
-"""Versions of the format: in general, and for a study whose items were replaced."""
+FORMAT_VERSION = 2
+FORMAT_VERSION_WITH_CATALOGUES = 3
+"""Version of the format for a study whose items were replaced."""
 MAX_CANDIDATES = 100_000
 """Maximum number of triplets that a session of a similarity study may choose from."""
 POPULATIONS = "populations.json"
 CATALOGUES = "catalogues.json"
 PARTS = "parts.json"
-TOLERANCE = 0.1
+RADIUS_TOLERANCE = 0.1
 """Tolerance of replayed estimates, relative to the radius, for other versions or processors: rounding can change a
 resampling step, which causes sampling noise of a few hundredths of the radius."""
 # Errors caused by records whose shape differs from the exported one.
@@ -116,7 +117,7 @@ pairseek replay FILE.zip recomputes every estimate and reports the differences.
 def _study_record(study: Study) -> JSON:
     return {
         "format": FORMAT,
-        "format_version": WITH_CATALOGUES if study.row.catalogue else FORMAT_VERSION,
+        "format_version": FORMAT_VERSION_WITH_CATALOGUES if study.row.catalogue else FORMAT_VERSION,
         "made_at": now(),
         "slug": study.row.slug,
         "created_at": study.row.created_at,
@@ -227,7 +228,7 @@ def read(path: Path) -> Bundle:
             _check_format(path, record)
             names = ("items.json", "sessions.jsonl", PARTS, POPULATIONS)
             items, sessions, parts, learned = (archive.read(name) for name in names)
-            replaced = archive.read(CATALOGUES) if record["format_version"] == WITH_CATALOGUES else b"{}"
+            replaced = archive.read(CATALOGUES) if record["format_version"] == FORMAT_VERSION_WITH_CATALOGUES else b"{}"
         catalogues = {int(number): items_from(content) for number, content in json.loads(replaced).items()}
         catalogues[int(record.get("catalogue", 0))] = items_from(json.loads(items))
         given = {number: content for number, content in catalogues.items() if isinstance(content, Items)}
@@ -301,10 +302,10 @@ def _check_format(path: Path, record: object) -> None:
             f"{path} has the format {record.get('format')!r}, not {FORMAT!r}: it is not a pairseek bundle"
         )
     version = record.get("format_version")
-    if version not in (FORMAT_VERSION, WITH_CATALOGUES):
+    if version not in (FORMAT_VERSION, FORMAT_VERSION_WITH_CATALOGUES):
         raise InvalidFile(
             f"{path} is a bundle of format version {version}, but this pairseek reads versions {FORMAT_VERSION} and "
-            f"{WITH_CATALOGUES}: replay it with the pairseek that wrote it, "
+            f"{FORMAT_VERSION_WITH_CATALOGUES}: replay it with the pairseek that wrote it, "
             f"{record.get('versions', {}).get('pairseek')}"
         )
 

@@ -31,6 +31,7 @@ Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArr
 Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
 """Inputs of the kernels: see `CatalogueView`."""
 
+# Kinds of utility: see `SHAPE_KINDS`.
 TABLE, TRACE, CHANCE, DISTANCE = range(4)
 # Columns of the ranges of a cell: cost, and norm of x - middle in the metric of Σ.
 COST_LOW, COST_HIGH, SHELL = range(3)

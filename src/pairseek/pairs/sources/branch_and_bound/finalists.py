@@ -12,7 +12,7 @@ from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.pairs.sources.branch_and_bound.bounds import Model, Points, utility_value
 
 # Indices into a target: utility to reach, tolerance below it within which ties are kept, number of pairs to find.
-LEAST, SLACK, COUNT = range(3)
+TARGET_UTILITY, TARGET_SLACK, TARGET_COUNT = range(3)
 
 
 @inner
@@ -102,10 +102,10 @@ def consider(
     _, _, order, rows, mean, root, credit = points
     n = len(order)
     u = exact_value(i, j, rows, mean, root, credit[i] - credit[j], model, scratch)
-    if not u >= target[LEAST] - target[SLACK]:
+    if not u >= target[TARGET_UTILITY] - target[TARGET_SLACK]:
         return
     p, q = order[i], order[j]
     key = min(p, q) * n + max(p, q)
     utilities, keys = best
     if not listed(key, resting) and keep(u, key, utilities, keys):
-        target[LEAST] = max(target[LEAST], utilities[int(target[COUNT]) - 1])
+        target[TARGET_UTILITY] = max(target[TARGET_UTILITY], utilities[int(target[TARGET_COUNT]) - 1])

@@ -12,11 +12,11 @@ from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_
 from pairseek.pairs.sources.branch_and_bound.bounds import DISTANCE, Model, Scale, utility_value
 
 # Indices into a prefilter: bounds of Σ weights Δ², minimum of s², maxima of |m| and of |cost_q - cost_p|.
-FROM, TO, DEVIATION, LOGIT, MARGIN = range(5)
+REACH_FROM, REACH_TO, MIN_DEVIATION, MAX_LOGIT, MAX_MARGIN = range(5)
 PREFILTER_SIZE = 5
 
 # Relative tolerance for rounding errors.
-_TOLERANCE = 1e-9
+_ROUNDING_TOLERANCE = 1e-9
 
 
 @inner
@@ -72,7 +72,7 @@ def decaying_lengths(share: float) -> tuple[float, float]:
             end = middle
         else:
             far = middle
-    return near * (1.0 - _TOLERANCE), end * (1.0 + _TOLERANCE)
+    return near * (1.0 - _ROUNDING_TOLERANCE), end * (1.0 + _ROUNDING_TOLERANCE)
 
 
 @inner
@@ -87,10 +87,10 @@ def set_prefilter(least: float, scale: Scale, model: Model, weights: FloatArray,
     """
     top, steep, longest, reach, cost, values = scale
     shape, noise, k, penalty, _, table = model
-    s = lowest_deviation(least, top, values[0], shape, penalty, table) * (1.0 - _TOLERANCE)
-    logit = highest_logit(least, top, steep, values[0], shape, penalty, table) * (1.0 + _TOLERANCE)
-    prefilter[FROM], prefilter[TO] = -np.inf, np.inf
-    prefilter[DEVIATION], prefilter[LOGIT], prefilter[MARGIN] = s * s, logit, np.inf
+    s = lowest_deviation(least, top, values[0], shape, penalty, table) * (1.0 - _ROUNDING_TOLERANCE)
+    logit = highest_logit(least, top, steep, values[0], shape, penalty, table) * (1.0 + _ROUNDING_TOLERANCE)
+    prefilter[REACH_FROM], prefilter[REACH_TO] = -np.inf, np.inf
+    prefilter[MIN_DEVIATION], prefilter[MAX_LOGIT], prefilter[MAX_MARGIN] = s * s, logit, np.inf
     for h in range(len(values)):
         weights[h] = values[h]
     if not (k > 0.0 and values[0] > 0.0):
@@ -99,21 +99,21 @@ def set_prefilter(least: float, scale: Scale, model: Model, weights: FloatArray,
     error = 1e-14 * reach
     flattest = k
     if noise == CONSTANT:
-        prefilter[FROM] = max(0.5 * s / k - error * math.sqrt(values[0]), 0.0) ** 2
+        prefilter[REACH_FROM] = max(0.5 * s / k - error * math.sqrt(values[0]), 0.0) ** 2
     elif noise == NORMALIZED:
         for h in range(len(values)):
-            weights[h] -= values[0] * (share * share - 8.0 * _TOLERANCE)
-        prefilter[FROM] = -values[0] * _TOLERANCE * error * reach
+            weights[h] -= values[0] * (share * share - 8.0 * _ROUNDING_TOLERANCE)
+        prefilter[REACH_FROM] = -values[0] * _ROUNDING_TOLERANCE * error * reach
         flattest = k / longest
     elif noise == DECAYING:
         for h in range(len(values)):
             weights[h] = 1.0
         near, far = decaying_lengths(share) if share > 0.0 else (0.0, np.inf)
-        prefilter[FROM], prefilter[TO] = max(0.5 * near - error, 0.0) ** 2, (0.5 * far + error) ** 2
+        prefilter[REACH_FROM], prefilter[REACH_TO] = max(0.5 * near - error, 0.0) ** 2, (0.5 * far + error) ** 2
         flattest = k * math.exp(-min(far, longest))
     else:
         # Noise kinds without a rule here: do not filter pairs by distance.
         flattest = pair_constant(longest, k, noise)
     if flattest > 0.0:
         # The second term covers the cancellation error in a difference of costs.
-        prefilter[MARGIN] = logit / flattest * (1.0 + _TOLERANCE) + 2e-13 * cost
+        prefilter[MAX_MARGIN] = logit / flattest * (1.0 + _ROUNDING_TOLERANCE) + 2e-13 * cost

@@ -10,14 +10,14 @@ from pairseek.core.types import BoolArray, FloatArray, IntArray
 from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant
 from pairseek.pairs.sources.branch_and_bound.bounds import COST_HIGH, COST_LOW, SHELL, Cells, Model, Points, Scale
-from pairseek.pairs.sources.branch_and_bound.finalists import COUNT, LEAST, SLACK, consider
+from pairseek.pairs.sources.branch_and_bound.finalists import TARGET_COUNT, TARGET_SLACK, TARGET_UTILITY, consider
 from pairseek.pairs.sources.branch_and_bound.prefilter import (
-    DEVIATION,
-    FROM,
-    LOGIT,
-    MARGIN,
+    MAX_LOGIT,
+    MAX_MARGIN,
+    MIN_DEVIATION,
     PREFILTER_SIZE,
-    TO,
+    REACH_FROM,
+    REACH_TO,
     set_prefilter,
 )
 from pairseek.pairs.sources.branch_and_bound.tree import LANES
@@ -87,7 +87,7 @@ def _weighted_squares(
 @inner
 def _hits(full: int, sums: FloatArray, costs: FloatArray, cost: float, prefilter: FloatArray, hit: BoolArray) -> int:
     """Mark in `hit` the positions that meet the first conditions, and return their number."""
-    low, high, window = prefilter[FROM], prefilter[TO], prefilter[MARGIN]
+    low, high, window = prefilter[REACH_FROM], prefilter[REACH_TO], prefilter[MAX_MARGIN]
     count = 0
     for t in range(full):
         inside = (sums[t] >= low) & (sums[t] <= high) & (abs(costs[t] - cost) <= window)
@@ -115,11 +115,11 @@ def _passes(
     if not constant > 0.0:
         # The conditions on the logit do not apply if k_pq underflows.
         return True
-    if 4.0 * constant * constant * variance < prefilter[DEVIATION]:
+    if 4.0 * constant * constant * variance < prefilter[MIN_DEVIATION]:
         return False
     # The slack covers the cancellation error in the difference of costs.
     margin = abs(columns[d, j] - columns[d, i]) - 1e-13 * (columns[d, j] + columns[d, i])
-    return bool(constant * margin <= prefilter[LOGIT])
+    return bool(constant * margin <= prefilter[MAX_LOGIT])
 
 
 @inner
@@ -143,8 +143,8 @@ def _rows(
     d = len(values)
     limits, marks = out
     costs, shells = columns[d, block : block + full], columns[d + 1, block : block + full]
-    low, high = ranges[b, COST_LOW] - prefilter[MARGIN], ranges[b, COST_HIGH] + prefilter[MARGIN]
-    shell = math.sqrt(max(prefilter[FROM], 0.0)) - ranges[b, SHELL] if noise == CONSTANT else 0.0
+    low, high = ranges[b, COST_LOW] - prefilter[MAX_MARGIN], ranges[b, COST_HIGH] + prefilter[MAX_MARGIN]
+    shell = math.sqrt(max(prefilter[REACH_FROM], 0.0)) - ranges[b, SHELL] if noise == CONSTANT else 0.0
     count = 0
     for t in range(full):
         marks[t] = (shells[t] >= shell) & (costs[t] >= low) & (costs[t] <= high)
@@ -156,7 +156,7 @@ def _rows(
     source, middle, width = (still, still_centre[b], still_half[b]) if near else (columns, centre[b], half[b])
     _limits(block, full, source, middle, width, weights, 0 if near else 1, limits)
     for t in range(full):
-        marks[t] &= (limits[t] <= prefilter[TO]) if near else (limits[t] >= prefilter[FROM])
+        marks[t] &= (limits[t] <= prefilter[REACH_TO]) if near else (limits[t] >= prefilter[REACH_FROM])
     return True
 
 
@@ -183,7 +183,7 @@ def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a 
     noise, k, d = model[1], model[2], len(values)
     best, counts = (out[0][start // chunk], out[1][start // chunk]), out[2][start // chunk]
     target = np.empty(3)
-    target[LEAST], target[SLACK], target[COUNT] = goal[0], goal[1], goal[2]
+    target[TARGET_UTILITY], target[TARGET_SLACK], target[TARGET_COUNT] = goal[0], goal[1], goal[2]
     trusted = (1e-6 * scale[3]) ** 2
     prefilter, weights, vector = np.empty(PREFILTER_SIZE), np.empty(d), np.empty(d)
     limits, marks = np.empty(_POSITIONS_PER_BLOCK), np.empty(_POSITIONS_PER_BLOCK, dtype=np.bool_)
@@ -199,9 +199,9 @@ def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a 
             for i in range(above, above + height):
                 # A single best pair rarely improves. The last of a thousand improves often, and a new prefilter per row
                 # would then cost more than it saves.
-                if target[LEAST] != filtered and (i == above or target[COUNT] == 1.0):
-                    filtered = target[LEAST]
-                    set_prefilter(filtered - target[SLACK], scale, model, weights, prefilter)
+                if target[TARGET_UTILITY] != filtered and (i == above or target[TARGET_COUNT] == 1.0):
+                    filtered = target[TARGET_UTILITY]
+                    set_prefilter(filtered - target[TARGET_SLACK], scale, model, weights, prefilter)
                 if i == above:
                     full = (height + LANES - 1) // LANES * LANES
                     if not _rows(above, full, tiles[row, 1], points, cells, noise, weights, prefilter, (limits, marks)):

@@ -13,7 +13,7 @@ from pairseek.numerics.constants import GOLDEN_FRACTION
 from pairseek.pairs.strategies.baselines.chebyshev import chebyshev
 from pairseek.pairs.strategies.baselines.simplex import maximise
 
-TOLERANCE = 1e-10
+MIN_CUT_DEPTH = 1e-10
 """Smallest extent of the region on either side of a plane that divides it, in widths of the box."""
 JITTER = 1e-12
 """Largest outward perturbation of a row, in widths of the box. It makes vertices nondegenerate, which prevents the
@@ -73,7 +73,7 @@ class Region:
     @property
     def tolerance(self) -> float:
         """Smallest extent of the region on either side of a plane that divides it."""
-        return TOLERANCE * self._width
+        return MIN_CUT_DEPTH * self._width
 
     def side(self, normal: FloatArray, offset: float) -> int:
         """Return 0 if the plane normal·w = offset divides the region, 1 or -1 if the region is above or below it.
