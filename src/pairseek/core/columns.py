@@ -285,9 +285,9 @@ def _headless(path: Path | str, header: Sequence[str]) -> InvalidItems:
 
 def _check_header(path: str, header: Sequence[str]) -> None:
     """Reject a first row that looks like an item, such as ``merlot,0.3,1.7``."""
-    rest = list(header[1:])
+    other_cells = list(header[1:])
     # Tools name the columns of an unnamed table 0, 1, 2, ...
-    if rest and all(map(_is_number, rest)) and rest != [str(i) for i in range(len(rest))]:
+    if other_cells and all(map(_is_number, other_cells)) and other_cells != [str(i) for i in range(len(other_cells))]:
         raise _headless(path, header)
 
 
@@ -339,8 +339,8 @@ def columns_note(coordinates: Sequence[str], data: Sequence[str]) -> str:
     >>> columns_note(["x", "y"], ["country"]), columns_note([], ["price"])
     ('coordinates: x, y; kept as data: country', 'no coordinates; kept as data: price')
     """
-    kept = [name for name in data if medium_of(name) is None and name != PICTURE_FILE]
-    if not (coordinates or kept):
+    data_columns = [name for name in data if medium_of(name) is None and name != PICTURE_FILE]
+    if not (coordinates or data_columns):
         return ""
     first = f"coordinates: {listed(coordinates)}" if coordinates else "no coordinates"
-    return first + (f"; kept as data: {listed(kept)}" if kept else "")
+    return first + (f"; kept as data: {listed(data_columns)}" if data_columns else "")

@@ -64,8 +64,8 @@ class JSONReader:
 
     def elements(self) -> Iterator[Any]:
         """Yield the elements of a list; none may exceed `MAX_PIECE` characters."""
-        for some in self._enclosed("[]", self._some):
-            yield from some
+        for pieces in self._enclosed("[]", self._some):
+            yield from pieces
 
     def members(self) -> Iterator[str]:
         """Yield the names of an object's members; the caller reads the value of each before the next."""

@@ -94,9 +94,9 @@ def finding_from_messages(
 ) -> Finding:
     """Build a finding from its entries in the message catalogue."""
     say, values = words().say, values or {}
-    found = say(f"finding.{key}", **values)
+    text = say(f"finding.{key}", **values)
     advice = say(f"finding.{advice_key}", **values) if advice_key else ""
-    return Finding(name, level, found, advice, key, advice_key, values)
+    return Finding(name, level, text, advice, key, advice_key, values)
 
 
 def map_finding(finding: Finding) -> Finding:
@@ -252,9 +252,11 @@ def first_pair_information(
         p, q = first[start : start + _CHUNK_SIZE], second[start : start + _CHUNK_SIZE]
         appeal = items.appeal[p] - items.appeal[q]
         slopes, offsets = response.planes(items.coordinates[p], items.coordinates[q], appeal)
-        chance = response.probability(slopes @ users.T + offsets[:, None])
-        information[start : start + _CHUNK_SIZE] = _entropy(chance.mean(axis=1)) - _entropy(chance).mean(axis=1)
-        agreeing += float(np.maximum(chance, 1.0 - chance).sum())
+        probability = response.probability(slopes @ users.T + offsets[:, None])
+        information[start : start + _CHUNK_SIZE] = _entropy(probability.mean(axis=1)) - _entropy(probability).mean(
+            axis=1
+        )
+        agreeing += float(np.maximum(probability, 1.0 - probability).sum())
     return np.maximum(information, 0.0), agreeing / (_RANDOM_PAIRS * _SIMULATED_USERS)
 
 

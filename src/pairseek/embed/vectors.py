@@ -71,10 +71,10 @@ class PCA:
         self.ids_, self.labels_ = (X.ids, X.labels) if isinstance(X, Items) else (None, None)
         vectors = (X if isinstance(X, Items) else Items._unwarned(X)).coordinates
         n, p = vectors.shape
-        kept = self._varying_columns(vectors)
+        varying = self._varying_columns(vectors)
         self.mean_ = vectors.mean(axis=0)
         deviation = vectors.std(axis=0, ddof=1)
-        self.scale_ = np.where(kept & (deviation > 0), deviation, 1.0) if self.standardize else np.ones(p)
+        self.scale_ = np.where(varying & (deviation > 0), deviation, 1.0) if self.standardize else np.ones(p)
         values, axes = principal_axes(vectors, self.mean_, self.scale_)
         d = self._dimensions(values, n)
         self.components_ = np.ascontiguousarray(axes[:, :d].T)

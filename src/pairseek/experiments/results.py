@@ -192,9 +192,9 @@ class Results:
             raise InvalidParameter(f"nothing was measured after {answers} answers: use one of {self.counts.tolist()}")
         return int(columns[0])
 
-    def marks(self, wanted: tuple[int, ...] = (20, 40, 60, 80)) -> list[int]:
+    def marks(self, preferred: tuple[int, ...] = (20, 40, 60, 80)) -> list[int]:
         """Return the wanted answer counts that were measured; if there are none, the last count."""
-        return [count for count in wanted if count in self.counts] or [int(self.counts[-1])]
+        return [count for count in preferred if count in self.counts] or [int(self.counts[-1])]
 
     def _with_lag(self, values: FloatArray, lag: int) -> FloatArray:
         if lag == 0:

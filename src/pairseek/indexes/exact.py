@@ -50,8 +50,8 @@ class PayloadTable:
 
     def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
         """Change columns of the payload."""
-        places = [(place, self.rows[name]) for place, name in enumerate(ids) if name in self.rows]
-        given, rows = ([pair[side] for pair in places] for side in (0, 1))
+        matches = [(position, self.rows[name]) for position, name in enumerate(ids) if name in self.rows]
+        positions, rows = ([pair[side] for pair in matches] for side in (0, 1))
         for name, values in payload.items():
             if name not in self.payload:
                 raise InvalidItems(
@@ -60,17 +60,17 @@ class PayloadTable:
             before, after = self.payload[name], np.asarray(values)
             # A longer text would otherwise be cut off.
             column = before.astype(np.result_type(before, after))
-            column[rows] = after[given]
+            column[rows] = after[positions]
             self.payload[name] = column
 
     def compact(self) -> BoolArray:
         """Forget the dropped rows, and return the mask of the rows that were kept."""
-        kept = self.is_present
-        self.ids = [name for name, present in zip(self.ids, kept.tolist(), strict=True) if present]
+        present_rows = self.is_present
+        self.ids = [name for name, present in zip(self.ids, present_rows.tolist(), strict=True) if present]
         self.rows = {name: row for row, name in enumerate(self.ids)}
-        self.payload = {name: values[kept] for name, values in self.payload.items()}
+        self.payload = {name: values[present_rows] for name, values in self.payload.items()}
         self.is_present = np.ones(len(self.ids), dtype=np.bool_)
-        return kept
+        return present_rows
 
     def mask(self, where: object, only: Iterable[ItemId] | None, exclude: Iterable[ItemId]) -> BoolArray | None:
         """Return a mask of the rows that pass the filters; None for all rows."""

@@ -47,11 +47,11 @@ def rows_of(items: Items, selected: object, argument: str, missing: Missing = "e
 
 def _present(items: Items, values: Iterable[Any]) -> list[Any]:
     """Return the ids that are in a catalogue; reject ids that all have another type, such as 7 instead of "7"."""
-    given = [without_numpy(value) for value in values]
+    ids = [without_numpy(value) for value in values]
     known = set(items.ids)
-    present = [value for value in given if value in known]
-    if given and not present and items._id_of_other_type(given[0]) is not None:
-        items.index(given[0])
+    present = [value for value in ids if value in known]
+    if ids and not present and items._id_of_other_type(ids[0]) is not None:
+        items.index(ids[0])
     return present
 
 
@@ -143,8 +143,8 @@ def permitted_rows(
 ) -> IntArray | None:
     """Return the rows, in ascending order, of the items that may be recommended; None for all."""
     filters = {"only": only, "exclude": exclude, "where": where}
-    given = [name for name, value in filters.items() if value is not None]
-    if not given:
+    active_filters = [name for name, value in filters.items() if value is not None]
+    if not active_filters:
         return None
     allowed = np.zeros(items.n, dtype=np.bool_)
     allowed[slice(None) if only is None else rows_of(items, only, "only", missing)] = True
@@ -154,9 +154,10 @@ def permitted_rows(
         allowed &= matching(where, items.data, items.n)
     rows = np.flatnonzero(allowed)
     if not len(rows):
-        verb = "leave" if len(given) > 1 else "leaves"
+        verb = "leave" if len(active_filters) > 1 else "leaves"
         raise InvalidParameter(
-            f"{' and '.join(given)} {verb} none of {items.n} items to recommend: allow at least one", field=given[0]
+            f"{' and '.join(active_filters)} {verb} none of {items.n} items to recommend: allow at least one",
+            field=active_filters[0],
         )
     return None if len(rows) == items.n else rows
 

@@ -100,8 +100,8 @@ class Choices:
         return len(self.person)
 
     def __repr__(self) -> str:
-        who = "1 person" if len(self.people) == 1 else f"{len(self.people)} people"
-        return f"Choices({who}, {plural(len(self.ids), 'item')}, {plural(len(self), 'pair')})"
+        people = "1 person" if len(self.people) == 1 else f"{len(self.people)} people"
+        return f"Choices({people}, {plural(len(self.ids), 'item')}, {plural(len(self), 'pair')})"
 
     @classmethod
     def from_pairs(
@@ -135,8 +135,8 @@ class Choices:
             np.array([(people[p], places[a], places[b]) for p, a, b in part], dtype=np.int64).reshape(-1, 3)
             for part in (decided, undecided)
         )
-        who, winner, loser = (np.ascontiguousarray(column) for column in _by_person(table).T)
-        return cls(_named(people), names, who, winner, loser, np.ones(len(who)), _by_person(ties))
+        person, winner, loser = (np.ascontiguousarray(column) for column in _by_person(table).T)
+        return cls(_named(people), names, person, winner, loser, np.ones(len(person)), _by_person(ties))
 
     @classmethod
     def from_rankings(
@@ -167,12 +167,12 @@ class Choices:
             person = str(name)
             if person in levels:
                 raise InvalidChoices(f"person {person!r} has two rankings; give one ranking per person")
-            own = levels[person] = {}
+            person_levels = levels[person] = {}
             for place, group in enumerate(groups):
                 for item in group if isinstance(group, Sequence) and not isinstance(group, str) else [group]:
-                    if item in own:
+                    if item in person_levels:
                         raise InvalidChoices(f"person {person!r} ranks {item!r} twice; rank each item once")
-                    own[item] = -float(place)
+                    person_levels[item] = -float(place)
         return cls._implied(levels, ids, most, np.random.default_rng(rng))
 
     @classmethod
@@ -191,17 +191,17 @@ class Choices:
         """
         levels: dict[str, dict[ItemId, float]] = {}
         for person, item, rating in rows:
-            own = levels.setdefault(str(person), {})
-            if item in own:
+            person_levels = levels.setdefault(str(person), {})
+            if item in person_levels:
                 raise InvalidChoices(f"person {str(person)!r} rates {item!r} twice; keep one of the two")
             if not (is_number(rating) and np.isfinite(rating)):
                 raise InvalidChoices(f"person {str(person)!r} rates {item!r} {rating!r}; give a finite number")
-            own[item] = float(rating)
+            person_levels[item] = float(rating)
         choices = cls._implied(levels, ids, most, np.random.default_rng(rng))
         places = {item: row for row, item in enumerate(choices.ids)}
-        person = np.repeat(np.arange(len(levels)), [len(own) for own in levels.values()])
-        rated = np.array([places[item] for own in levels.values() for item in own], dtype=np.int64)
-        value = np.array([rating for own in levels.values() for rating in own.values()])
+        person = np.repeat(np.arange(len(levels)), [len(person_levels) for person_levels in levels.values()])
+        rated = np.array([places[item] for person_levels in levels.values() for item in person_levels], dtype=np.int64)
+        value = np.array([rating for person_levels in levels.values() for rating in person_levels.values()])
         return replace(choices, ratings=Ratings(person, rated, value))
 
     @classmethod
@@ -212,7 +212,7 @@ class Choices:
         most: int,
         rng: np.random.Generator,
     ) -> Self:
-        names, places = _places((item for own in levels.values() for item in own), ids)
+        names, places = _places((item for person_levels in levels.values() for item in person_levels), ids)
         people = _named(levels)
         pairs = implied_pairs(levels.values(), places, most, rng)
         return cls(people, names, pairs.person, pairs.winner, pairs.loser, pairs.weight, pairs.tied, derived=True)
@@ -258,8 +258,8 @@ class Choices:
             ``"pandas"``, ``"polars"`` or ``"pyarrow"``; None for the first that is installed.
         """
         if self.ratings is not None:
-            who, what = self.ratings.person.tolist(), self.ratings.item.tolist()
-            person, item = [self.people[row] for row in who], [self.ids[row] for row in what]
+            person_rows, item_rows = self.ratings.person.tolist(), self.ratings.item.tolist()
+            person, item = [self.people[row] for row in person_rows], [self.ids[row] for row in item_rows]
             return frame_of({"person": person, "item": item, "rating": self.ratings.value.tolist()}, backend)
         winner, loser = ([self.ids[row] for row in rows.tolist()] for rows in (self.winner, self.loser))
         left, right = ([self.ids[row] for row in self.tied[:, column].tolist()] for column in (1, 2))
@@ -351,20 +351,20 @@ class Choices:
     def only(self, people: Sequence[int] | IntArray) -> Self:
         """Select the choices of these people, given by row, in this order."""
         count = len(self.people)
-        person, kept = _selected(self.person, people, count)
-        owner, tied = _selected(self.tied[:, 0], people, count)
+        person, pair_rows = _selected(self.person, people, count)
+        owner, tied_rows = _selected(self.tied[:, 0], people, count)
         ratings = self.ratings
         if ratings is not None:
-            who, rated = _selected(ratings.person, people, count)
-            ratings = Ratings(who, ratings.item[rated], ratings.value[rated])
+            rating_person, rating_rows = _selected(ratings.person, people, count)
+            ratings = Ratings(rating_person, ratings.item[rating_rows], ratings.value[rating_rows])
         return replace(
             self,
             people=tuple(self.people[p] for p in people),
             person=person,
-            winner=self.winner[kept],
-            loser=self.loser[kept],
-            weight=self.weight[kept],
-            tied=np.column_stack([owner, self.tied[tied, 1:]]),
+            winner=self.winner[pair_rows],
+            loser=self.loser[pair_rows],
+            weight=self.weight[pair_rows],
+            tied=np.column_stack([owner, self.tied[tied_rows, 1:]]),
             ratings=ratings,
         )
 
@@ -394,8 +394,8 @@ class Choices:
         tied = tied[np.all(tied >= 0, axis=1)]
         ratings = self.ratings
         if ratings is not None:
-            kept = rows[ratings.item] >= 0
-            ratings = Ratings(ratings.person[kept], rows[ratings.item[kept]], ratings.value[kept])
+            is_kept = rows[ratings.item] >= 0
+            ratings = Ratings(ratings.person[is_kept], rows[ratings.item[is_kept]], ratings.value[is_kept])
         return replace(
             self, ids=tuple(ids), winner=rows[self.winner], loser=rows[self.loser], tied=tied, ratings=ratings
         )

@@ -80,8 +80,8 @@ class GaussianSamples(BaseSampleSource):
 
                 samples = PointTarget(self.factors, self.prior).move(samples, self.covariance, 1.0, _SWEEPS, rng)
         else:
-            kept = weights > 0.0
-            samples, weights = np.ascontiguousarray(samples[kept]), np.ascontiguousarray(weights[kept])
+            is_positive = weights > 0.0
+            samples, weights = np.ascontiguousarray(samples[is_positive]), np.ascontiguousarray(weights[is_positive])
         for array in (samples, weights):
             array.flags.writeable = False
         return samples, weights

@@ -49,9 +49,9 @@ def expected_gain(context: SelectionContext, size: int) -> float:
     utility = expected_utilities(points, context.appeal, belief, response)
     order = np.argsort(-utility, kind="stable")
     listed, others = order[:size], order[size:]
-    own = own_deviations(points, belief, response) ** 2
+    variances = own_deviations(points, belief, response) ** 2
     shared = utility_covariance(points, listed, others, belief, response)
-    deviation = np.sqrt(np.maximum(own[listed][:, None] + own[others] - 2.0 * shared, 0.0))
+    deviation = np.sqrt(np.maximum(variances[listed][:, None] + variances[others] - 2.0 * shared, 0.0))
     gains = expected_excess(utility[others] - utility[listed][:, None], deviation)
     return float(np.max(gains)) / residual_unit(points, response)
 
@@ -128,9 +128,9 @@ class _Courses:
         """Compute the gain of every exchange."""
         course = self._course[:, None]
         self._listed = np.argpartition(-self.mean, self.size - 1, axis=1)[:, : self.size]
-        own = np.einsum("cii->ci", self.covariance)
+        variances = np.einsum("cii->ci", self.covariance)
         shared = self.covariance[course, self._listed]
-        variance = own[course, self._listed][:, :, None] + own[:, None, :] - 2.0 * shared
+        variance = variances[course, self._listed][:, :, None] + variances[:, None, :] - 2.0 * shared
         margin = self.mean[:, None, :] - self.mean[course, self._listed][:, :, None]
         self._exchanges = expected_excess(margin, np.sqrt(np.maximum(variance, 0.0)))
         inside = np.zeros(self.mean.shape, dtype=bool)

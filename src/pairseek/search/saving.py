@@ -109,15 +109,15 @@ def from_file(record: JSON, path: object, parts: Mapping[str, Any], model: Model
         return _from_file(record, parts, model)
 
 
-def _from_file(record: JSON, given_again: Mapping[str, Any], model: ModelChoice) -> StateAndPending:
+def _from_file(record: JSON, replacements: Mapping[str, Any], model: ModelChoice) -> StateAndPending:
     saved = record["configuration"]
     earlier = _earlier_model(saved["model"], model, "it", InvalidFile)
-    given_again = {kind: part for kind, part in given_again.items() if part is not None}
+    replacements = {kind: part for kind, part in replacements.items() if part is not None}
     # Files of the first model versions do not name the given parts, so all parts count as given.
-    given = {*record.get("given", _PARTS), *given_again}
-    kinds = _PARTS if earlier is None else [kind for kind in _PARTS if kind in given]
+    given_names = {*record.get("given", _PARTS), *replacements}
+    kinds = _PARTS if earlier is None else [kind for kind in _PARTS if kind in given_names]
     parts = {
-        kind: given_again[kind] if kind in given_again else serialization.decode_saved(kind, saved[kind])
+        kind: replacements[kind] if kind in replacements else serialization.decode_saved(kind, saved[kind])
         for kind in kinds
     }
     configuration = SearchConfiguration.resolved(
@@ -126,7 +126,7 @@ def _from_file(record: JSON, given_again: Mapping[str, Any], model: ModelChoice)
         askable=record.get("askable"),
         **parts,
     )
-    given_parts = {kind: part for kind, part in parts.items() if kind in given}
+    given_parts = {kind: part for kind, part in parts.items() if kind in given_names}
     configuration = replace(configuration, caller_parts=given_parts, given_parts=given_parts)
     return _mark_as_migrated(SearchRecord.read(record, FULL_FORMAT), earlier).restore(configuration)
 
@@ -163,9 +163,9 @@ def _mark_as_migrated(record: SearchRecord, earlier: int | None) -> SearchRecord
 
 def light_configuration(configuration: SearchConfiguration) -> JSON:
     """Return the given settings of a search, except the items, as plain data; defaults follow from the items."""
-    given, askable = configuration.given_parts, configuration.askable_choice
-    parts: JSON = {name: serialization.light_part(part) for name, part in given.items() if name != "stop"}
-    if "stop" in given:
+    given_parts, askable = configuration.given_parts, configuration.askable_choice
+    parts: JSON = {name: serialization.light_part(part) for name, part in given_parts.items() if name != "stop"}
+    if "stop" in given_parts:
         parts["stop"] = [serialization.light_part(rule) for rule in configuration.stop]
     choice = askable if askable is None or isinstance(askable, int) else {"sha256": serialization.digest(askable)}
     return {"model": MODEL_VERSION, "goal": configuration.goal.name, "askable": choice, **parts}
@@ -214,19 +214,23 @@ def from_light(
     return carry_over(search, configuration, earlier_items)
 
 
-def _light_part(kind: str, record: Any, given: object) -> Any:
+def _light_part(kind: str, record: Any, replacement: object) -> Any:
     """Return a part of a light record; a part identified only by its hash must be given."""
     if kind == "stop":
-        return given if given is not None else [_light_part("stop rule", rule, None) for rule in record]
+        return replacement if replacement is not None else [_light_part("stop rule", rule, None) for rule in record]
     if isinstance(record, Mapping) and "sha256" in record:
-        if given is None or serialization.digest(serialization.encode(given)) != record["sha256"]:
-            problem = "none was given" if given is None else "a different one was given"
+        if replacement is None or serialization.digest(serialization.encode(replacement)) != record["sha256"]:
+            problem = "none was given" if replacement is None else "a different one was given"
             raise CatalogueMismatch(
                 f"the record identifies the {kind} of the search only by its hash, and {problem}: give it again, "
                 f"{kind}=..., or the population that it came from"
             )
-        return given
-    return serialization.decode_saved("stop" if kind == "stop rule" else kind, record) if given is None else given
+        return replacement
+    return (
+        serialization.decode_saved("stop" if kind == "stop rule" else kind, record)
+        if replacement is None
+        else replacement
+    )
 
 
 def find_catalogue(name: str, catalogues: Iterable[Items]) -> Items:

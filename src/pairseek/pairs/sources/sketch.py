@@ -152,13 +152,24 @@ class Sketch:
         """Return utilities and keys of the best pairs above `threshold` between two lists of positions, each once."""
         is_triangle = first is second
         columns = self.columns if len(second) == len(self.rows) else np.ascontiguousarray(self.columns[:, second])
-        mine = np.ascontiguousarray(self.columns[:, first].T)
+        first_columns = np.ascontiguousarray(self.columns[:, first].T)
         rows = _ROWS_PER_PIECE if is_triangle else max(1, _PAIRS_PER_PIECE // len(second))
         pieces = -(-len(first) // rows)
         utilities, keys = np.full((pieces, KEPT_PAIRS), threshold), np.full((pieces, KEPT_PAIRS), -1)
         names = (self.rows[first], self.rows[second], self.total)
         model = (*self.model, self.own, self._highest_deviation())
-        arguments = (mine, columns, self.values, model, names, self.resting, int(is_triangle), rows, utilities, keys)
+        arguments = (
+            first_columns,
+            columns,
+            self.values,
+            model,
+            names,
+            self.resting,
+            int(is_triangle),
+            rows,
+            utilities,
+            keys,
+        )
         for_ranges(scan_pairs, len(first), rows, *arguments)
         if pieces == 1:
             count = np.count_nonzero(keys[0] >= 0)

@@ -114,8 +114,8 @@ def _minimise(*, curvature: FloatArray, slope: FloatArray, table: object, limits
     ends = np.concatenate([np.arange(k + 1), np.full(n - k, k)])
     matrix = scipy.sparse.csc_array((curvature, np.arange(k), ends), shape=(n, n))
     solution = clarabel.DefaultSolver(matrix, slope, table, limits, cones, settings).solve()
-    done = (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
-    return solution if solution.status in done else None
+    successful = (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
+    return solution if solution.status in successful else None
 
 
 def _fixed_length(rows: FloatArray, nu: float, start: FloatArray) -> Separator | None:
