@@ -186,15 +186,17 @@ def _database_line(url: str | None) -> ReportLine:
 
     try:
         name = Settings.of(database=url).database
-        place = place_of(Database(name)) if "://" in name else name
+        location = place_of(Database(name)) if "://" in name else name
         if "://" not in name and not Path(name).exists():
-            return ReportLine("database", f"{place} does not exist yet: pairseek serve creates it", works=None)
+            return ReportLine("database", f"{location} does not exist yet: pairseek serve creates it", works=None)
         with open_database(url, create=False, prepare=False) as database:
             current, newest = migrate.current_version(database), migrate.newest_version()
     except (PairseekError, OSError) as error:
         return ReportLine("database", f"does not reply: {' '.join(str(error).split())}", works=False)
     if current != newest:
         return ReportLine(
-            "database", f"{place} has tables of version {current}, not {newest}: run pairseek db upgrade", works=False
+            "database",
+            f"{location} has tables of version {current}, not {newest}: run pairseek db upgrade",
+            works=False,
         )
-    return ReportLine("database", f"{place} replies, tables of version {current}", works=True)
+    return ReportLine("database", f"{location} replies, tables of version {current}", works=True)

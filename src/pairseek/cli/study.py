@@ -48,13 +48,13 @@ def create(
     check(configuration, items)
     with open_database(database) as opened:
         slug = create_study(opened, configuration, items, is_open=is_open, who=current_user(), files=files)
-        place = place_of(opened)
+        location = place_of(opened)
     if configuration.coordinates is None and items.columns_note is not None:
         typer.echo(f"Columns: {items.columns_note}; choose with the setting coordinates.")
     if items.scale_note is not None:
         typer.echo(f"Note: {items.scale_note}", err=True)
     typer.echo(f"Created the study {slug} with {items.n:,} items, {'open' if is_open else 'closed'}.")
-    typer.echo(f"Database: {place}")
+    typer.echo(f"Database: {location}")
     typer.echo(f"Run pairseek serve and send people to /s/{slug}")
 
 

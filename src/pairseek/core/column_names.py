@@ -51,11 +51,11 @@ class Header:
     ) -> Header:
         """Assign roles: those that the caller names, and recognized names for roles that are still free."""
         assigned = assigned_columns(columns, roles, self.written, source, error)
-        places = {role: self.written.index(column) for role, column in assigned.items()}
+        positions = {role: self.written.index(column) for role, column in assigned.items()}
         # A column that happens to be called like a role assigned elsewhere must not shadow it.
-        names = ["" if name in places else name for name in self.names]
-        for role, place in places.items():
-            names[place] = role
+        names = ["" if name in positions else name for name in self.names]
+        for role, position in positions.items():
+            names[position] = role
         for role, known in _KNOWN_COLUMNS.items():
             column = next((name for name in known if name in names), None)
             if column is not None and role in roles and role not in names:

@@ -65,15 +65,15 @@ class ItemTable:
         check_lengths(path, rows, InvalidItems)
         body = rows.lines[1:]
         # Spreadsheets often save empty trailing columns.
-        used = [place for place, name in enumerate(header) if name or any(row[place] for _, row in body)]
-        names = [header[place] for place in used]
+        used = [position for position, name in enumerate(header) if name or any(row[position] for _, row in body)]
+        names = [header[position] for position in used]
         repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         if repeated:
             count = names.count(repeated[0])
             raise InvalidItems(
                 f"{path} has {count} columns named {repeated[0]!r}: rename or remove all but one of them"
             )
-        columns = {header[place]: [row[place] for _, row in body] for place in used}
+        columns = {header[position]: [row[position] for _, row in body] for position in used}
         return cls(str(path), columns, [f"line {line}" for line, _ in body], rows.decimal_comma)
 
     @classmethod

@@ -153,7 +153,7 @@ def _separated(text: str) -> Rows:
     header = next((line for line in text.splitlines() if line.strip()), "")
     separators = [separator for separator in _SEPARATORS if separator in header] or [","]
     splits = [_split(text, separator) for separator in separators]
-    best = max(range(len(splits)), key=lambda place: _quality(splits[place])) if len(splits) > 1 else 0
+    best = max(range(len(splits)), key=lambda position: _quality(splits[position])) if len(splits) > 1 else 0
     return Rows(splits[best], separators[best] != ",")
 
 

@@ -102,9 +102,9 @@ def parquet_columns(path: Path, error: type[PairseekError], content: bytes | Non
 
 def _bounded_texts(path: Path, file: Any, error: type[PairseekError]) -> list[str]:
     """Return the text columns of an uploaded file; reject a file whose metadata say that it unpacks to too much."""
-    metadata, leaves = file.metadata, [file.schema.column(place) for place in range(file.metadata.num_columns)]
+    metadata, leaves = file.metadata, [file.schema.column(position) for position in range(file.metadata.num_columns)]
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    counts = [sum(group.column(place).num_values for group in groups) for place in range(len(leaves))]
+    counts = [sum(group.column(position).num_values for group in groups) for position in range(len(leaves))]
     # The entries of a vector are cells, too.
     cells = max(metadata.num_rows * len(leaves), sum(counts))
     if cells > MAX_CELLS:
@@ -164,8 +164,8 @@ def _unnested(columns: Columns, what: str, error: type[PairseekError]) -> Column
             raise error(
                 f"{what}, column {name!r}: the vectors differ in length, or some are missing: make them equally long"
             )
-        for place, entries in enumerate(np.array([list(value) for value in values]).T):
-            out[f"{name}{place}"] = entries.tolist()
+        for position, entries in enumerate(np.array([list(value) for value in values]).T):
+            out[f"{name}{position}"] = entries.tolist()
     return out
 
 

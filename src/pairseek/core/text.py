@@ -55,8 +55,8 @@ def initial(text: str) -> str:
     >>> initial("tea"), initial("<b>tea</b>"), initial("é tea") == "é"
     ('t', 'b', True)
     """
-    shown = [place for place, character in enumerate(text) if unicodedata.category(character)[0] in "LNS"]
-    wanted = [place for place in shown if text[place] not in "<>=+|~^`$"] or shown
+    shown = [position for position, character in enumerate(text) if unicodedata.category(character)[0] in "LNS"]
+    wanted = [position for position in shown if text[position] not in "<>=+|~^`$"] or shown
     start = wanted[0] if wanted else 0
     end = start + 1
     while end < len(text) and _continues(text[start:end], text[end]):

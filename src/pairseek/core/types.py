@@ -291,13 +291,13 @@ class Residuals:
         """The (samples, S) residual utilities of each sample of the belief, computed at first use."""
         return self.compute_samples()
 
-    def for_catalogue(self, places: IntArray) -> Residuals:
+    def for_catalogue(self, positions: IntArray) -> Residuals:
         """Return the marginal for another catalogue; (S,) places are rows of that catalogue, -1 for items it lacks."""
-        kept = np.flatnonzero(places >= 0)
-        kept = kept[np.argsort(places[kept], kind="stable")]
+        kept = np.flatnonzero(positions >= 0)
+        kept = kept[np.argsort(positions[kept], kind="stable")]
         return Residuals(
             self.deviation,
-            places[kept],
+            positions[kept],
             lambda: (self.mean[kept], self.covariance[np.ix_(kept, kept)], self.cross[:, kept]),
             lambda: self.samples[:, kept],
         )
@@ -382,11 +382,11 @@ class Belief:
         """Return (S, d) points and (S,) weights: about `count` for `EP`, all of them for a sampler or a grid."""
         return self.sample_source.draw(count)
 
-    def for_catalogue(self, places: IntArray) -> Belief:
+    def for_catalogue(self, positions: IntArray) -> Belief:
         """Return the belief for another catalogue; places are its rows of the items shown, -1 for items it lacks."""
         if self.residuals is None:
             return self
-        return replace(self, sample_source=_SharedSamples(self), residuals=self.residuals.for_catalogue(places))
+        return replace(self, sample_source=_SharedSamples(self), residuals=self.residuals.for_catalogue(positions))
 
 
 @dataclass(frozen=True, eq=False)

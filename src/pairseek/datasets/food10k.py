@@ -167,8 +167,8 @@ def _local_copy(facts: Food10kFacts) -> Path | None:
     folder = os.environ.get(DATA_VARIABLE)
     if not folder:
         return None
-    places = (Path(folder) / place / name for place in _LOCAL_FOLDERS for name in _file_names(facts))
-    return next((path for path in places if path.is_file()), None)
+    candidates = (Path(folder) / folder_name / name for folder_name in _LOCAL_FOLDERS for name in _file_names(facts))
+    return next((path for path in candidates if path.is_file()), None)
 
 
 def local_folder() -> Path | None:

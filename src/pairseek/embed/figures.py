@@ -25,10 +25,10 @@ def write_dimensions(choice: DimensionChoice, path: Path) -> Path:
         best = int(mean.argmin())
         level = float(mean[best] + error[best])
         axes.axhline(level, color=INK, linewidth=1, linestyle=(0, (1.2, 1.4)))
-        place = choice.dimensions.index(choice.chosen)
+        position = choice.dimensions.index(choice.chosen)
         axes.plot(
             [choice.chosen],
-            [mean[place]],
+            [mean[position]],
             color=_CHOSEN_COLOUR,
             marker="o",
             markersize=11,

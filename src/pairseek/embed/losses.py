@@ -240,15 +240,15 @@ def logit_variances(
         shared[:] = 0.0
         for first in range(3):
             for i in range(d):
-                g, place = gradients[row, first * d + i], rows[row, first] * d + i
+                g, position = gradients[row, first * d + i], rows[row, first] * d + i
                 part = 0.0
                 for second in range(3):
                     base = rows[row, second] * d
                     for j in range(d):
-                        part += covariance[place, base + j] * gradients[row, second * d + j]
+                        part += covariance[position, base + j] * gradients[row, second * d + j]
                 total += g * part
                 for u in range(t):
-                    shared[u] += g * along[place, u]
+                    shared[u] += g * along[position, u]
         for u in range(t):
             part = 0.0
             for v in range(t):

@@ -67,6 +67,6 @@ class Objective:
 def distances(rows: npt.NDArray[np.integer], points: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the (m,) squared distances |anchor - near|² and |anchor - far|²."""
     near, far = np.empty(len(rows)), np.empty(len(rows))
-    table, places = read_only(np.ascontiguousarray(rows)), read_only(np.ascontiguousarray(points))
-    for_ranges(squared_distances, len(rows), _CHUNK_SIZE, table, places, near, far)
+    table, coordinates = read_only(np.ascontiguousarray(rows)), read_only(np.ascontiguousarray(points))
+    for_ranges(squared_distances, len(rows), _CHUNK_SIZE, table, coordinates, near, far)
     return near, far

@@ -143,15 +143,15 @@ def rows_from_ids(
             if all(str(number) == str(cell) for number, cell in by_number.items()):
                 ids = tuple(sorted(by_number))
         ids = tuple(sorted(used_ids, key=str)) if ids is None else ids
-    places = {str(name): index for index, name in enumerate(ids)}
+    positions = {str(name): index for index, name in enumerate(ids)}
     rows = np.empty((len(triplets), 3), dtype=np.int64)
     for number, row in enumerate(triplets):
         for column, cell in enumerate(row):
-            place = places.get(str(cell))
-            if place is None:
+            position = positions.get(str(cell))
+            if position is None:
                 raise InvalidTriplets(
                     f"{where(number)} {cell!r} is not among the {len(ids)} items ({ids[0]!r} to {ids[-1]!r}); fix it, "
                     f"or give the items that the triplets are about"
                 )
-            rows[number, column] = place
+            rows[number, column] = position
     return rows, tuple(ids)

@@ -178,9 +178,9 @@ class Triplets:
             writer.writerow(COLUMN_NAMES)
             writer.writerows([self.ids[i], self.ids[j], self.ids[k]] for i, j, k in self.rows.tolist())
 
-    def take(self, places: npt.NDArray[Any]) -> Triplets:
+    def take(self, positions: npt.NDArray[Any]) -> Triplets:
         """Return the triplets at these indices or in this mask, over the same items."""
-        return _without_validation(self.rows[places], self.ids)
+        return _without_validation(self.rows[positions], self.ids)
 
     def split(self, share: float, rng: int | np.random.Generator) -> tuple[Triplets, Triplets]:
         """Split at random into training triplets and a held-out ``share`` of the triplets."""
@@ -207,18 +207,18 @@ class Triplets:
         ids = items.ids if isinstance(items, Items) else tuple(items)
         if ids == self.ids:
             return self.rows
-        places = {str(name): index for index, name in enumerate(ids)}
+        positions = {str(name): index for index, name in enumerate(ids)}
         used = np.unique(self.rows)
         table = np.full(self.n, -1)
         for index in used.tolist():
-            place = places.get(str(self.ids[index]))
-            if place is None:
+            position = positions.get(str(self.ids[index]))
+            if position is None:
                 row = int(np.flatnonzero((self.rows == index).any(axis=1))[0])
                 raise InvalidTriplets(
                     f"triplet {row} names the item {self.ids[index]!r}, which is not among the {len(ids)} items "
                     f"({ids[0]!r} to {ids[-1]!r}): remove it, or give the items that the triplets are about"
                 )
-            table[index] = place
+            table[index] = position
         return np.asarray(table[self.rows])
 
 

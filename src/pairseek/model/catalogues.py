@@ -212,8 +212,8 @@ def removed_items(names: Iterable[ItemId], before: Items, now: Items) -> list[Re
             f"different coordinates: place both by the same map, or keep these items and omit them from askable"
         )
     rows = [before.index(name) for name in removed]
-    places = [(before.coordinates[row], float(before.appeal[row]), before.hash, before.n, row) for row in rows]
-    return [RemovedItem(name, *place) for name, place in zip(removed, places, strict=True)]
+    facts = [(before.coordinates[row], float(before.appeal[row]), before.hash, before.n, row) for row in rows]
+    return [RemovedItem(name, *item_facts) for name, item_facts in zip(removed, facts, strict=True)]
 
 
 def same_space(before: Items, now: Items) -> bool:

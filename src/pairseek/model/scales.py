@@ -82,11 +82,11 @@ def scale_contrast(coordinates: FloatArray, names: Sequence[str] | None = None) 
     with np.errstate(over="ignore"):
         widths = deviations[varying] * unit[varying]
 
-    def column(place: int) -> ColumnScale:
-        index = int(varying[place])
+    def column(position: int) -> ColumnScale:
+        index = int(varying[position])
         values = coordinates[:, index]
         name = None if names is None else str(names[index])
-        return ColumnScale(index, name, float(values.min()), float(values.max()), float(widths[place]))
+        return ColumnScale(index, name, float(values.min()), float(values.max()), float(widths[position]))
 
     return ScaleContrast(column(int(widths.argmax())), column(int(widths.argmin())))
 

@@ -35,19 +35,19 @@ def quantile_radius(points: FloatArray, weights: FloatArray, centre: FloatArray,
         first, middle, last = squares[low], squares[(low + high) // 2], squares[high - 1]
         pivot = max(min(first, middle), min(max(first, middle), last))
         # Nearer points move to the front, farther ones to the end.
-        nearer, place, farther, nearer_mass, pivot_mass = low, low, high, 0.0, 0.0
-        while place < farther:
-            if squares[place] < pivot:
-                nearer_mass += masses[place]
-                _swap(squares, masses, nearer, place)
+        nearer, current, farther, nearer_mass, pivot_mass = low, low, high, 0.0, 0.0
+        while current < farther:
+            if squares[current] < pivot:
+                nearer_mass += masses[current]
+                _swap(squares, masses, nearer, current)
                 nearer += 1
-                place += 1
-            elif squares[place] > pivot:
+                current += 1
+            elif squares[current] > pivot:
                 farther -= 1
-                _swap(squares, masses, place, farther)
+                _swap(squares, masses, current, farther)
             else:
-                pivot_mass += masses[place]
-                place += 1
+                pivot_mass += masses[current]
+                current += 1
         if nearer_mass >= target and nearer > low:
             high = nearer
         elif nearer_mass + pivot_mass >= target or farther == high:

@@ -129,7 +129,7 @@ def _interpolation_weights(grid: FloatArray, value: float) -> list[tuple[int, fl
     """Return the neighbouring grid points with their interpolation weights; only one if the value is on the grid."""
     i = int(np.clip(np.searchsorted(grid, value, side="right") - 1, 0, len(grid) - 2))
     fraction = float((value - grid[i]) / (grid[i + 1] - grid[i]))
-    return [(place, weight) for place, weight in ((i, 1.0 - fraction), (i + 1, fraction)) if weight > 0.0]
+    return [(position, weight) for position, weight in ((i, 1.0 - fraction), (i + 1, fraction)) if weight > 0.0]
 
 
 def refined(values: FloatArray, stride: int) -> FloatArray:

@@ -129,14 +129,14 @@ class Choices:
                 raise InvalidChoices(
                     f"row {number}: person {person!r} chose {first!r} over itself; give two different items"
                 )
-        names, places = _places((item for _, *pair in every_row for item in pair), ids)
+        names, positions = _places((item for _, *pair in every_row for item in pair), ids)
         people = {person: row for row, person in enumerate(dict.fromkeys(person for person, _, _ in every_row))}
         table, ties = (
-            np.array([(people[p], places[a], places[b]) for p, a, b in part], dtype=np.int64).reshape(-1, 3)
+            np.array([(people[p], positions[a], positions[b]) for p, a, b in part], dtype=np.int64).reshape(-1, 3)
             for part in (decided, undecided)
         )
-        person, winner, loser = (np.ascontiguousarray(column) for column in _by_person(table).T)
-        return cls(_named(people), names, person, winner, loser, np.ones(len(person)), _by_person(ties))
+        person_rows, winner, loser = (np.ascontiguousarray(column) for column in _by_person(table).T)
+        return cls(_named(people), names, person_rows, winner, loser, np.ones(len(person_rows)), _by_person(ties))
 
     @classmethod
     def from_rankings(
@@ -168,11 +168,11 @@ class Choices:
             if person in levels:
                 raise InvalidChoices(f"person {person!r} has two rankings; give one ranking per person")
             person_levels = levels[person] = {}
-            for place, group in enumerate(groups):
+            for position, group in enumerate(groups):
                 for item in group if isinstance(group, Sequence) and not isinstance(group, str) else [group]:
                     if item in person_levels:
                         raise InvalidChoices(f"person {person!r} ranks {item!r} twice; rank each item once")
-                    person_levels[item] = -float(place)
+                    person_levels[item] = -float(position)
         return cls._implied(levels, ids, most, np.random.default_rng(rng))
 
     @classmethod
@@ -198,9 +198,11 @@ class Choices:
                 raise InvalidChoices(f"person {str(person)!r} rates {item!r} {rating!r}; give a finite number")
             person_levels[item] = float(rating)
         choices = cls._implied(levels, ids, most, np.random.default_rng(rng))
-        places = {item: row for row, item in enumerate(choices.ids)}
+        positions = {item: row for row, item in enumerate(choices.ids)}
         person = np.repeat(np.arange(len(levels)), [len(person_levels) for person_levels in levels.values()])
-        rated = np.array([places[item] for person_levels in levels.values() for item in person_levels], dtype=np.int64)
+        rated = np.array(
+            [positions[item] for person_levels in levels.values() for item in person_levels], dtype=np.int64
+        )
         value = np.array([rating for person_levels in levels.values() for rating in person_levels.values()])
         return replace(choices, ratings=Ratings(person, rated, value))
 
@@ -212,9 +214,9 @@ class Choices:
         most: int,
         rng: np.random.Generator,
     ) -> Self:
-        names, places = _places((item for person_levels in levels.values() for item in person_levels), ids)
+        names, positions = _places((item for person_levels in levels.values() for item in person_levels), ids)
         people = _named(levels)
-        pairs = implied_pairs(levels.values(), places, most, rng)
+        pairs = implied_pairs(levels.values(), positions, most, rng)
         return cls(people, names, pairs.person, pairs.winner, pairs.loser, pairs.weight, pairs.tied, derived=True)
 
     @classmethod
@@ -382,14 +384,14 @@ class Choices:
 
         Ties and ratings of any other item are dropped.
         """
-        places = {item: row for row, item in enumerate(ids)}
-        missing = [self.ids[row] for row in np.flatnonzero(self._compared) if self.ids[row] not in places]
+        positions = {item: row for row, item in enumerate(ids)}
+        missing = [self.ids[row] for row in np.flatnonzero(self._compared) if self.ids[row] not in positions]
         if missing:
             raise InvalidChoices(
                 f"the choices contain items that are not among the {len(ids)} given: {quoted(missing)}; give all "
                 f"items, or remove these choices"
             )
-        rows = np.array([places.get(item, -1) for item in self.ids], dtype=np.int64)
+        rows = np.array([positions.get(item, -1) for item in self.ids], dtype=np.int64)
         tied = np.column_stack([self.tied[:, 0], rows[self.tied[:, 1:]]])
         tied = tied[np.all(tied >= 0, axis=1)]
         ratings = self.ratings
@@ -427,17 +429,17 @@ def _places(occurring: Iterable[ItemId], ids: Sequence[ItemId] | None) -> tuple[
     """Return the items and a mapping from item to row; raise an error if an item of the choices is missing."""
     used = dict.fromkeys(occurring)
     names = tuple(_sorted(used) if ids is None else ids)
-    places = {item: row for row, item in enumerate(names)}
-    if len(places) < len(names):
-        twice = [item for row, item in enumerate(names) if places[item] != row]
+    positions = {item: row for row, item in enumerate(names)}
+    if len(positions) < len(names):
+        twice = [item for row, item in enumerate(names) if positions[item] != row]
         raise InvalidChoices(f"ids contains {quoted(twice)} more than once: give each item once")
-    unknown = [item for item in used if item not in places]
+    unknown = [item for item in used if item not in positions]
     if unknown:
         raise InvalidChoices(
             f"the choices contain items that are not in ids: {quoted(unknown)}; give all items of the choices, with "
             f"ids as text if the choices come from a file"
         )
-    return names, places
+    return names, positions
 
 
 def _sorted(names: Iterable[ItemId]) -> list[ItemId]:

@@ -206,31 +206,31 @@ def _row(
     If `ratio` is given, the step is halved until it is at most `ratio` standard deviations of the density.
     """
 
-    def node_in(place: int, neighbour: Node | None) -> Node:
-        log_factor = place * step
+    def node_in(index: int, neighbour: Node | None) -> Node:
+        log_factor = index * step
         density = -0.5 * (log_factor / factor_prior.spread) ** 2
         constant = math.log(step / (factor_prior.spread * math.sqrt(2.0 * math.pi)))
         return node_at(log_factor, lapse, log_share + density + constant, neighbour)
 
-    by_place: dict[int, Node] = {}
+    by_index: dict[int, Node] = {}
     first = 0 if start is None else round(start.log_factor / step)
     for halvings in range(_MAX_HALVINGS + 1):
-        if first not in by_place:
-            by_place[first] = node_in(first, start)
-        best = max(node.log_weight for node in by_place.values())
+        if first not in by_index:
+            by_index[first] = node_in(first, start)
+        best = max(node.log_weight for node in by_index.values())
         for direction in (1, -1):
-            place = first
-            while abs(place * step) < MAX_DEVIATIONS * factor_prior.spread:
-                neighbour = by_place[place]
-                place += direction
-                if place not in by_place:
-                    by_place[place] = node_in(place, neighbour)
-                best = max(best, by_place[place].log_weight)
-                if by_place[place].log_weight < best - _LOG_DENSITY_CUTOFF:
+            index = first
+            while abs(index * step) < MAX_DEVIATIONS * factor_prior.spread:
+                neighbour = by_index[index]
+                index += direction
+                if index not in by_index:
+                    by_index[index] = node_in(index, neighbour)
+                best = max(best, by_index[index].log_weight)
+                if by_index[index].log_weight < best - _LOG_DENSITY_CUTOFF:
                     break
         # Drop nodes beyond a gap: after the step was halved, a node of negligible weight may lie beyond one.
-        inside = [place for place in by_place if all(i in by_place for i in range(*sorted((place, first))))]
-        row = [by_place[place] for place in sorted(inside)]
+        inside = [index for index in by_index if all(i in by_index for i in range(*sorted((index, first))))]
+        row = [by_index[index] for index in sorted(inside)]
         weights = normalized_weights([node.log_weight for node in row])
         log_factors = np.array([node.log_factor for node in row])
         deviation = math.sqrt(float(np.sum(weights * (log_factors - np.sum(weights * log_factors)) ** 2)))
@@ -238,8 +238,8 @@ def _row(
             break
         step *= 0.5
         log_two = math.log(2.0)
-        by_place = {2 * i: replace(node, log_prior=node.log_prior - log_two) for i, node in by_place.items()}
-        first = max(by_place, key=lambda place: by_place[place].log_weight)
+        by_index = {2 * i: replace(node, log_prior=node.log_prior - log_two) for i, node in by_index.items()}
+        first = max(by_index, key=lambda index: by_index[index].log_weight)
     return row, step
 
 

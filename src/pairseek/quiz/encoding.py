@@ -40,7 +40,7 @@ class MapFrame:
     origin: FloatArray
     axes: FloatArray
 
-    def place(self, points: FloatArray) -> FloatArray:
+    def position(self, points: FloatArray) -> FloatArray:
         """Return the (m, 2) positions in the drawing of (m, d) points."""
         return np.asarray(self.origin + np.atleast_2d(points) @ self.axes.T)
 

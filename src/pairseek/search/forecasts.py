@@ -147,9 +147,9 @@ def _steepness(
     lengths, axes = shape
     rows, rank = _rows(items)
     points, appeal = items.coordinates[rows], items.appeal[rows]
-    places = belief.mean + (_normals(items.d) * lengths) @ axes.T
-    # Pairs of items with similar utility have a plane near the place.
-    cost = response.typical_k * (np.sum(points**2, axis=1) - 2.0 * places @ points.T) - appeal
+    user_points = belief.mean + (_normals(items.d) * lengths) @ axes.T
+    # Pairs of items with similar utility have a plane near the point.
+    cost = response.typical_k * (np.sum(points**2, axis=1) - 2.0 * user_points @ points.T) - appeal
     order = np.argsort(cost, axis=1)
     lags = [lag for lag in _LAGS if lag < len(rows)]
     first = np.concatenate([order[:, :-lag] for lag in lags], axis=1)
@@ -158,7 +158,7 @@ def _steepness(
         points[first.ravel()], points[second.ravel()], (appeal[first] - appeal[second]).ravel()
     )
     along = np.abs(slopes @ axes).reshape(*first.shape, -1)
-    logits = np.abs(np.einsum("pqd,pd->pq", slopes.reshape(along.shape), places) + offsets.reshape(first.shape))
+    logits = np.abs(np.einsum("pqd,pd->pq", slopes.reshape(along.shape), user_points) + offsets.reshape(first.shape))
     present = _looked_up(bits, np.repeat(logits[0], items.d), (along[0] * lengths).ravel()).max()
     # A logit of mean m is less informative than one of mean 0; for small deviations, this is a factor on the deviation.
     without_residuals = (
@@ -196,6 +196,6 @@ def _rows(items: Items) -> tuple[IntArray, int]:
 
 @lru_cache(maxsize=16)
 def _normals(d: int) -> FloatArray:
-    """Return (places + 1, d) standard normal points: 0, and pairs of opposite points."""
+    """Return (user points + 1, d) standard normal points: 0, and pairs of opposite points."""
     drawn = np.random.default_rng(0).standard_normal((_PLAUSIBLE_POINTS // 2, d))
     return np.concatenate([np.zeros((1, d)), drawn, -drawn])

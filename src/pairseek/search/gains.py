@@ -142,8 +142,8 @@ class _Courses:
         """Ask about the best permitted exchange of each course, draw its answer, and update the moments."""
         course = self._course
         allowed = np.where(self.resting[course[:, None], self._listed], -1.0, self._exchanges)
-        place, q = np.divmod(allowed.reshape(_FORECAST_COURSES, -1).argmax(axis=1), self.mean.shape[1])
-        p = self._listed[course, place]
+        position, q = np.divmod(allowed.reshape(_FORECAST_COURSES, -1).argmax(axis=1), self.mean.shape[1])
+        p = self._listed[course, position]
         asked = allowed.max(axis=(1, 2)) >= 0.0
         if not repeats:
             self.resting[course, p, q] = self.resting[course, q, p] = True

@@ -111,8 +111,8 @@ class StoreContract:
         """Assert the records that rebuild a session: its answers with their pairs, and the pairs that follow."""
         details: list[JSON] = [{"strategy": "random", "anchor": "c"}, {"anchor": None}, {}]
         pairs = [
-            AskedPair(SESSION, f"p{place + 1}", place, "strategy", "a", "b", now(), detail)
-            for place, detail in enumerate(details)
+            AskedPair(SESSION, f"p{position + 1}", position, "strategy", "a", "b", now(), detail)
+            for position, detail in enumerate(details)
         ]
         for pair in pairs:
             database.write(partial(events.add_pair, pair=pair))

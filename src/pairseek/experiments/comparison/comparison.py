@@ -86,8 +86,8 @@ class ComparisonWork:
             rows: dict[tuple[int, int], Row] = {}
             note = ""
             try:
-                for _, session, place, row in host.perform(task):
-                    rows[session, place] = row
+                for _, session, position, row in host.perform(task):
+                    rows[session, position] = row
             except MethodFault as fault:
                 note = json.dumps({"kind": fault.kind, "step": fault.step, "message": str(fault)})
             return outcome_of(task, rows, len(self.groups[task.group].counts), note)
@@ -115,8 +115,8 @@ class ComparisonWork:
             _seed_global_generators(key)
             method = entry.make()
             begin(method, group.shown(entry), watch)
-            for place, row in enumerate(replayed(method, person, group.counts, key, watch)):
-                send(("row", number, place, row))
+            for position, row in enumerate(replayed(method, person, group.counts, key, watch)):
+                send(("row", number, position, row))
 
 
 def _seed_global_generators(key: Sequence[int]) -> None:

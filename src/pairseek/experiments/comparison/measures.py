@@ -49,8 +49,8 @@ def prediction_measures(chance: FloatArray, won: FloatArray, *, bins: int = BINS
     true = np.where(won > 0.5, chance, 1.0 - chance)
     right = correct(true)
     sure = np.maximum(chance, 1.0 - chance)
-    places = np.minimum(((sure - 0.5) * 2 * bins).astype(np.int64), bins - 1)
-    sums = [np.bincount(places, weights, bins) for weights in (None, right, sure)]
+    positions = np.minimum(((sure - 0.5) * 2 * bins).astype(np.int64), bins - 1)
+    sums = [np.bincount(positions, weights, bins) for weights in (None, right, sure)]
     return (
         float(right.mean()),
         -float(np.log(np.maximum(true, MIN_PROBABILITY)).mean()),

@@ -182,14 +182,14 @@ class ComparisonResults:
 
     def scores(self, data: str, method: str, column: str) -> FloatArray:
         """Return the (people, counts) values of a column, such as ``"accuracy"``."""
-        place = self.labels.index(one_of(data, "data", self.labels))
+        dataset_index = self.labels.index(one_of(data, "data", self.labels))
         arm = self.methods.index(one_of(method, "method", self.methods))
-        return np.asarray(self.values[place][arm, :, :, COLUMNS.index(one_of(column, "column", COLUMNS))])
+        return np.asarray(self.values[dataset_index][arm, :, :, COLUMNS.index(one_of(column, "column", COLUMNS))])
 
     def bins(self, data: str, method: str) -> FloatArray:
         """Return the (counts, bins, 3) numbers of pairs, correct predictions and sums of probabilities."""
-        place, arm = self.labels.index(data), self.methods.index(method)
-        sums = np.nansum(self.values[place][arm, :, :, len(SCORES) :], axis=0)
+        dataset_index, arm = self.labels.index(data), self.methods.index(method)
+        sums = np.nansum(self.values[dataset_index][arm, :, :, len(SCORES) :], axis=0)
         return np.asarray(sums.reshape(len(sums), -1, 3))
 
     def calibration(self, data: str, method: str) -> tuple[FloatArray, FloatArray]:
@@ -239,11 +239,11 @@ class ComparisonResults:
     def summary(self) -> list[JSON]:
         """Return one row for each data set, method and number of answers."""
         rows = []
-        for place, data in enumerate(self.labels):
+        for dataset_index, data in enumerate(self.labels):
             for entry in self.comparison.entries:
                 errors, excess = self.calibration(data, entry.label)
                 faults = len({f.person for f in self.faults if (f.data, f.method) == (data, entry.label)})
-                for column, count in enumerate(self.counts[place]):
+                for column, count in enumerate(self.counts[dataset_index]):
                     row: JSON = {
                         "data": data,
                         "knows": entry.knows,
@@ -285,19 +285,29 @@ class ComparisonResults:
         return paths
 
     def _people(self) -> Iterator[JSON]:
-        for place, part in enumerate(self.held):
+        for dataset_index, part in enumerate(self.held):
             for arm, method in enumerate(self.methods):
-                for unit, column in np.ndindex(len(part.people), len(self.counts[place])):
-                    scores = self.values[place][arm, unit, column, : len(SCORES)].tolist()
-                    where = {"data": self.labels[place], "method": method, "person": part.people[unit]}
-                    yield {**where, "answers": self.counts[place][column], **dict(zip(SCORES, scores, strict=True))}
+                for unit, column in np.ndindex(len(part.people), len(self.counts[dataset_index])):
+                    scores = self.values[dataset_index][arm, unit, column, : len(SCORES)].tolist()
+                    where = {"data": self.labels[dataset_index], "method": method, "person": part.people[unit]}
+                    yield {
+                        **where,
+                        "answers": self.counts[dataset_index][column],
+                        **dict(zip(SCORES, scores, strict=True)),
+                    }
 
     def _seconds(self) -> Iterator[JSON]:
-        for place, data in enumerate(self.labels):
+        for dataset_index, data in enumerate(self.labels):
             for arm, method in enumerate(self.methods):
-                yield {"data": data, "method": method, "seconds_a_question": self.seconds_a_question(place, arm)}
+                yield {
+                    "data": data,
+                    "method": method,
+                    "seconds_a_question": self.seconds_a_question(dataset_index, arm),
+                }
 
-    def seconds_a_question(self, place: int, arm: int) -> float:
+    def seconds_a_question(self, dataset_index: int, arm: int) -> float:
         """Return the median over people of the processor time a question, at the last count that they reached."""
-        last_seconds = [row[np.isfinite(row)][-1] for row in self.seconds[place][arm, :, 1:] if np.isfinite(row).any()]
+        last_seconds = [
+            row[np.isfinite(row)][-1] for row in self.seconds[dataset_index][arm, :, 1:] if np.isfinite(row).any()
+        ]
         return float(np.median(last_seconds)) if last_seconds else float("nan")

@@ -141,8 +141,8 @@ def decided_width(search: Search, share: float) -> float:
 
 def _outcomes(features: Candidates, width: float) -> tuple[FloatArray, FloatArray]:
     """Return the (m,) probabilities of either side for a Gaussian logit and this width of ties."""
-    places, weights = np.polynomial.hermite_e.hermegauss(_LOGIT_NODES)
-    z = features.logit_mean[:, None] + features.logit_deviation[:, None] * places
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_LOGIT_NODES)
+    z = features.logit_mean[:, None] + features.logit_deviation[:, None] * nodes
     weights = weights / np.sum(weights)
     return np.asarray(expit(z - width) @ weights), np.asarray(expit(-z - width) @ weights)
 

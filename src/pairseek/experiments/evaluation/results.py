@@ -68,8 +68,8 @@ def agreement_of(choices: Choices) -> Agreement | None:
     if not len(repeated):
         return None
     same = (up[repeated] == up[repeated + 1]).astype(np.float64)
-    answered_twice, place = np.unique(person[repeated], return_inverse=True)
-    shares = np.bincount(place, same) / np.bincount(place)
+    answered_twice, position = np.unique(person[repeated], return_inverse=True)
+    shares = np.bincount(position, same) / np.bincount(position)
     return Agreement(float(shares.mean()), float(_error(shares[:, None])[0]), len(answered_twice))
 
 
@@ -189,11 +189,11 @@ class EvaluationResults:
 
     def _by_person(self, values: FloatArray) -> FloatArray:
         names = [name for split in self.people for name in split]
-        _, place = np.unique(names, return_inverse=True)
+        _, position = np.unique(names, return_inverse=True)
         there = np.isfinite(values)
-        total, count = (np.zeros((place.max() + 1, values.shape[1])) for _ in range(2))
-        np.add.at(total, place, np.where(there, values, 0.0))
-        np.add.at(count, place, there)
+        total, count = (np.zeros((position.max() + 1, values.shape[1])) for _ in range(2))
+        np.add.at(total, position, np.where(there, values, 0.0))
+        np.add.at(count, position, there)
         return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
     def _repr_html_(self) -> str:

@@ -52,9 +52,9 @@ class Table:
 
     def cells(self, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Iterate over the rows: line number and the cells of these columns."""
-        places = [self.header.names.index(name) for name in columns]
+        positions = [self.header.names.index(name) for name in columns]
         for line, row in self.body:
-            yield line, tuple(row[place] for place in places)
+            yield line, tuple(row[position] for position in positions)
 
     def check_decimals(self, column: str) -> None:
         """Reject a column that mixes decimal commas with decimal points: some of its numbers would be misread."""
