@@ -15,7 +15,7 @@ from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.experiments.comparison.datasets import held_out, noise_scale, with_noise
 from pairseek.experiments.comparison.public_sets import fetched, read_colours, read_jester
 from pairseek.experiments.comparison.simulated import KINDS, SimulatedPeople
-from pairseek.experiments.comparison.sources import NAMES, dataset_of
+from pairseek.experiments.comparison.sources import DATASET_NAMES, dataset_of
 
 FOLDER = os.environ.get("PAIRSEEK_DATA", "")
 needs_data = pytest.mark.skipif(not (Path(FOLDER) / "data" / "pairs").is_dir(), reason="PAIRSEEK_DATA has no pairs")
@@ -226,7 +226,7 @@ class TestSources:
             dataset_of("music", Path())
 
     @needs_data
-    @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("simulated")])
+    @pytest.mark.parametrize("name", [name for name in DATASET_NAMES if not name.startswith("simulated")])
     def test_recorded_people_are_divided_without_a_leak(self, name):
         data = dataset_of(name, Path())
         held = held_out(data, 10, half="reporting", seed=0)
