@@ -154,9 +154,11 @@ def test_the_module_reads_what_the_search_gives(visit, folder, host) -> None:
             assert shown == [query.left, query.right]
             continue
         estimate, best = search.estimate(), by_share(search, 6)
-        assert [one["id"] for one in shown["recommendations"]] == [one.id for one, _ in best]
-        assert [one["label"] for one in shown["recommendations"]] == [one.label for one, _ in best]
-        shares = [one["share"] for one in shown["recommendations"]]
+        assert [recommendation["id"] for recommendation in shown["recommendations"]] == [one.id for one, _ in best]
+        assert [recommendation["label"] for recommendation in shown["recommendations"]] == [
+            one.label for one, _ in best
+        ]
+        shares = [recommendation["share"] for recommendation in shown["recommendations"]]
         np.testing.assert_allclose(shares, [share for _, share in best], atol=1e-5)
         np.testing.assert_array_equal(np.float32(shown["estimate"]["point"]), np.float32(estimate.point))
         assert shown["estimate"]["radius"] == pytest.approx(estimate.credible_radius(), rel=1e-3)
@@ -198,7 +200,7 @@ def test_the_example_of_the_docs_hands_over_answers_estimate_and_recommendations
     best, share = by_share(search, 6)[0]
     page.get_by_text(f"After {DEPTH} answers we recommend {best.label}.").wait_for()
     first = search.history[0]
-    logged = [[one.json_value() for one in message.args] for message in messages if message.type == "log"]
+    logged = [[arg.json_value() for arg in message.args] for message in messages if message.type == "log"]
     assert logged[0] == [first.left, first.right, first.winner]
     np.testing.assert_allclose(logged[1][0], search.estimate().point, rtol=1e-6, atol=1e-7)
     assert logged[2] == [best.id, pytest.approx(share, abs=1e-5)]

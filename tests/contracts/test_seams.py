@@ -80,8 +80,8 @@ def test_no_module_of_a_search_asks_whether_a_part_has_a_member():
     paths = [
         path for name in PATHS for path in ([SOURCE / name] if name.endswith(".py") else (SOURCE / name).rglob("*.py"))
     ]
-    found = Counter({str(path.relative_to(SOURCE)): sum(map(asks_for_attributes, calls(path))) for path in paths})
-    assert +found == {name: count for name, (count, _) in ALLOWED.items()}
+    counter = Counter({str(path.relative_to(SOURCE)): sum(map(asks_for_attributes, calls(path))) for path in paths})
+    assert +counter == {name: count for name, (count, _) in ALLOWED.items()}
 
 
 def test_few_places_ask_whether_items_are_a_space():

@@ -32,8 +32,8 @@ def test_a_constant_utility_draws_uniformly_from_the_pairs_of_distinct_points():
     distinct = np.flatnonzero(context.features(first, second).distinct)
     assert len(distinct) == 27
     for seed in range(20):
-        found = best_of(context, first, second, np.random.default_rng(seed), rescore=0, words="all")
+        best = best_of(context, first, second, np.random.default_rng(seed), rescore=0, words="all")
         row = int(np.random.default_rng(seed).choice(distinct))
-        assert (found.first, found.second, found.considered) == (first[row], second[row], 28)
+        assert (best.first, best.second, best.considered) == (first[row], second[row], 28)
     same = best_of(context, np.array([2]), np.array([5]), np.random.default_rng(0), rescore=0, words="one")
     assert same is None

@@ -80,14 +80,14 @@ def things():
     search = answered(hostile)
     search.ask()
     rows = [(BAD, named["ids"][a], named["ids"][b]) for a in range(4) for b in range(a + 1, 4)] * 3
-    found = search.recommend(3)
+    recommended = search.recommend(3)
     ranking = ps.rank(ps.Choices.from_pairs([*rows, *((person, *row[1:]) for row in rows for person in "ab")]))
     return {
         "items": hostile,
         "search": search,
         "estimate": search.estimate(),
-        "recommendations": found,
-        "recommendation": found[0],
+        "recommendations": recommended,
+        "recommendation": recommended[0],
         "ranking": ranking,
         "results": results(),
     }
@@ -168,7 +168,7 @@ def test_a_search_of_a_space_shows_its_estimate():
 
 
 def test_recommendations_are_a_list():
-    found = answered(items_of(2)).recommend(3)
-    assert found == list(found)
-    assert isinstance(found, list)
-    assert [one.id for one in found[:2]] == [found[0].id, found[1].id]
+    recommended = answered(items_of(2)).recommend(3)
+    assert recommended == list(recommended)
+    assert isinstance(recommended, list)
+    assert [item.id for item in recommended[:2]] == [recommended[0].id, recommended[1].id]

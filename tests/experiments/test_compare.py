@@ -200,10 +200,10 @@ class TestFaults:
     def test_after_a_fault_nothing_is_counted_and_before_it_everything(self):
         row = ((1.0,) * len(COLUMNS), 0.5)
         rows = {(0, 0): row, (0, 1): row, (0, 2): row, (1, 0): row}
-        found = outcome_of(Task(0, 0, 0), rows, 3, "a fault")
-        assert np.isfinite(np.array(found.values)[:, 0]).tolist() == [True, False, False]
+        outcome = outcome_of(Task(0, 0, 0), rows, 3, "a fault")
+        assert np.isfinite(np.array(outcome.values)[:, 0]).tolist() == [True, False, False]
         # The bins of two sessions add up, and scores are averaged.
-        assert found.values[0] == (1.0,) * 4 + (2.0,) * 30
+        assert outcome.values[0] == (1.0,) * 4 + (2.0,) * 30
         # Without a fault the second session had fewer pairs.
         assert np.isfinite(np.array(outcome_of(Task(0, 0, 0), rows, 3).values)[:, 0]).all()
 

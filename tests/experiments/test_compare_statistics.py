@@ -63,10 +63,10 @@ class TestPaired:
         first, second = rng.normal(size=20), rng.normal(size=20)
         first[3] = second[5] = NAN
         both = np.isfinite(first - second)
-        found = paired(first, second)
+        comparison = paired(first, second)
         known = scipy.stats.ttest_rel(first[both], second[both])
-        assert found == pytest.approx((np.mean((first - second)[both]), found[1], known.pvalue, 18))
-        assert found[0] / found[1] == pytest.approx(known.statistic)
+        assert comparison == pytest.approx((np.mean((first - second)[both]), comparison[1], known.pvalue, 18))
+        assert comparison[0] / comparison[1] == pytest.approx(known.statistic)
 
     def test_equal_and_single_people(self):
         assert paired(np.ones(3), np.ones(3)) == (0.0, 0.0, 1.0, 3)

@@ -207,8 +207,8 @@ class TestOnePerson:
         choices = ps.Choices.from_pairs([("u", "a", "b"), ("u", "b", "a"), ("u", "c", "a"), ("v", "a", "c")])
         person = Person.of(choices, 0, withhold=0.0)
         assert list(zip(person.winner.tolist(), person.loser.tolist(), strict=True)) == [(0, 1), (2, 0)]
-        found = agreement_of(choices)
-        assert (found.share, found.people) == (0.0, 1)
+        agreement = agreement_of(choices)
+        assert (agreement.share, agreement.people) == (0.0, 1)
         assert agreement_of(choices.only([1])) is None
 
     def test_who_predicts_better_than_before_any_answer_gains(self):

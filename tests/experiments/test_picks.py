@@ -54,11 +54,11 @@ class TestOneList:
         utility = rng.integers(0, 3, 6).astype(float)
         value = np.where(rng.random(6) < 0.8, rng.integers(1, 6, 6), NAN).astype(float)
         for count in range(1, 7):
-            found = top_mean(utility, value, count)
+            mean = top_mean(utility, value, count)
             if count <= np.isfinite(value).sum():
-                assert found == pytest.approx(brute_top(utility, value, count))
+                assert mean == pytest.approx(brute_top(utility, value, count))
             else:
-                assert np.isnan(found)
+                assert np.isnan(mean)
 
     def test_regret_top_and_liked_items_by_hand(self):
         value = np.array([5.0, 3.0, NAN, 4.0, 1.0, 2.0])

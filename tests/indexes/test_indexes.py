@@ -82,18 +82,21 @@ def test_the_best_items_are_those_of_the_search_itself(items, index, settings):
     stock = np.arange(N) % 3 != 0
     shelf = CatalogueIndex.of(index(), items, {"stock": stock, "kind": np.where(stock, "a", "b")})
     expected = search.recommend(10)
-    found = search.recommend(10, among=shelf)
+    recommended = search.recommend(10, among=shelf)
     # Vectors have single precision: items whose utilities agree to 1e-5 may change places.
     utilities = [one.expected_utility for one in expected]
-    assert len({one.id for one in found} & {one.id for one in expected}) >= 9
-    np.testing.assert_allclose([one.expected_utility for one in found], utilities, rtol=1e-4, atol=1e-4)
+    assert len({item.id for item in recommended} & {one.id for one in expected}) >= 9
+    np.testing.assert_allclose([item.expected_utility for item in recommended], utilities, rtol=1e-4, atol=1e-4)
     wanted = search.recommend(10, only=stock, exclude=["i1"])
     for filter in ({"stock": True}, {"kind": ["a"]}, {"stock": True, "kind": "a"}):
-        found = search.recommend(10, among=shelf.where(filter), exclude=["i1", "gone"])
+        recommended = search.recommend(10, among=shelf.where(filter), exclude=["i1", "gone"])
         np.testing.assert_allclose(
-            [one.expected_utility for one in found], [one.expected_utility for one in wanted], rtol=1e-4, atol=1e-4
+            [item.expected_utility for item in recommended],
+            [one.expected_utility for one in wanted],
+            rtol=1e-4,
+            atol=1e-4,
         )
-        assert all(stock[items.index(one.id)] for one in found)
+        assert all(stock[items.index(item.id)] for item in recommended)
     few = search.recommend(10, among=shelf, only=["i4", "i5", "nothing"])
     assert {one.id for one in few} == {"i4", "i5"}
 
@@ -101,8 +104,8 @@ def test_the_best_items_are_those_of_the_search_itself(items, index, settings):
 def test_an_item_that_was_shown_and_liked_is_found_however_far_it_is(items):
     search = searched(items, response=ps.Logistic(0.4, "constant", residual=20.0))
     shelf = CatalogueIndex.of(ExactIndex(), items)
-    found = [one.id for one in search.recommend(5, among=shelf)]
-    assert found == [one.id for one in search.recommend(5)]
+    found = [item.id for item in search.recommend(5, among=shelf)]
+    assert found == [item.id for item in search.recommend(5)]
     assert set(found) & {event.winner for event in search.history}
 
 

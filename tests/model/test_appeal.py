@@ -192,5 +192,5 @@ def test_predictions_do_not_depend_on_the_gauge(unknown):
     found = [np.array([search.expect(*pair).probability_left for pair in pairs]) for search in searches]
     assert found[0] == pytest.approx(found[1], abs=1e-6)
     assert np.ptp(found[0]) > 0.5
-    best = [{one.id: one.probability for one in search.recommend(14)} for search in searches]
+    best = [{item.id: item.probability for item in search.recommend(14)} for search in searches]
     assert best[0] == pytest.approx(best[1], abs=1e-6)

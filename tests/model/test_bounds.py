@@ -219,17 +219,23 @@ class TestTheStoppingTime:
     )
     def test_agrees_with_a_naive_sum_at_its_c_and_beats_it_at_others(self, volume, k_min, side, d):
         entropy = d * math.log2(side)
-        found = bounds.stopping_time_bounds(volume, k_min, UniformBox(0.0, side), d)
-        assert found.upper == pytest.approx(naive_upper(volume, k_min, entropy, d, found.c), rel=1e-8)
-        others = [naive_upper(volume, k_min, entropy, d, c) for c in np.geomspace(found.c / 30, 0.97, 40)]
-        assert found.upper <= min(others)
+        stopping_time_bounds = bounds.stopping_time_bounds(volume, k_min, UniformBox(0.0, side), d)
+        assert stopping_time_bounds.upper == pytest.approx(
+            naive_upper(volume, k_min, entropy, d, stopping_time_bounds.c), rel=1e-8
+        )
+        others = [
+            naive_upper(volume, k_min, entropy, d, c) for c in np.geomspace(stopping_time_bounds.c / 30, 0.97, 40)
+        ]
+        assert stopping_time_bounds.upper <= min(others)
 
     def test_has_the_papers_thresholds_on_the_unit_cube(self):
-        found = bounds.stopping_time_bounds(0.003, 10.0, UNIT, 3)
+        stopping_time_bounds = bounds.stopping_time_bounds(0.003, 10.0, UNIT, 3)
         c_d = math.e**2 * 9 / (4 * math.sqrt(2) * 5)
-        assert found.tau_1 == pytest.approx(1.5 * math.log2(1 / (2 * math.pi * math.e * 0.003)), rel=1e-13)
-        assert found.tau_2 == pytest.approx(1.5 * math.log2(math.e**2 * c_d / 0.006), rel=1e-13)
-        assert found.lower == found.tau_1
+        assert stopping_time_bounds.tau_1 == pytest.approx(
+            1.5 * math.log2(1 / (2 * math.pi * math.e * 0.003)), rel=1e-13
+        )
+        assert stopping_time_bounds.tau_2 == pytest.approx(1.5 * math.log2(math.e**2 * c_d / 0.006), rel=1e-13)
+        assert stopping_time_bounds.lower == stopping_time_bounds.tau_1
 
     def test_shifts_both_thresholds_by_the_entropy_of_the_prior(self):
         unit, wide = (bounds.stopping_time_bounds(0.003, 10.0, box, 3) for box in (UNIT, EXPERIMENTS))
@@ -241,11 +247,13 @@ class TestTheStoppingTime:
     def test_does_not_depend_on_the_unit_of_length(self, scale):
         box = UniformBox((-1.0, 0.0, 2.0), (1.0, 0.5, 3.0))
         scaled = UniformBox(tuple(scale * x for x in box.low), tuple(scale * x for x in box.high))
-        one = bounds.stopping_time_bounds(0.004, 90.0, box, 3)
+        stopping_time_bounds = bounds.stopping_time_bounds(0.004, 90.0, box, 3)
         other = bounds.stopping_time_bounds(0.004 * scale**2, 90.0 / scale, scaled, 3)
         for field in ("tau_1", "tau_2", "lower", "upper"):
-            assert getattr(other, field) == pytest.approx(getattr(one, field), rel=1e-9)
-        assert other.c == pytest.approx(one.c, rel=1e-4)  # flat at the minimum: known to the root of the error
+            assert getattr(other, field) == pytest.approx(getattr(stopping_time_bounds, field), rel=1e-9)
+        assert other.c == pytest.approx(
+            stopping_time_bounds.c, rel=1e-4
+        )  # flat at the minimum: known to the root of the error
         first = bounds.stopping_order(0.004, 90.0, box, 3)
         second = bounds.stopping_order(0.004 * scale**2, 90.0 / scale, scaled, 3)
         assert second.balanced_k * scale == pytest.approx(first.balanced_k, rel=1e-9)
@@ -356,15 +364,15 @@ class TestMeanCutQueries:
         skewed = {"exponential": lambda x: expon(-1).pdf(x), "mirrored": lambda x: expon(-1).pdf(-x)}
         low, high = {"exponential": (-1.0, 39.0), "mirrored": (-39.0, 1.0)}.get(name, (-40.0, 40.0))
         exact, probability = information(skewed.get(name) or ISOTROPIC[name], 0.0, k, low, high)
-        found = bounds.mean_cut_bounds(k)
-        assert abs(probability - 0.5) < found.deviation < 0.5
-        assert found.information < exact
+        mean_cut_bounds = bounds.mean_cut_bounds(k)
+        assert abs(probability - 0.5) < mean_cut_bounds.deviation < 0.5
+        assert mean_cut_bounds.information < exact
 
     def test_approach_the_papers_limits(self):
-        found = bounds.mean_cut_bounds(math.inf)
-        assert found.deviation == pytest.approx((math.e - 2) / (2 * math.e), rel=1e-14)
-        assert found.information == pytest.approx(binary_entropy(1 / math.e), rel=1e-14)
-        assert bounds.mean_cut_bounds(1e9).information == pytest.approx(found.information, abs=1e-7)
+        mean_cut_bounds = bounds.mean_cut_bounds(math.inf)
+        assert mean_cut_bounds.deviation == pytest.approx((math.e - 2) / (2 * math.e), rel=1e-14)
+        assert mean_cut_bounds.information == pytest.approx(binary_entropy(1 / math.e), rel=1e-14)
+        assert bounds.mean_cut_bounds(1e9).information == pytest.approx(mean_cut_bounds.information, abs=1e-7)
 
     def test_approach_the_exponential_without_noise(self):
         # Grünbaum's 1/e is attained: a cut of an exponential at its mean has exactly this probability

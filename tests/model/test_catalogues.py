@@ -85,8 +85,8 @@ def test_probabilities_are_those_of_what_may_be_recommended(residual):
     items = catalogue()
     search = answered(ps.Search(items, response=ps.Logistic(1.0, "constant", residual=residual), rng=1))
     for given in ({}, {"only": items.ids[:50]}, {"exclude": items.ids[:250]}):
-        found = search.recommend(300, **given)
-        assert sum(item.probability for item in found) == pytest.approx(1.0, abs=1e-9)
+        recommended = search.recommend(300, **given)
+        assert sum(item.probability for item in recommended) == pytest.approx(1.0, abs=1e-9)
     assert {item.id for item in search.recommend(300, only=items.ids[:50])} == set(items.ids[:50])
     assert {item.id for item in search.recommend(300, exclude=items.ids[:250])} == set(items.ids[250:])
     assert [item.id for item in search.recommend(1, only=["p7"])] == ["p7"]
@@ -100,14 +100,14 @@ def test_probabilities_with_residuals_agree_with_plain_draws():
     items = catalogue(200)
     search = answered(ps.Search(items, response=LINEAR, rng=1), 8)
     belief, response = search.belief, typical_response(search.response, search.belief)
-    found = search.recommend(10)
+    recommended = search.recommend(10)
     rng = np.random.default_rng(0)
     utilities = rng.standard_normal((len(belief.samples), 200)) * belief.residuals.deviation
     utilities[:, belief.residuals.rows] = belief.residuals.samples
     away = belief.samples[:, None] - items.coordinates
     utilities += items.appeal - response.typical_k * np.einsum("snd,snd->sn", away, away)
     best = np.bincount(np.argmax(utilities, axis=1), weights=belief.weights, minlength=200)
-    for item in found:
+    for item in recommended:
         # 1024 samples of the point against some thousands of plain draws.
         assert item.probability == pytest.approx(best[items.index(item.id)], abs=0.03)
 
@@ -118,9 +118,9 @@ def test_probabilities_sum_to_one_over_what_may_be_recommended(count):
     search = answered(ps.Search(items, response=LINEAR, rng=1))
     shown = [event.winner for event in search.history]
     allowed = list(dict.fromkeys([*shown[:2], *items.ids]))[:count]
-    found = search.recommend(count, only=allowed)
-    assert len(found) == count
-    assert sum(item.probability for item in found) == pytest.approx(1.0, abs=1e-9)
+    recommended = search.recommend(count, only=allowed)
+    assert len(recommended) == count
+    assert sum(item.probability for item in recommended) == pytest.approx(1.0, abs=1e-9)
 
 
 def test_a_sample_represents_most_items_of_a_large_catalogue(monkeypatch):

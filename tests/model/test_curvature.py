@@ -142,7 +142,7 @@ class TestTheIdealPoint:
         around = ideal + 0.3 * np.random.default_rng(2).normal(size=(200, 2))
         # Items around it, and the ideal point as the first: the search itself says which is best.
         shelf = ps.Items(np.concatenate([ideal[None], around]))
-        found = {one.id: one.expected_utility for one in search.recommend(201, among=shelf)}
+        found = {item.id: item.expected_utility for item in search.recommend(201, among=shelf)}
         assert max(found, key=found.get) == 0
 
     def test_for_a_curvature_of_one_it_is_the_user_point(self, items):
@@ -229,7 +229,7 @@ class TestADefaultSearch:
         assert estimate.covariance.shape == (2, 2)
         assert estimate.credible_radius() > 0
         assert search.belief.mean.shape == (3,)
-        assert all(np.isfinite(one.distance) for one in search.recommend(3))
+        assert all(np.isfinite(item.distance) for item in search.recommend(3))
 
     def test_a_saved_search_asks_the_same(self, items, tmp_path):
         search = ps.Search(items, rng=1)

@@ -75,8 +75,8 @@ class TestKendallTauDistance:
         estimate, point = np.random.default_rng(seed + 100).normal(size=(2, 3))
         said, true = (np.linalg.norm(items.coordinates - x, axis=1) for x in (estimate, point))
         expected = (1 - kendalltau(said, true).statistic) / 2
-        found = metrics.kendall_tau_distance(items, estimate, point, batches=None)
-        assert found == pytest.approx(expected, abs=1e-12)
+        kendall_tau_distance = metrics.kendall_tau_distance(items, estimate, point, batches=None)
+        assert kendall_tau_distance == pytest.approx(expected, abs=1e-12)
 
     @settings(max_examples=60, deadline=None)
     @given(st.integers(2, 12), st.integers(1, 2), st.integers(0, 2**31))
@@ -97,9 +97,9 @@ class TestKendallTauDistance:
         estimate, point = np.zeros(4), np.full(4, 0.3)
         exact = metrics.kendall_tau_distance(items, estimate, point, batches=None)
         # one batch of 15 has a standard deviation below 0.05, 20,000 of them below 4e-4
-        found = metrics.kendall_tau_distance(items, estimate, point, batches=20_000, rng=5)
-        assert found == pytest.approx(exact, abs=4 * 4e-4)
-        assert found != exact
+        kendall_tau_distance = metrics.kendall_tau_distance(items, estimate, point, batches=20_000, rng=5)
+        assert kendall_tau_distance == pytest.approx(exact, abs=4 * 4e-4)
+        assert kendall_tau_distance != exact
 
     def test_over_chunks_is_that_over_one_piece(self, monkeypatch):
         items = some_items(n=50, d=2, seed=4)
@@ -207,10 +207,10 @@ class TestTripletError:
 
 class TestCoverage:
     def test_is_the_share_inside_and_its_binomial_error(self):
-        found = metrics.coverage([0.0, 0.5, 1.0, 2.0, 3.0], [1.0, 0.4, 1.0, 2.5, 1.0])
-        assert found.share == pytest.approx(0.6)
-        assert found.standard_error == pytest.approx(math.sqrt(0.6 * 0.4 / 5))
-        assert found.count == 5
+        coverage = metrics.coverage([0.0, 0.5, 1.0, 2.0, 3.0], [1.0, 0.4, 1.0, 2.5, 1.0])
+        assert coverage.share == pytest.approx(0.6)
+        assert coverage.standard_error == pytest.approx(math.sqrt(0.6 * 0.4 / 5))
+        assert coverage.count == 5
 
     def test_takes_one_radius_for_all(self):
         assert metrics.coverage([0.1, 0.2, 0.9], 0.5).share == pytest.approx(2 / 3)
@@ -220,9 +220,9 @@ class TestCoverage:
 
     def test_of_a_normal_at_its_own_quantile_is_the_level(self):
         gaps = np.abs(np.random.default_rng(1).normal(size=4000))
-        found = metrics.coverage(gaps, 1.959964)
-        assert found.share == pytest.approx(0.95, abs=4 * found.standard_error)
-        assert found.standard_error == pytest.approx(math.sqrt(0.95 * 0.05 / 4000), rel=0.1)
+        coverage = metrics.coverage(gaps, 1.959964)
+        assert coverage.share == pytest.approx(0.95, abs=4 * coverage.standard_error)
+        assert coverage.standard_error == pytest.approx(math.sqrt(0.95 * 0.05 / 4000), rel=0.1)
 
     @pytest.mark.parametrize(
         ("distances", "radii", "message"),

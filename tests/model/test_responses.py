@@ -105,10 +105,12 @@ class TestLikelihood:
         answers = random_answers(rng, 25, 3)
         points = rng.uniform(-2, 2, size=(20, 3))
         response = kind(2.5, noise)
-        found = response.log_likelihood(evidence_of(response, answers), points)
+        log_likelihood = response.log_likelihood(evidence_of(response, answers), points)
         expected = [naive_log_likelihood(w, answers, 2.5, noise, response.name) for w in points.tolist()]
-        assert found == pytest.approx(np.array(expected), rel=1e-11)
-        assert found == pytest.approx(naive_log_posterior(points, answers, 2.5, noise, response.name), rel=1e-11)
+        assert log_likelihood == pytest.approx(np.array(expected), rel=1e-11)
+        assert log_likelihood == pytest.approx(
+            naive_log_posterior(points, answers, 2.5, noise, response.name), rel=1e-11
+        )
 
     @pytest.mark.parametrize(("width", "lapse"), [(0.7, 0.0), (0.0, 0.1), (0.7, 0.1)])
     def test_agrees_with_its_twin_with_a_width_of_ties_and_with_lapses(self, kind, noise, width, lapse):
@@ -116,9 +118,9 @@ class TestLikelihood:
         answers = random_answers(rng, 25, 3)
         points = rng.uniform(-2, 2, size=(20, 3))
         response = kind(2.5, noise, lapse, tie_width=width)
-        found = response.log_likelihood(evidence_of(response, answers), points)
+        log_likelihood = response.log_likelihood(evidence_of(response, answers), points)
         expected = [naive_log_likelihood(w, answers, 2.5, noise, response.name, width, lapse) for w in points.tolist()]
-        assert found == pytest.approx(np.array(expected), rel=1e-10)
+        assert log_likelihood == pytest.approx(np.array(expected), rel=1e-10)
 
     @pytest.mark.parametrize("width", [0.0, 0.7])
     def test_is_concave_along_any_line(self, kind, noise, width):

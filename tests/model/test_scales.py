@@ -66,12 +66,12 @@ def issued():
 class TestStandardized:
     def test_is_the_naive_loop(self):
         items = uneven()
-        found = items.standardized().coordinates
+        coordinates = items.standardized().coordinates
         for column in range(2):
             values = [float(x) for x in items.coordinates[:, column]]
             mean = sum(values) / 60
             deviation = (sum((x - mean) ** 2 for x in values) / 59) ** 0.5
-            assert found[:, column] == pytest.approx([(x - mean) / deviation for x in values], abs=1e-12)
+            assert coordinates[:, column] == pytest.approx([(x - mean) / deviation for x in values], abs=1e-12)
 
     def test_keeps_everything_else(self):
         ids, labels = [f"w{i}" for i in range(60)], [f"Wine {i}" for i in range(60)]
@@ -89,9 +89,9 @@ class TestStandardized:
     @pytest.mark.parametrize("value", [0.0, 0.1, -7e9])
     def test_a_constant_column_becomes_exactly_zero(self, value):
         points = np.column_stack([np.full(7, value), np.arange(7.0)])
-        found = ps.Items(points).standardized().coordinates
-        assert found[:, 0].tolist() == [0.0] * 7
-        assert np.std(found[:, 1], ddof=1) == pytest.approx(1.0)
+        coordinates = ps.Items(points).standardized().coordinates
+        assert coordinates[:, 0].tolist() == [0.0] * 7
+        assert np.std(coordinates[:, 1], ddof=1) == pytest.approx(1.0)
 
     def test_a_column_that_is_constant_up_to_rounding_is_not_blown_up(self):
         points = np.column_stack([np.where(np.arange(9) % 2, 0.1 + 0.2, 0.3), np.arange(9.0)])
@@ -101,8 +101,8 @@ class TestStandardized:
     @pytest.mark.parametrize("unit", [1e-300, 1e300])
     def test_neither_overflows_nor_underflows(self, unit):
         points = np.random.default_rng(3).normal(size=(20, 2))
-        found = ps.Items(points * unit).standardized().coordinates
-        assert found == pytest.approx(ps.Items(points).standardized().coordinates, rel=1e-9)
+        coordinates = ps.Items(points * unit).standardized().coordinates
+        assert coordinates == pytest.approx(ps.Items(points).standardized().coordinates, rel=1e-9)
 
 
 class TestNote:
@@ -229,9 +229,9 @@ class TestInside:
         assert read_provenance(tmp_path / "wines.csv")["method"] == "pca"
 
     def test_an_embedding(self):
-        found = CKL(n_components=2)
-        found.embedding_, found.ids_ = table(), tuple(range(60))
-        assert found.to_items().scale_note.startswith(SAID)
+        ckl = CKL(n_components=2)
+        ckl.embedding_, ckl.ids_ = table(), tuple(range(60))
+        assert ckl.to_items().scale_note.startswith(SAID)
 
     def test_files_of_which_only_the_ids_or_directions_are_wanted(self, tmp_path):
         np.save(tmp_path / "wines.npy", table())
@@ -254,11 +254,11 @@ class TestInside:
 class TestStudies:
     def test_the_setting_standardizes_before_the_papers_rule(self, wines):
         plain = read_items(wines)
-        found = read_items(wines, standardize=True)
-        assert found.coordinates == pytest.approx(plain.standardized().coordinates)
+        items = read_items(wines, standardize=True)
+        assert items.coordinates == pytest.approx(plain.standardized().coordinates)
         both = read_items(wines, standardize=True, scaled=True)
         assert both.coordinates == pytest.approx(plain.standardized().scaled().coordinates)
-        assert not np.allclose(both.coordinates, found.coordinates)
+        assert not np.allclose(both.coordinates, items.coordinates)
         assert study_items(plain, scaled=False) is plain
         assert configured({"title": "t"}).standardize is False
 
@@ -313,25 +313,25 @@ class TestCommands:
     def test_a_check_has_a_finding_and_an_option(self, capsys):
         settings = ("--people", "1", "--json")
         code, out, err = command(capsys, "check", "wines.csv", *settings)
-        found = next(one for one in json.loads(out)["findings"] if one["name"] == "scales")
+        found = next(finding for finding in json.loads(out)["findings"] if finding["name"] == "scales")
         assert (code, found["level"]) == (0, "act")
         assert err == "Columns of wines.csv: coordinates: price, acid, year; choose with --coordinates.\n"
         assert "column 'price' runs from 150 to 550" in found["found"]
         assert "--standardize" in found["advice"]
         record = json.loads(command(capsys, "check", "wines.csv", "--standardize", *settings)[1])
         assert record["scale_ratio"] == pytest.approx(1.0)
-        assert next(one for one in record["findings"] if one["name"] == "scales")["level"] == "good"
+        assert next(finding for finding in record["findings"] if finding["name"] == "scales")["level"] == "good"
 
 
 def test_a_health_check_mentions_the_scales():
     health = check(uneven(), people=1)
-    found = next(one for one in health.findings if one.name == "scales")
+    found = next(finding for finding in health.findings if finding.name == "scales")
     wide, narrow = table().std(axis=0, ddof=1)
     assert (found.level, health.good) == ("act", False)
     assert health.numbers["scale_ratio"] == pytest.approx(wide / narrow)
     assert "column 0 runs from 150 to 550" in found.found
     fine = check(uneven().standardized(), people=1)
-    assert next(one for one in fine.findings if one.name == "scales").level == "good"
+    assert next(finding for finding in fine.findings if finding.name == "scales").level == "good"
 
 
 @pytest.fixture(scope="module")

@@ -46,12 +46,12 @@ def test_the_score_is_the_gain_over_the_best_pick(residual):
     features = SelectionContext.of(items, belief, search.response).features(first, second)
     rng = np.random.default_rng(3)
     if residual:
-        found = belief.residuals
-        joint = np.block([[belief.covariance, found.cross], [found.cross.T, found.covariance]])
-        centre = np.concatenate([belief.mean, found.mean])
+        residuals = belief.residuals
+        joint = np.block([[belief.covariance, residuals.cross], [residuals.cross.T, residuals.covariance]])
+        centre = np.concatenate([belief.mean, residuals.mean])
         drawn = rng.multivariate_normal(centre, joint, size=60_000, method="eigh")
         own = residual * rng.normal(size=(60_000, items.n))
-        own[:, found.rows] = drawn[:, items.d :]
+        own[:, residuals.rows] = drawn[:, items.d :]
     else:
         drawn = rng.multivariate_normal(belief.mean, belief.covariance, size=60_000)
         own = 0.0

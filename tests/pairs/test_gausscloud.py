@@ -290,10 +290,10 @@ class TestEstimate:
         points = rng.normal(size=(30, 2))
         plain, moved = Items(points), Items(7.0 + 40.0 * points)
         pairs = [tuple(rng.choice(30, 2, replace=False).tolist()) for _ in range(25)]
-        one = GaussCloud(2, 30, box=(-1.0, 1.0))
+        gauss_cloud = GaussCloud(2, 30, box=(-1.0, 1.0))
         two = GaussCloud(2, 30, box=(-33.0, 47.0))
         for length in (5, 15, 25):
-            first = one.estimate(plain, [observed(plain, *pair) for pair in pairs[:length]])
+            first = gauss_cloud.estimate(plain, [observed(plain, *pair) for pair in pairs[:length]])
             second = two.estimate(moved, [observed(moved, *pair) for pair in pairs[:length]])
             np.testing.assert_allclose(7.0 + 40.0 * first, second, rtol=1e-5, atol=1e-4)
 

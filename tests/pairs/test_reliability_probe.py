@@ -127,20 +127,20 @@ def test_information_agrees_with_nested_monte_carlo(three_dimensions):
     pairs = PairFeatures.of(
         points, np.arange(0, 8, 2), np.arange(1, 8, 2), belief=belief, response=typical_response(response, belief)
     )
-    found = ps.InfoGain().exact(pairs, belief)
+    exact = ps.InfoGain().exact(pairs, belief)
     for pair in range(4):
         column = chances[:, pair]
         entropies = np.array([naive_entropy(p) for p in column])
         bits = naive_entropy(column.mean()) - entropies.mean()
         # Four standard errors of 400 outer draws and of the 256 samples.
         error = 4 * math.hypot(entropies.std() / 20, entropies.std() / 16) + 0.003
-        assert found[pair] == pytest.approx(bits, abs=error)
+        assert exact[pair] == pytest.approx(bits, abs=error)
         # Information about k and lapse as well would be more, and does not count.
     joint = [
         naive_entropy(chances[:, pair].mean()) - told(belief, points[2 * pair], points[2 * pair + 1])
         for pair in range(4)
     ]
-    assert np.all(np.array(joint) > found)
+    assert np.all(np.array(joint) > exact)
 
 
 def told(belief, p, q):

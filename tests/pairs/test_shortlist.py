@@ -26,12 +26,12 @@ def test_the_score_is_the_gain_of_the_list_by_an_answer(size, residual):
     belief, rng = search.belief, np.random.default_rng(3)
     count = 100_000
     if residual:
-        found = belief.residuals
-        joint = np.block([[belief.covariance, found.cross], [found.cross.T, found.covariance]])
-        centre = np.concatenate([belief.mean, found.mean])
+        residuals = belief.residuals
+        joint = np.block([[belief.covariance, residuals.cross], [residuals.cross.T, residuals.covariance]])
+        centre = np.concatenate([belief.mean, residuals.mean])
         drawn = rng.multivariate_normal(centre, joint, size=count, method="eigh")
         own = residual * rng.normal(size=(count, items.n))
-        own[:, found.rows] = drawn[:, items.d :]
+        own[:, residuals.rows] = drawn[:, items.d :]
     else:
         drawn, own = rng.multivariate_normal(belief.mean, belief.covariance, size=count), 0.0
     utility = items.appeal - 0.6 * np.sum((drawn[:, None, : items.d] - items.coordinates) ** 2, axis=2) + own
@@ -83,7 +83,7 @@ def test_it_finds_a_better_list_than_information_or_chance_does():
                 query = search.ask()
                 chance = expit(utility[query.left] - utility[query.right])
                 search.tell(query, winner=query.left if draw < chance else query.right)
-            found[strategy.name].append(np.mean([utility[one.id] for one in search.recommend(3)]))
+            found[strategy.name].append(np.mean([utility[item.id] for item in search.recommend(3)]))
     for other in ("infogain", "random"):
         gained = np.array(found["shortlist"]) - np.array(found[other])
         assert gained.mean() > 2 * gained.std() / np.sqrt(60)

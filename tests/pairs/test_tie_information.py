@@ -103,8 +103,8 @@ def test_samples_give_the_information_of_a_plain_sum(kind, lapse):
     pairs = PairFeatures.of(points, first, second, belief=belief, response=response, appeal=appeal)
     slopes, offsets = response.planes(points[first], points[second], appeal[first] - appeal[second])
     z = slopes @ belief.samples.T + offsets[:, None]
-    found = ps.InfoGain().exact(pairs, belief)
-    assert found == pytest.approx(information(chances(z, response.link, 0.8, lapse), belief.weights), abs=1e-9)
+    exact = ps.InfoGain().exact(pairs, belief)
+    assert exact == pytest.approx(information(chances(z, response.link, 0.8, lapse), belief.weights), abs=1e-9)
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -70,7 +70,7 @@ class TestFirstImpression:
                 search = ps.Search(items, population=population, rng=0)
                 for winner, loser in zip(own.winner, own.loser, strict=True):
                     search.observe(IDS[winner], IDS[loser], IDS[winner])
-                picks.append([IDS.index(one.id) for one in search.recommend(3)])
+                picks.append([IDS.index(item.id) for item in search.recommend(3)])
             gained.append(appeal[picks[0]].mean() - appeal[picks[1]].mean())
         assert np.mean(gained) > 3 * np.std(gained, ddof=1) / np.sqrt(60)
 

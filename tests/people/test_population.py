@@ -71,8 +71,8 @@ class TestTheKernels:
             assert bound(*other) < bound(m, s)
 
     def test_the_gradient_is_that_of_the_bound(self):
-        found = simulated(3, people=12, pairs=9, n=5)
-        data = Data.of(found.choices)
+        simulation = simulated(3, people=12, pairs=9, n=5)
+        data = Data.of(simulation.choices)
         rng = np.random.default_rng(0)
         base, factors = rng.normal(size=5), rng.normal(size=(5, 2))
         mean, covariance, _ = beliefs(data, base, factors, np.eye(2))
@@ -106,19 +106,19 @@ class TestTheKernels:
                 assert slope[i, j] == pytest.approx((value(*high) - value(*low)) / (2 * step), abs=1e-3)
 
     def test_many_items_are_fitted_one_by_one_to_the_same(self, monkeypatch):
-        found = simulated(13, people=60)
-        for given in ({"items": found.items}, {"dimension": 2}):
-            whole = identifiable(ps.Population.fit(found.choices, **given))
+        simulation = simulated(13, people=60)
+        for given in ({"items": simulation.items}, {"dimension": 2}):
+            whole = identifiable(ps.Population.fit(simulation.choices, **given))
             with monkeypatch.context() as patched:
                 patched.setattr("pairseek.people.population.data.MAX_FULL_PARAMETERS", 0)
-                single = identifiable(ps.Population.fit(found.choices, **given))
+                single = identifiable(ps.Population.fit(simulation.choices, **given))
             # Steps of half the length end a little earlier, under the same tolerance: 0.11 apart, of utilities up to 4.
             assert single[0] == pytest.approx(whole[0], abs=0.15)
             assert single[1] == pytest.approx(whole[1], abs=0.1 * np.abs(whole[1]).max())
 
     def test_every_round_raises_the_bound(self):
-        found = simulated(4, people=60, pairs=12)
-        data = Data.of(found.choices)
+        simulation = simulated(4, people=60, pairs=12)
+        data = Data.of(simulation.choices)
         start = model.start_of(data, FitOptions(2), None)
         path = [fit(data, start, rounds=rounds).evidence.sum() for rounds in range(1, 10)]
         # Hyperpriors pull a little too; they are worth a few nats in all.
@@ -136,10 +136,10 @@ class TestWhatIsIdentifiable:
         assert np.abs((points - points.mean(axis=0)).T @ appeal).max() < 1e-8
 
     def test_without_appeal_k_and_the_mean_are_recovered(self):
-        found = simulated(5, people=300, appeal=0.0)
-        population = ps.Population.fit(found.choices, found.items, appeal=False)
+        simulation = simulated(5, people=300, appeal=0.0)
+        population = ps.Population.fit(simulation.choices, simulation.items, appeal=False)
         # 9000 choices: a few percent on k, a tenth on the mean.
-        assert population.k == pytest.approx(found.k, rel=0.15)
+        assert population.k == pytest.approx(simulation.k, rel=0.15)
         assert population.mean == pytest.approx([0.5, -0.3], abs=0.2)
         assert np.all(population.items.appeal == 0)
 
@@ -153,10 +153,10 @@ class TestWhatIsIdentifiable:
         assert learned.items.coordinates.mean(axis=0) == pytest.approx(np.zeros(2), abs=1e-9)
 
     def test_a_rescaling_is_found(self):
-        found = simulated(6, people=300, appeal=0.0)
-        stretched = ps.Items(found.items.coordinates * [1.0, 0.4], found.items.ids)
-        population = ps.Population.fit(found.choices, stretched, appeal=False, rescale=True)
-        factors = population.items.coordinates.std(axis=0) / found.items.coordinates.std(axis=0)
+        simulation = simulated(6, people=300, appeal=0.0)
+        stretched = ps.Items(simulation.items.coordinates * [1.0, 0.4], simulation.items.ids)
+        population = ps.Population.fit(simulation.choices, stretched, appeal=False, rescale=True)
+        factors = population.items.coordinates.std(axis=0) / simulation.items.coordinates.std(axis=0)
         assert factors[1] / factors[0] == pytest.approx(1.0, rel=0.25)
 
     def test_people_with_few_answers_count_little(self, truth):
@@ -174,19 +174,19 @@ def _rows(choices):
 
 class TestRandomClickers:
     def test_a_population_of_them_trusts_answers_little(self):
-        found = simulated(7, people=80, clickers=1.0)
-        population = ps.Population.fit(found.choices, found.items)
+        simulation = simulated(7, people=80, clickers=1.0)
+        population = ps.Population.fit(simulation.choices, simulation.items)
         assert "no more informative than random answers" in population.provenance["notes"][-1]
         assert not population.informed
         # Among people who click at random, a choice between any two items is open, and remains so after an answer.
         assert np.abs(population.utilities()[0] - population.utilities()[0].mean()).max() < 0.5
-        plain = ps.Search(found.items, response=ps.Logistic(noise="constant"))
+        plain = ps.Search(simulation.items, response=ps.Logistic(noise="constant"))
         assert population.k < 0.3 * plain.response.k
 
     def test_coordinates_cannot_be_learned_from_them(self):
-        found = simulated(7, people=80, clickers=1.0)
+        simulation = simulated(7, people=80, clickers=1.0)
         with pytest.raises(InvalidChoices, match=r"80 people are no more informative than random answers: coordinates"):
-            ps.Population.fit(found.choices, dimension=2)
+            ps.Population.fit(simulation.choices, dimension=2)
 
     @pytest.mark.parametrize("tastes", [True, False])
     def test_items_that_few_people_know_do_not_hide_what_the_others_say(self, tastes):
@@ -207,15 +207,15 @@ class TestRandomClickers:
         assert np.all(np.diff(places) > 0) or np.all(np.diff(places) < 0)
 
     def test_a_fifth_of_them_is_found_and_hardly_moves_the_rest(self):
-        found = simulated(8, people=200, pairs=40, clickers=0.2)
-        population = ps.Population.fit(found.choices, found.items)
-        trust = population.reliability(found.choices)
-        scores = np.array([trust[name] for name in found.choices.people])
-        good, bad = scores[~found.clicker], scores[found.clicker]
+        simulation = simulated(8, people=200, pairs=40, clickers=0.2)
+        population = ps.Population.fit(simulation.choices, simulation.items)
+        trust = population.reliability(simulation.choices)
+        scores = np.array([trust[name] for name in simulation.choices.people])
+        good, bad = scores[~simulation.clicker], scores[simulation.clicker]
         area = np.mean(good[:, None] > bad) + 0.5 * np.mean(good[:, None] == bad)
         assert area > 0.95
         assert population.honest == pytest.approx(0.8, abs=0.07)
-        alone = ps.Population.fit(found.choices.only(np.flatnonzero(~found.clicker)), found.items)
+        alone = ps.Population.fit(simulation.choices.only(np.flatnonzero(~simulation.clicker)), simulation.items)
         mixed, clean = identifiable(population), identifiable(alone)
         # Had they counted in full, utilities would have shrunk by a fifth.
         assert np.polyfit(clean[0], mixed[0], 1)[0] == pytest.approx(1.0, abs=0.07)
@@ -256,9 +256,9 @@ class TestFewPeople:
         assert np.all(np.linalg.eigvalsh(less - dense) > -1e-9)
 
     def test_people_differ_more_than_a_fit_to_few_of_them_says(self):
-        found = simulated(3, people=3, pairs=20)
-        data = Data.of(found.choices)
-        start = model.start_of(data, FitOptions(), found.items)
+        simulation = simulated(3, people=3, pairs=20)
+        data = Data.of(simulation.choices)
+        start = model.start_of(data, FitOptions(), simulation.items)
         state = fit(data, start)
         learned = predictive.predictive(data, start, state, np.ones(data.people))
         d = state.factors.shape[1]
@@ -282,9 +282,9 @@ class TestFewPeople:
         # Three people who answer alike give a covariance near 0, and 100 of them say that it is small.
         factors = []
         for people in (3, 100):
-            found = simulated(3, people=people, pairs=20)
-            data, learned = Data.of(found.choices), FitOptions()
-            start = model.start_of(data, learned, found.items)
+            simulation = simulated(3, people=people, pairs=20)
+            data, learned = Data.of(simulation.choices), FitOptions()
+            start = model.start_of(data, learned, simulation.items)
             state = fit(data, start)
             alike = replace(state, spread=0.05 * start.spread)
             factors.append(spread_scale(data, start, alike, np.ones(people)))
@@ -297,14 +297,14 @@ class TestFewPeople:
 
     def test_the_coordinate_of_an_uncertain_curvature_goes_when_people_come(self):
         for people, extra in ((3, 1), (300, 0)):
-            found = simulated(1, people=people)
-            population = ps.Population.fit(found.choices, found.items)
+            simulation = simulated(1, people=people)
+            population = ps.Population.fit(simulation.choices, simulation.items)
             assert population.items.d == 2 + extra
-            assert population.items.coordinates[:, :2] == pytest.approx(found.items.coordinates)
+            assert population.items.coordinates[:, :2] == pytest.approx(simulation.items.coordinates)
 
     def test_superfluous_dimensions_cost_little(self):
-        found = simulated(70, people=50, pairs=15)
-        scores = choose(found.choices, None, [FitOptions(2), FitOptions(4)], rng=0).scores.mean(axis=1)
+        simulation = simulated(70, people=50, pairs=15)
+        scores = choose(simulation.choices, None, [FitOptions(2), FitOptions(4)], rng=0).scores.mean(axis=1)
         # Nothing learned would be -0.693; they are -0.579 and -0.582.
         assert scores[0] > -0.6
         assert scores[1] > scores[0] - 0.02
@@ -351,13 +351,13 @@ class TestChoosing:
         assert lines[-1].startswith(f"iteration {len(lines)}: log evidence")
 
     def test_appeal_is_chosen_where_there_is_one(self):
-        found = simulated(11, people=80)
-        population = ps.Population.fit(found.choices, found.items, appeal="auto")
+        simulation = simulated(11, people=80)
+        population = ps.Population.fit(simulation.choices, simulation.items, appeal="auto")
         assert population.provenance["configuration"]["appeal"] is True
 
     def test_appeal_is_left_out_where_there_is_none(self):
-        found = simulated(9, people=120, appeal=0.0)
-        population = ps.Population.fit(found.choices, found.items, appeal="auto", rng=1)
+        simulation = simulated(9, people=120, appeal=0.0)
+        population = ps.Population.fit(simulation.choices, simulation.items, appeal="auto", rng=1)
         assert population.provenance["configuration"]["appeal"] is False
         tried = population.provenance["choice"]["tried"]
         assert len(tried) == 2
@@ -365,8 +365,8 @@ class TestChoosing:
         assert sorted(option["standard_error"] > 0.0 for option in tried) == [False, True]
 
     def test_curvature_is_chosen_where_some_love_extremes(self):
-        found = simulated(10, people=200, curve=0.5)
-        population = ps.Population.fit(found.choices, found.items, curvature="auto")
+        simulation = simulated(10, people=200, curve=0.5)
+        population = ps.Population.fit(simulation.choices, simulation.items, curvature="auto")
         assert population.provenance["configuration"]["curvature"] is True
         assert population.items.d == 3
 

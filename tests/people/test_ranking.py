@@ -53,8 +53,8 @@ def test_the_information_with_tastes_integrated_out_is_that_of_the_plain_loop() 
     state = fit(data, start)
     prior = np.diag(np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation) ** -2.0)
     assert start.basis is not None
-    found = np.linalg.inv(marginal_information(data, start, state, sparse.csr_array(start.basis)) + prior)
-    assert np.allclose(found, trend_covariance(data, start, state, state.trust), rtol=1e-6, atol=1e-9)
+    inverse = np.linalg.inv(marginal_information(data, start, state, sparse.csr_array(start.basis)) + prior)
+    assert np.allclose(inverse, trend_covariance(data, start, state, state.trust), rtol=1e-6, atol=1e-9)
 
 
 def test_the_evidence_of_a_segment_is_an_integral() -> None:
@@ -77,9 +77,9 @@ def test_intervals_hold_the_true_ranks_and_get_narrower_with_people(given: bool)
         shares, width = [], []
         for seed in range(worlds):
             items, choices, truth = group(seed, people=people)
-            found = ps.rank(choices, items if given else None)
-            shares.append(held(found, truth))
-            width.append(np.mean([one.rank_high - one.rank_low for one in found]))
+            ranking = ps.rank(choices, items if given else None)
+            shares.append(held(ranking, truth))
+            width.append(np.mean([one.rank_high - one.rank_low for one in ranking]))
         # The errors of one world's items are dependent. With a standard deviation of 0.15 between worlds the mean of 6
         # has a standard error of 0.06, and 0.9 is expected.
         assert np.mean(shares) > 0.75
@@ -89,23 +89,23 @@ def test_intervals_hold_the_true_ranks_and_get_narrower_with_people(given: bool)
 
 def test_a_table_has_ids_probabilities_and_counts() -> None:
     items, choices, _ = group(3, people=30)
-    found = ps.rank(choices, items)
-    assert sorted(map(int, found.ids)) == list(range(12))
-    assert [one.place for one in found] == list(range(1, 13))
-    assert found.people == 30
-    assert sum(one.answers for one in found) == 2 * found.answers == 2 * 450
-    assert np.isclose(sum(one.top_1 for one in found), 1.0)
-    assert np.isclose(sum(one.top_5 for one in found), 5.0)
-    assert np.isclose(np.mean([one.share for one in found]), 0.5, atol=1e-6)
+    ranking = ps.rank(choices, items)
+    assert sorted(map(int, ranking.ids)) == list(range(12))
+    assert [one.place for one in ranking] == list(range(1, 13))
+    assert ranking.people == 30
+    assert sum(one.answers for one in ranking) == 2 * ranking.answers == 2 * 450
+    assert np.isclose(sum(one.top_1 for one in ranking), 1.0)
+    assert np.isclose(sum(one.top_5 for one in ranking), 5.0)
+    assert np.isclose(np.mean([one.share for one in ranking]), 0.5, atol=1e-6)
     assert all(
         one.rank_low - 1 < one.rank < one.rank_high + 1 and one.share_low <= one.share <= one.share_high
-        for one in found
+        for one in ranking
     )
-    assert found[found.ids[0]].place == 1
-    assert found.csv().splitlines()[0].startswith("id,label,place,tier,share")
-    assert ps.rank(choices, items).csv() == found.csv()
+    assert ranking[ranking.ids[0]].place == 1
+    assert ranking.csv().splitlines()[0].startswith("id,label,place,tier,share")
+    assert ps.rank(choices, items).csv() == ranking.csv()
     with pytest.raises(InvalidItems, match="there is no item 99"):
-        found[99]
+        ranking[99]
 
 
 def test_the_share_is_how_often_people_choose_an_item() -> None:
@@ -117,20 +117,20 @@ def test_the_share_is_how_often_people_choose_an_item() -> None:
         for a, b in ((0, 1), (0, 2), (1, 2)):
             won = rng.uniform() < 1.0 / (1.0 + np.exp(utility[b] - utility[a]))
             rows.append((person, *((a, b) if won else (b, a))))
-    found = ps.rank(ps.Choices.from_pairs(rows))
+    ranking = ps.rank(ps.Choices.from_pairs(rows))
     wins = {item: np.mean([row[1] == item for row in rows if item in row[1:]]) for item in range(3)}
-    for one in found:
+    for one in ranking:
         assert one.share == pytest.approx(wins[int(one.id)], abs=0.03)
-    assert found.ids == (0, 1, 2)
-    assert found.tiers == 3
+    assert ranking.ids == (0, 1, 2)
+    assert ranking.tiers == 3
 
 
 def test_few_random_clickers_hardly_move_the_top() -> None:
     items, choices, _ = group(5, people=40)
     same, moved, _ = group(5, people=40, random=8)
     before, after = ps.rank(choices, items), ps.rank(moved, same)
-    for one in before.items[:5]:
-        assert one.rank_low <= after[one.id].rank <= one.rank_high
+    for item in before.items[:5]:
+        assert item.rank_low <= after[item.id].rank <= item.rank_high
 
 
 @pytest.mark.parametrize("deviation", [0.1, 0.3, 0.6, 1.0])
@@ -148,7 +148,7 @@ def test_segments_that_lie_apart_are_found_and_one_is_one() -> None:
     items, choices, _ = group(7, n=20, people=90, centres=apart)
     found = find_segments(choices, items)
     assert len(found) == 3
-    assert sum(one.share for one in found.segments) == pytest.approx(1.0)
+    assert sum(segment.share for segment in found.segments) == pytest.approx(1.0)
     assert np.allclose(found.membership.sum(axis=1), 1.0)
     points = np.asarray(items.coordinates)
     for one in found.segments:
@@ -192,8 +192,8 @@ def test_items_without_coordinates_and_many_items_are_ranked() -> None:
             near = np.sum(np.asarray(many.coordinates)[[a, b]] ** 2, axis=1)
             if a != b:
                 rows.append((person, *((int(a), int(b)) if near[0] < near[1] else (int(b), int(a)))))
-    found = ps.rank(ps.Choices.from_pairs(rows, ids=many.ids), many)
-    best = np.asarray(many.coordinates)[[int(item) for item in found.ids[:50]]]
+    ranking = ps.rank(ps.Choices.from_pairs(rows, ids=many.ids), many)
+    best = np.asarray(many.coordinates)[[int(item) for item in ranking.ids[:50]]]
     assert np.mean(np.sum(best**2, axis=1)) < 0.5
 
 

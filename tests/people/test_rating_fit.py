@@ -55,7 +55,7 @@ class TestTheKernels:
         model = Utilities(base, np.ascontiguousarray(np.column_stack([factors, np.ones(6)])), cuts)
         begin = data.prior(np.diag([1.0, 1.0, 0.5]))
         prior = Shift(0.3, np.zeros(2), np.zeros((2, 2)), 0.5).prior(np.eye(2), begin)
-        found = data.posteriors(model, *prior, begin, 30)
+        posteriors = data.posteriors(model, *prior, begin, 30)
         x, weight = hermegauss(24)
         z = np.stack(np.meshgrid(x, x, 0.3 + np.sqrt(0.5) * x, indexing="ij"), axis=-1).reshape(-1, 3)
         weight = np.einsum("i,j,k->ijk", weight, weight, weight).ravel() / weight.sum() ** 3
@@ -65,10 +65,10 @@ class TestTheKernels:
             share = weight * np.exp(log_p[:, data.item[own], data.level[own]].sum(axis=1))
             mean = share @ z / share.sum()
             # EP of six ratings: the largest errors seen are 0.004, 0.01 and 0.02.
-            assert found.evidence[person] == pytest.approx(np.log(share.sum()), abs=0.01)
-            assert found.mean[person] == pytest.approx(mean, abs=0.03)
+            assert posteriors.evidence[person] == pytest.approx(np.log(share.sum()), abs=0.01)
+            assert posteriors.mean[person] == pytest.approx(mean, abs=0.03)
             covariance = (z - mean).T @ (share[:, None] * (z - mean)) / share.sum()
-            assert found.covariance[person] == pytest.approx(covariance, abs=0.05)
+            assert posteriors.covariance[person] == pytest.approx(covariance, abs=0.05)
 
     def test_derivatives_are_those_of_the_evidence(self):
         rng = np.random.default_rng(2)

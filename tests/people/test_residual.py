@@ -111,12 +111,12 @@ def test_evidence_agrees_with_quadrature():
     choices = ps.Choices.from_pairs([("p", 0, 1)], ids=[0, 1, 2], tied=[("q", 1, 2)])
     base, factors, covariance = np.array([0.5, 0.0, -0.3]), np.array([[1.0], [-0.5], [0.2]]), np.array([[0.7]])
     residual, width = 0.8, 0.4
-    found = evidence_of(choices, base, factors, covariance, residual, width)
+    evidence = evidence_of(choices, base, factors, covariance, residual, width)
     deviation = [np.sqrt((factors[a, 0] - factors[b, 0]) ** 2 * 0.7 + 2 * residual**2) for a, b in ((0, 1), (1, 2))]
     won = weights @ expit(0.5 + deviation[0] * nodes - width)
     z = 0.3 + deviation[1] * nodes
     tie = weights @ (expit(z + width) - expit(z - width))
-    assert found == pytest.approx(np.log([won, tie]), abs=2e-3)
+    assert evidence == pytest.approx(np.log([won, tie]), abs=2e-3)
     plain = evidence_of(choices.rows(np.ones(1, dtype=bool)), base, np.zeros((3, 0)), np.zeros((0, 0)))
     assert plain == pytest.approx([np.log(expit(0.5)), 0.0], abs=1e-3)
 

@@ -78,10 +78,10 @@ def test_the_smoother_is_a_ridge_regression():
     compared = np.arange(30) < 20
     smoother = known.smoother(compared, 2.0)
     assert isinstance(smoother, Smoother)
-    found = smoother.coefficients(values)
+    coefficients = smoother.coefficients(values)
     # The stationary point of |y - Fb|² + 2|b|² but for the constant.
     design = np.column_stack([np.ones(20), known.features[:20]])
-    gradient = design.T @ (values[:20] - design @ found) - 2.0 * np.vstack([np.zeros(3), found[1:]])
+    gradient = design.T @ (values[:20] - design @ coefficients) - 2.0 * np.vstack([np.zeros(3), coefficients[1:]])
     assert np.abs(gradient).max() < 1e-6
 
 
@@ -140,8 +140,8 @@ def test_left_out_items_leave_no_trace():
     known = VectorFeatures.of(np.array([vectors[name] for name in choices.ids]), choices.ids)
     from pairseek.people.population.model import FitOptions
 
-    found = choose_shrinkage(choices, known, FitOptions(2))
-    assert found.shrinkage == max(found.tried, key=lambda pair: pair[1])[0]
+    shrinkage = choose_shrinkage(choices, known, FitOptions(2))
+    assert shrinkage.shrinkage == max(shrinkage.tried, key=lambda pair: pair[1])[0]
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ class TestControlledMoments:
         rng = np.random.default_rng(0)
         n, runs = 500, 150
         weights = np.full(n, 1 / n)
-        found = np.empty((2, runs, 5))
+        empty = np.empty((2, runs, 5))
         for run in range(runs):
             points = rejection(rng, n, response, ANSWERS, draw)
             for row, (mu, sigma) in enumerate(
@@ -88,8 +88,8 @@ class TestControlledMoments:
                     (points.mean(axis=0), np.cov(points.T, bias=True)),
                 )
             ):
-                found[row, run] = [*mu, *sigma[np.triu_indices(2)]]
-        controlled, plain = found
+                empty[row, run] = [*mu, *sigma[np.triu_indices(2)]]
+        controlled, plain = empty
         # Four standard errors of the average, plus the bias of order 1/n from dividing a variance by n.
         error = np.abs(controlled.mean(axis=0) - truth)
         assert np.all(error < 4 * controlled.std(axis=0) / np.sqrt(runs) + np.abs(truth) / n)

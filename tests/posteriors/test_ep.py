@@ -113,10 +113,10 @@ class TestTiltedMoments:
             mean = np.sum(weights * x) / np.sum(weights)
             variance = np.sum(weights * (x - mean) ** 2) / np.sum(weights)
             log_z = logs.max() + math.log(np.sum(weights) * step / (s * math.sqrt(2.0 * math.pi)))
-            found = _fast_quadrature(m, v, centre, step, count)
-            assert found[0] == pytest.approx(log_z, abs=1e-10)
-            assert found[1] == pytest.approx(centre + mean, abs=1e-9 * s)
-            assert found[2] == pytest.approx(variance, rel=2e-9)
+            fast_quadrature = _fast_quadrature(m, v, centre, step, count)
+            assert fast_quadrature[0] == pytest.approx(log_z, abs=1e-10)
+            assert fast_quadrature[1] == pytest.approx(centre + mean, abs=1e-9 * s)
+            assert fast_quadrature[2] == pytest.approx(variance, rel=2e-9)
         assert many > 500
 
     def test_a_wide_cavity_takes_the_logistic_function_for_a_probit_of_the_same_variance(self):

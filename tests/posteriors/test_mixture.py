@@ -215,15 +215,15 @@ class TestOneDimension:
         logs = np.array([log_evidence for *_, log_evidence in grids]) + np.log([0.25, 0.5, 0.25])
         shares = np.exp(logs - logs.max())
         shares /= shares.sum()
-        found = belief.reliability.noise
-        assert list(found) == list(NOISES)
+        noise = belief.reliability.noise
+        assert list(noise) == list(NOISES)
         # An error of 0.03 in a kind's evidence, by EP or 1000 particles per node, changes its probability by at most
         # 0.0075.
-        assert list(found.values()) == pytest.approx(shares, abs=0.03)
+        assert list(noise.values()) == pytest.approx(shares, abs=0.03)
         place = sum(share * weights.sum(axis=(1, 2)) for share, (_, weights, _) in zip(shares, grids, strict=True))
         truth = marginal(grids[0][0][0], place)
         assert_near((belief.mean[0], math.sqrt(belief.covariance[0, 0])), truth, deviations=0.08, share=0.08)
-        likeliest = int(np.argmax(list(found.values())))
+        likeliest = int(np.argmax(list(noise.values())))
         axes, weights, _ = grids[likeliest]
         values, lapses, chances = belief.reliability.distribution()
         if len(axes[1]) > 1:
@@ -350,7 +350,7 @@ def test_a_narrow_prior_of_a_lapse_is_inferred_with(a, b):
     for _ in range(3):
         query = search.ask()
         search.tell(query, winner=query.left)
-    found = search.estimate().reliability.lapse
+    lapse = search.estimate().reliability.lapse
     # Three answers hardly move a prior that is worth thousands of them.
-    assert found.low <= a / (a + b) <= found.high
-    assert found.high - found.low < 0.02
+    assert lapse.low <= a / (a + b) <= lapse.high
+    assert lapse.high - lapse.low < 0.02

@@ -211,11 +211,11 @@ def test_the_best_item_is_that_of_brute_force(noise):
     assert (unit == 1.0) == (noise == "constant")
     utility = items.appeal - away + unit * residual
     share = np.bincount(np.argmax(utility, axis=1), minlength=items.n) / 40_000
-    chances = {one.id: one.probability for one in search.recommend(10)}
+    chances = {item.id: item.probability for item in search.recommend(10)}
     assert [chances[name] for name in items.ids] == pytest.approx(share, abs=0.05)
     assert expected_utilities(items, belief, search.response) == pytest.approx(utility.mean(axis=0), abs=0.05)
     recommended = search.recommend(3)
-    assert [one.id for one in recommended] == np.argsort(-utility.mean(axis=0))[:3].tolist()
+    assert [item.id for item in recommended] == np.argsort(-utility.mean(axis=0))[:3].tolist()
 
 
 def test_answers_about_an_item_are_about_this_item():
@@ -301,7 +301,7 @@ class TestWithoutCoordinates:
     def test_appeal_alone_orders_items_before_the_first_answer(self):
         items = ps.Items(ids=["a", "b", "c"], appeal=[0.0, 2.0, 1.0])
         search = ps.Search(items, rng=1)
-        assert [one.id for one in search.recommend(3)] == ["b", "c", "a"]
+        assert [item.id for item in search.recommend(3)] == ["b", "c", "a"]
         assert search.expect("b", "a").probability_left > 0.7
 
     def test_it_is_saved_copied_and_pickled(self, tmp_path):

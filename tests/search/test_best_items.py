@@ -83,10 +83,10 @@ def test_the_expected_utility_is_that_of_the_reference_k():
     for winner, loser in ((0, 1), (2, 1), (0, 5), (7, 4)):
         search.observe(winner, loser, winner=winner)
     belief = search.belief
-    for found in search.recommend(3):
-        row = items.index(found.id)
+    for item in search.recommend(3):
+        row = items.index(item.id)
         square = np.sum((items.coordinates[row] - belief.mean) ** 2) + np.trace(belief.covariance)
-        assert found.expected_utility == pytest.approx(items.appeal[row] - 1.5 * square)
+        assert item.expected_utility == pytest.approx(items.appeal[row] - 1.5 * square)
 
 
 def test_in_many_dimensions_the_best_item_is_the_nearest_too():
@@ -187,7 +187,7 @@ def test_stop_rules_and_recommendations_have_one_probability(name):
     assert search.finished is None
     assert witness.seen == [best.probability]
     # However many are asked for, an item has one probability, and those of all sum to 1.
-    everything = {one.id: one.probability for one in search.recommend(n)}
+    everything = {item.id: item.probability for item in search.recommend(n)}
     for found in (search.recommend(min(6, n)), search.recommend(min(4, n), diversity=0.3)):
         assert [everything[one.id] for one in found] == [one.probability for one in found]
     assert everything[best.id] == best.probability

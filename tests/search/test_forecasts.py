@@ -25,8 +25,8 @@ def belief(covariance):
 def test_the_radius_is_that_of_a_ball_with_a_share_of_the_gaussian(lengths, level):
     drawn = np.random.default_rng(1).normal(size=(200_000, len(lengths))) * lengths
     # The quantile of so many samples is known to 0.4 %. Wilson and Hilferty are within 3 % at these levels.
-    found = _radius(np.square(lengths).tolist(), NormalDist().inv_cdf(level))
-    assert found == pytest.approx(np.quantile(np.linalg.norm(drawn, axis=1), level), rel=0.04)
+    radius = _radius(np.square(lengths).tolist(), NormalDist().inv_cdf(level))
+    assert radius == pytest.approx(np.quantile(np.linalg.norm(drawn, axis=1), level), rel=0.04)
 
 
 @pytest.mark.parametrize("lapse", [0.0, 0.1])

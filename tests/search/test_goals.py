@@ -98,11 +98,11 @@ class TestGain:
         for left, right in ((0, 1), (2, 3), (4, 5), (0, 7)):
             search.observe(left, right, winner=left)
         belief, rng, count = search.belief, np.random.default_rng(2), 200_000
-        found = belief.residuals
-        joint = np.block([[belief.covariance, found.cross], [found.cross.T, found.covariance]])
-        drawn = rng.multivariate_normal(np.concatenate([belief.mean, found.mean]), joint, size=count, method="eigh")
+        residuals = belief.residuals
+        joint = np.block([[belief.covariance, residuals.cross], [residuals.cross.T, residuals.covariance]])
+        drawn = rng.multivariate_normal(np.concatenate([belief.mean, residuals.mean]), joint, size=count, method="eigh")
         own = rng.normal(size=(count, items.n))
-        own[:, found.rows] = drawn[:, 2:]
+        own[:, residuals.rows] = drawn[:, 2:]
         utility = -0.5 * np.sum((drawn[:, None, :2] - items.coordinates) ** 2, axis=2) + own
         order = np.argsort(-utility.mean(axis=0))
         for size in (1, 3):

@@ -776,10 +776,10 @@ def test_choice_shares_are_the_mean_probabilities_of_all_pairs():
     for _ in range(4):
         query = search.ask()
         search.tell(query, winner=query.left)
-    found = search.choice_shares([0, 5])
-    for item, share in zip((0, 5), found, strict=True):
+    choice_shares = search.choice_shares([0, 5])
+    for item, share in zip((0, 5), choice_shares, strict=True):
         pairs = [search.expect(item, other) for other in items.ids if other != item]
-        assert share == pytest.approx(np.mean([one.probability_left + 0.5 * one.probability_tie for one in pairs]))
+        assert share == pytest.approx(np.mean([pair.probability_left + 0.5 * pair.probability_tie for pair in pairs]))
     with pytest.raises(Unsupported, match="choice_shares needs items"):
         ps.Search(ps.Space([-1.0, -1.0], [1.0, 1.0]), rng=1).choice_shares([0])
 

@@ -54,7 +54,7 @@ def test_a_study_is_made_answered_and_exported(client):
         state = session.answer(state.pair, "right", rt_ms=900)
     assert state.status == "finished"
     assert np.array_equal(session.estimate().point, search.estimate().point)
-    assert [one.id for one in session.recommend(3)] == [one.id for one in search.recommend(3)]
+    assert [item.id for item in session.recommend(3)] == [item.id for item in search.recommend(3)]
     rows = list(csv.DictReader(io.StringIO(client.export(slug, "answers").decode())))
     assert [row["outcome"] for row in rows] == ["right"] * 4
     assert {row["participant"] for row in rows} == {"ann"}

@@ -32,8 +32,8 @@ def test_no_request_makes_the_service_fail(visitors, mode):
     known = {"slug": "which", "session_id": session.id}
     schema = schemathesis.openapi.from_url(f"{visitors.address}/openapi.json")
     tried = 0
-    for found in schema.get_all_operations():
-        operation = found.ok()
+    for all_operation in schema.get_all_operations():
+        operation = all_operation.ok()
 
         @hypothesis.settings(max_examples=15, suppress_health_check=list(hypothesis.HealthCheck), deadline=None)
         @hypothesis.given(case=operation.as_strategy(generation_mode=mode))

@@ -234,12 +234,12 @@ def test_quality_indicators_are_counted_and_flagged():
     # p0, p2, p4 were right: two of three are answered otherwise the second time.
     twice = [answered(f"r{k}", "repeated", o, repeats=f"p{k}") for k, o in ((0, "right"), (2, "left"), (4, "left"))]
     missed = [answered("a", "attention", "left", expected="b"), answered("b", "attention", "right", expected="b")]
-    found = quality_indicators(
+    indicators = quality_indicators(
         configuration(attention={"pairs": [{"left": "a", "right": "b", "answer": "b"}]}), done + twice + missed, missed
     )
-    assert found["consistency"] == pytest.approx(1 / 3)
-    assert found["attention"] == 0.5
-    assert set(found["flags"]) == {"inconsistent", "attention"}
+    assert indicators["consistency"] == pytest.approx(1 / 3)
+    assert indicators["attention"] == 0.5
+    assert set(indicators["flags"]) == {"inconsistent", "attention"}
     hasty = quality_indicators(configuration(), [answered(f"p{k}", ms=100) for k in range(12)])
     assert (hasty["left_share"], hasty["fast_share"], hasty["flags"]) == (1.0, 1.0, ["one_sided", "fast"])
 

@@ -239,7 +239,11 @@ def test_losing_sight_of_the_page_is_stored(visitors, client):
     lost = {"query": "p1", "lost_at": "2026-01-01T00:00:00.000Z", "ms": 1200}
     assert client.post("/s/which/focus", json=lost, headers=GUARD).status_code == 204
     study = visitors.service.catalogue.by_slug("which")
-    told = [one for one in history.iterate_histories(visitors.service.database, study) if one.blurs]
+    told = [
+        iterate_history
+        for iterate_history in history.iterate_histories(visitors.service.database, study)
+        if iterate_history.blurs
+    ]
     assert [blur["ms"] for blur in told[-1].blurs] == [1200]
 
 

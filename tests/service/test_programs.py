@@ -136,7 +136,7 @@ def test_filters_in_the_address_are_those_of_the_body(visitors, client):
         params={"count": 2, "only": ["i3", "i4", "i5"], "exclude": "i4"},
         headers={"Authorization": f"Bearer {session.token}"},
     )
-    assert [one["id"] for one in reply.json()] == [one.id for one in session.recommend(2, only=["i3", "i5"])]
+    assert [one["id"] for one in reply.json()] == [item.id for item in session.recommend(2, only=["i3", "i5"])]
 
 
 def test_random_pairs_are_of_askable_items_and_bad_sets_are_refused():

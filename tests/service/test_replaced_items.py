@@ -75,12 +75,12 @@ def _sessions_keep_their_items(visitors, tmp_path):
     # The session goes on as the one that was finished before: same seed, same answers, same questions.
     again = answered(before, prefer=1)
     assert alone[6:] == again
-    assert [one.id for one in before.recommend(5)] == [one.id for one in finished.recommend(5)]
+    assert [item.id for item in before.recommend(5)] == [item.id for item in finished.recommend(5)]
     # A new session has the new items alone.
     after = client.open_session("which", participant="eve", seed=5)
     assert set(answered(after, prefer=1)) <= {f"i{k}" for k in TOMORROW}
     # Recommended from tomorrow's items; what was said of items that are gone counts.
-    found = [one.id for one in before.recommend(30, catalogue=replaced.catalogue)]
+    found = [item.id for item in before.recommend(30, catalogue=replaced.catalogue)]
     assert set(found) == {f"i{k}" for k in TOMORROW}
     best = np.mean([POINTS[int(name[1:])][0] for name in found[:5]])
     assert best > np.mean(POINTS[list(TOMORROW), 0])
@@ -102,10 +102,10 @@ def _sessions_keep_their_items(visitors, tmp_path):
     path = tmp_path / "which.zip"
     path.write_bytes(client.bundle("which"))
     replays = list(bundle.replayed(bundle.read(path)))
-    assert [(one.answers, one.same) for one in replays] == [(8, True)] * 3
+    assert [(replay.answers, replay.same) for replay in replays] == [(8, True)] * 3
     # Group findings rest on the answers about all items.
     ranking = ranking_of(database, Catalogue(database).by_slug("which"), everyone=True)
-    assert {str(one.id) for one in ranking.items} == {f"i{k}" for k in range(40)}
+    assert {str(item.id) for item in ranking.items} == {f"i{k}" for k in range(40)}
     # And the study is deleted with all of its versions.
     assert client.delete_study("which")["sessions"] == 3
 
@@ -173,12 +173,12 @@ def test_replacing_is_idempotent_and_refused_in_words(visitors):
     # A request whose reply was lost is sent again.
     assert client.replace_items("which", items_of(TOMORROW), catalogue=first).catalogue == second.catalogue
     assert len(client.catalogues("which")) == 2
-    moved = [{**one, "coordinates": [2.0 * x for x in one["coordinates"]]} for one in items_of(TOMORROW)]
+    moved = [{**item, "coordinates": [2.0 * x for x in item["coordinates"]]} for item in items_of(TOMORROW)]
     for given, catalogue, status, code, words in (
         (items_of(TODAY), first, 409, "other_catalogue", second.catalogue),
         (items_of(TODAY), "0" * 64, 409, "other_catalogue", "does not have the version"),
         (
-            [{**one, "coordinates": one["coordinates"][:1]} for one in items_of(TODAY)],
+            [{**item, "coordinates": item["coordinates"][:1]} for item in items_of(TODAY)],
             None,
             422,
             "invalid_items",
@@ -188,7 +188,7 @@ def test_replacing_is_idempotent_and_refused_in_words(visitors):
         ([*items_of(TODAY), *items_of([3])], None, 422, "invalid_items", "i3"),
         (moved, None, 422, "invalid_items", "place old and new items with the same map"),
         (items_of([1]), None, 422, "invalid_request", "at least 2"),
-        ([{**one, "weight": "1"} for one in items_of(TODAY)], None, 422, "invalid_request", "weight"),
+        ([{**item, "weight": "1"} for item in items_of(TODAY)], None, 422, "invalid_request", "weight"),
         ([*items_of(TODAY), {"id": "bad", "coordinates": [1.0, float("nan")]}], None, 422, None, "bad|finite|JSON"),
         ([*items_of(TODAY), {"id": "bad", "coordinates": [1.0]}], None, 422, "invalid_items", "'bad' has 1 coordinate"),
     ):
@@ -234,7 +234,7 @@ def test_catalogues_without_sessions_are_deleted_after_a_day(visitors, monkeypat
     session = client.open_session("which", seed=1)
     client.replace_items("which", items_of(TOMORROW))
     client.replace_items("which", items_of(TODAY))
-    assert [one.sessions for one in client.catalogues("which")] == [0, 1]
+    assert [catalogue.sessions for catalogue in client.catalogues("which")] == [0, 1]
     assert session.state().pair is not None
 
 
@@ -244,6 +244,6 @@ def test_items_of_both_versions_have_their_pictures():
     known = Items(
         [[0.0], [1.0], [2.0]], ["a", "b", "c"], data={"image": ["x.png", "", "z.png"], "colour": ["", "", ""]}
     )
-    found = _with_pictures_of(known, Items([[2.0], [3.0]], ["c", "d"]))
-    assert found.data["image"] == ("z.png", "")
-    assert "colour" not in found.data
+    with_pictures = _with_pictures_of(known, Items([[2.0], [3.0]], ["c", "d"]))
+    assert with_pictures.data["image"] == ("z.png", "")
+    assert "colour" not in with_pictures.data

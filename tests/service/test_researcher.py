@@ -230,7 +230,7 @@ WOODS = {"red-oak.png": png("red"), "silver_birch.png": png("grey"), "Elm.png": 
 def test_pictures_alone_make_a_study_and_are_added_to_it(visitors, ann, images):
     sent = {"csrf": csrf_of(ann.get("/studies/new")), "title": f"Woods {len(images)}"}
     slug = f"woods-{len(images)}"
-    reply = ann.post("/studies/new", data=sent, files=[("items", ("", "")), *(("images", one) for one in images)])
+    reply = ann.post("/studies/new", data=sent, files=[("items", ("", "")), *(("images", image) for image in images)])
     assert reply.headers.get("location") == f"/studies/{slug}", reply.text
     items = visitors.service.catalogue.by_slug(slug).items
     assert dict(zip(items.ids, items.labels, strict=True)) == {

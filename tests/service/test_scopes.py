@@ -109,10 +109,10 @@ def test_the_page_about_access_shows_who_may_call_every_route(visitors):
     """Its tables are what calling every route shows; if they are out of date, copy them from the failure's file."""
     before, _, rest = PAGE.read_text().partition("<!-- routes -->\n\n")
     written, _, after = rest.partition("\n\n<!-- end of routes -->")
-    found = access.tables(visitors)
-    if written != found:
+    tables = access.tables(visitors)
+    if written != tables:
         updated = Path(visitors.service.settings.database).parent / "access.md"
-        updated.write_text(f"{before}<!-- routes -->\n\n{found}\n\n<!-- end of routes -->{after}")
+        updated.write_text(f"{before}<!-- routes -->\n\n{tables}\n\n<!-- end of routes -->{after}")
         pytest.fail(f"docs/reference/access.md is out of date: replace it by {updated}")
 
 

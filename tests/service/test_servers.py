@@ -41,12 +41,15 @@ def pair_of_servers(database_url):
 
 
 def ports_of(servers):
-    return [int(one.address.rpartition(":")[2]) for one in servers]
+    return [int(server.address.rpartition(":")[2]) for server in servers]
 
 
 def events_of(service):
     study = service.catalogue.by_slug("which")
-    return [[(e.query, e.kind, e.outcome) for e in one.events] for one in iterate_histories(service.database, study)]
+    return [
+        [(e.query, e.kind, e.outcome) for e in iterate_history.events]
+        for iterate_history in iterate_histories(service.database, study)
+    ]
 
 
 def test_any_server_answers_any_request(pair_of_servers):
@@ -136,7 +139,7 @@ def test_a_bucket_refills_with_time_and_holds_no_address(database_url, monkeypat
 
 
 def test_housekeeping_is_done_once_an_hour_over_all_servers(pair_of_servers, monkeypatch):
-    first, second = (one.service for one in pair_of_servers)
+    first, second = (pair_of_server.service for pair_of_server in pair_of_servers)
     done = []
     monkeypatch.setattr(housekeeping.forgetting, "expire", lambda *_: done.append(1))
     until = time.monotonic() + 30

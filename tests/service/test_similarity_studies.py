@@ -199,7 +199,7 @@ def test_learning_comes_by_itself_and_predicts(database):
         judged(database, study)
         similarity.learn_if_due(database, study)
     versions = similarity.all_versions(database, study)
-    assert [one.version for one in versions] == list(range(1, len(versions) + 1))
+    assert [version.version for version in versions] == list(range(1, len(versions) + 1))
     assert len(versions) >= 6
     newest = versions[-1].learned
     assert newest.judgements == 96
@@ -244,11 +244,11 @@ def test_all_left_and_an_item_nobody_saw_are_findings(database):
     study = made(database)
     judged(database, study, 4, say=lambda query: "left")
     similarity.learn(database, study, "test")
-    found = similarity.newest_map(database, study).learned.findings
-    assert any(one.name == "agreement" and "no better than a coin" in one.found for one in found)
+    findings = similarity.newest_map(database, study).learned.findings
+    assert any(finding.name == "agreement" and "no better than a coin" in finding.found for finding in findings)
     rows = np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0], [3, 2, 1]] * 4)
     learned = SimilarityMap.learn(Triplets(rows, IDS[:6]), labels=[f"Thing {k}" for k in range(6)])
-    unseen = next(one for one in learned.findings if one.name == "unseen items")
+    unseen = next(finding for finding in learned.findings if finding.name == "unseen items")
     assert "Thing 4" in unseen.found
     assert "asked about first" in unseen.advice
 
@@ -263,10 +263,10 @@ def test_two_learners_at_once_are_one(database):
             similarity.learn(database, study, "test")
     assert similarity.newest_map(database, study) is None
     threads = [threading.Thread(target=similarity.learn_if_due, args=(database, study)) for _ in range(3)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert database.read(lambda c: populations.versions(c, study.row.id)) == [1]
 
 

@@ -272,12 +272,14 @@ class TestLearning:
             assert go.wait(20)
             return populations.learn_version(*given)
 
-        one = threading.Thread(target=lambda: found.append(populations.learn_if_due(database, study(database), slow)))
-        one.start()
+        thread = threading.Thread(
+            target=lambda: found.append(populations.learn_if_due(database, study(database), slow))
+        )
+        thread.start()
         assert entered.wait(20)
         assert populations.learn_if_due(database, study(database)) is None
         go.set()
-        one.join(30)
+        thread.join(30)
         assert found == [1]
         assert len(populations.versions(database, study(database))) == 1
 

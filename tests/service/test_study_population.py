@@ -116,7 +116,11 @@ def test_the_coordinate_that_few_people_leave_uncertain_is_not_shown(database):
     state = sessions.snapshot(sessions.by_id(session_id)).state
     assert state.search.configuration.items.d == ITEMS.d + 1
     assert np.shape(state.final()["covariance"]) == (ITEMS.d, ITEMS.d)
-    (one,) = (one for one in history.iterate_histories(database, study(database)) if one.row.id == session_id)
+    (one,) = (
+        iterate_history
+        for iterate_history in history.iterate_histories(database, study(database))
+        if iterate_history.row.id == session_id
+    )
     assert len(results.session_result(study(database), one).map["point"]) == 2
     (row,) = (row for row in tables.rows_of(database, study(database), "estimates") if row["session"] == session_id)
     assert [name for name in row if name in ITEMS.columns] == [f"x{i}" for i in range(ITEMS.d)]

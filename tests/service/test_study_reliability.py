@@ -69,8 +69,8 @@ def test_unknown_is_a_word_in_files():
 
 
 def test_the_form_leaves_it_open():
-    found = record_of(None, {"title": "Which", "response.unknown": "true", "response.k": "3"})["response"]
-    assert serialization.decode("response", found) == ps.Logistic(
+    response = record_of(None, {"title": "Which", "response.unknown": "true", "response.k": "3"})["response"]
+    assert serialization.decode("response", response) == ps.Logistic(
         ps.Unknown(ps.LogNormal(3.0, 1.5)), lapse=ps.Unknown()
     )
     bare = record_of(None, {"title": "Which", "response.unknown": "true"})["response"]
@@ -168,10 +168,12 @@ def test_pages_say_how_somebody_answers(tmp_path):
         page = browser.get("/login")
         browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": "a long password"})
         row = Sessions(database, Catalogue(database)).by_id(session_id)
-        found = person_page(visitors.service, Account("ann"), study(database), row)["reliability"]
+        reliability = person_page(visitors.service, Account("ann"), study(database), row)["reliability"]
         page = browser.get(f"/studies/which/people/{session_id}").text
-        assert f"<dd>{found['word']}</dd>" in page
-        assert f"{100 * found['agreement']['low']:.0f} % to {100 * found['agreement']['high']:.0f} %" in page
+        assert f"<dd>{reliability['word']}</dd>" in page
+        assert (
+            f"{100 * reliability['agreement']['low']:.0f} % to {100 * reliability['agreement']['high']:.0f} %" in page
+        )
 
 
 def test_answers_like_a_coin_are_a_sign(database):
@@ -197,6 +199,6 @@ def test_over_http(tmp_path):
     with served(tmp_path / "h.db", studies=[(_settings(), ITEMS)]) as visitors:
         session_id = answered(visitors.service.database, clicks=False, seed=6)
         token = make_token(visitors.service.database, "test", ["read", "answer"], "test")
-        found = Client(visitors.address, token).session(session_id, token).estimate().reliability
-        assert found["word"] == "consistent"
-        assert found["k"]["low"] < found["k"]["median"] < found["k"]["high"]
+        reliability = Client(visitors.address, token).session(session_id, token).estimate().reliability
+        assert reliability["word"] == "consistent"
+        assert reliability["k"]["low"] < reliability["k"]["median"] < reliability["k"]["high"]

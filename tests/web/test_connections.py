@@ -246,7 +246,7 @@ def test_a_new_connection_takes_the_place_of_the_oldest_that_waits():
     others = [Held(), Held()]
     assert all(shared.add(one, f"198.51.100.{k}") for k, one in enumerate(others))
     assert shared.add(Held(), "203.0.113.1")
-    assert [one.why for one in others] == ["evicted", None]
+    assert [other.why for other in others] == ["evicted", None]
     for one in (busy, new, old):
         shared.remove(one)
     assert shared.add(Held(), "192.0.2.1")

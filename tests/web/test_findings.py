@@ -102,8 +102,8 @@ def test_conspicuous_people_are_left_out_unless_everyone_is_asked_for(visitors, 
     service = visitors.service
     study = service.catalogue.by_slug("which")
     group = group_answers(service.database, study)
-    assert [one.session for one in group.people if one.left_out] == [sessions[3]]
-    assert "fast" in next(one for one in group.people if one.left_out).quality["flags"]
+    assert [person.session for person in group.people if person.left_out] == [sessions[3]]
+    assert "fast" in next(person for person in group.people if person.left_out).quality["flags"]
     found, everyone = ranking_of(service.database, study), ranking_of(service.database, study, everyone=True)
     assert (found.people, everyone.people) == (4, 5)
     nearest = int(np.argmin(np.sum(np.asarray(study.items.coordinates) ** 2, axis=1)))

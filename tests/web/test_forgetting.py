@@ -211,7 +211,7 @@ def test_what_was_learned_from_a_forgotten_person_is_dropped_and_sessions_say_so
     sessions_ = worker(database)
     row = sessions_.by_id(finished)
     assert row.final == before
-    rows = {one["session"]: one for one in tables.rows_of(database, study(database), "estimates")}
+    rows = {row["session"]: row for row in tables.rows_of(database, study(database), "estimates")}
     assert rows[finished]["x0"] == before["mean"][0]
     with pytest.raises(Problem, match=r"began with population 1, which was dropped"):
         assert sessions_.snapshot(row).state.search
@@ -440,11 +440,11 @@ def test_data_are_kept_for_as_long_as_the_study_says(database, after):
     database.write(
         lambda c: c.execute(sa.text("UPDATE sessions SET created_at = :t WHERE participant != 'new'"), {"t": long_ago})
     )
-    found = forgetting.expire(database, catalogue)
+    expire = forgetting.expire(database, catalogue)
     if after == "session":
-        assert [(one.slug, one.deleted.sessions) for one in found] == [("kept", 1)]
+        assert [(one.slug, one.deleted.sessions) for one in expire] == [("kept", 1)]
     else:
-        assert found == []
+        assert expire == []
         set_open(database, catalogue.row("kept"), is_open=False, who="ann")
         assert forgetting.expire(database, catalogue) == []
         database.write(

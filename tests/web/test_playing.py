@@ -120,7 +120,7 @@ def state(page) -> dict:
 
 
 def stored(visitors, page, slug):
-    token = next(one["value"] for one in page.context.cookies() if one["name"] == f"pairseek_s_{slug}")
+    token = next(cooky["value"] for cooky in page.context.cookies() if cooky["name"] == f"pairseek_s_{slug}")
     row = visitors.service.sessions.by_token(token)
     return visitors.service.database.read(lambda connection: events.events_of(connection, [row.id]))
 
@@ -327,7 +327,7 @@ def test_the_service_refuses_a_choice_before_playing_and_stores_what_programs_do
     mine = [(row["left_played"], row["right_played"]) for row in table if row["session"] == session.id]
     assert mine == [("unknown", "unknown"), ("yes", "yes")]
     people = list(rows_of(visitors.service.database, visitors.service.catalogue.by_slug(slug), "participants"))
-    assert [one["flags"] for one in people] == ["unloaded", "unheard"]
+    assert [person["flags"] for person in people] == ["unloaded", "unheard"]
 
 
 def test_a_study_that_needs_nothing_played_takes_every_answer(visitors) -> None:

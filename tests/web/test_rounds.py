@@ -94,9 +94,9 @@ def test_a_vacuum_that_is_cancelled_is_repeated_and_later_deletions_are_scrubbed
 
 
 def _strike(admin, stroke):
-    found = admin.execute(VACUUMING).fetchone()
-    if found:
-        admin.execute(f"SELECT {stroke}({found[0]})")
+    row = admin.execute(VACUUMING).fetchone()
+    if row:
+        admin.execute(f"SELECT {stroke}({row[0]})")
 
 
 @pytest.mark.parametrize("stroke", ["pg_cancel_backend", "pg_terminate_backend"])

@@ -178,7 +178,7 @@ def test_a_finished_session_stays_finished_and_an_undo_opens_it(database):
     search = one.snapshot(row).state.search
     assert row.final["mean"] == search.estimate().point.tolist()
     assert row.final["covariance"] == search.estimate().covariance.tolist()
-    assert row.final["nearest"] == [[one.id, one.probability] for one in search.recommend(6)]
+    assert row.final["nearest"] == [[item.id, item.probability] for item in search.recommend(6)]
     assert one.undo(row, "p2")["query"]["query"] == "p2-2"
     assert other.state(other.by_id(session_id))["status"] == "asking"
     assert other.by_id(session_id).final is None
@@ -363,7 +363,7 @@ def test_a_pair_that_checks_attention_comes_either_way_round():
     shown = [scheduled_pair(made, items, seed, done) for seed in range(100)]
     assert {(pair.kind, pair.details["expected"]) for pair in shown} == {("attention", "i1")}
     # Fewer than 30 of 100 even throws one way: a chance below 1 in 10,000.
-    assert 30 <= sum(one.left == "i0" for one in shown) <= 70
+    assert 30 <= sum(item.left == "i0" for item in shown) <= 70
 
 
 def test_a_stop_rule_ends_it_and_forecasts(database):

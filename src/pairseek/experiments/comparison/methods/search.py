@@ -50,7 +50,7 @@ class SearchMethod(BaseMethod):
 
     def recommend(self, count: int) -> Sequence[int] | None:
         """Return the rows that the search recommends."""
-        return [self.search.modelled_items.index(found.id) for found in self.search.recommend(count)]
+        return [self.search.modelled_items.index(item.id) for item in self.search.recommend(count)]
 
 
 @dataclass
