@@ -241,8 +241,8 @@ class TestFewPeople:
             delta = start.factors[winner] - start.factors[loser]
             design[row, :b] = start.basis[winner] - start.basis[loser]
             design[row, b + d * person : b + d * (person + 1)] = delta
-            logit = base[winner] - base[loser] + delta @ state.found.mean[person]
-            precision[row] = expectations(logit, delta @ state.found.covariance[person] @ delta, MIXTURE)[1]
+            logit = base[winner] - base[loser] + delta @ state.posteriors.mean[person]
+            precision[row] = expectations(logit, delta @ state.posteriors.covariance[person] @ delta, MIXTURE)[1]
         prior = np.zeros((design.shape[1],) * 2)
         prior[:b, :b] = np.diag(np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation) ** -2.0)
         for person in range(data.people):

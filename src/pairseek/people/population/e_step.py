@@ -33,8 +33,8 @@ def posteriors(data: Data | RatingData, start: Start, state: FitState) -> Poster
     """Update the posteriors of all people under the present parameters."""
     if isinstance(data, Data):
         precision: FloatArray = np.asarray(np.linalg.inv(state.spread))
-        return data.posteriors(model_of(start, state), precision, state.found, data.steps)
-    return _rating_posteriors(data, model_of(start, state), state, state.found)
+        return data.posteriors(model_of(start, state), precision, state.posteriors, data.steps)
+    return _rating_posteriors(data, model_of(start, state), state, state.posteriors)
 
 
 def _rating_posteriors(data: RatingData, model: Utilities, state: FitState, begin: Posteriors) -> Posteriors:
@@ -46,7 +46,7 @@ def _rating_posteriors(data: RatingData, model: Utilities, state: FitState, begi
 
 
 def rating_beliefs(data: RatingData, start: Start, state: FitState) -> tuple[Utilities, Posteriors]:
-    """Return the utilities of a fit, and posteriors of the people in `data`, who need not be those of the fit."""
+    """Return the utilities of a fit, and posteriors of the people in `data`, not only of the people fitted."""
     d = state.factors.shape[1]
     model, people = model_of(start, state), data.prior(np.pad(state.spread, (0, 1)) + np.diag([0.0] * d + [1.0]))
     for _ in range(_PASSES):

@@ -103,7 +103,7 @@ def fit(
         objective = float(counts @ (evidence if trusting else mixed))
         state = replace(
             state,
-            found=updated,
+            posteriors=updated,
             trust=trust,
             honest=state.honest if trusting else float(honest),
             objective=objective,
@@ -145,7 +145,7 @@ def _initial_state(data: Data | RatingData, start: Start) -> FitState:
         honest=PSEUDO_INFORMATIVE / (PSEUDO_INFORMATIVE + PSEUDO_RANDOM),
         thresholds=data.thresholds(),
         shift=shift,
-        found=data.prior(spread),
+        posteriors=data.prior(spread),
         trust=np.ones(data.people),
         objective=-np.inf,
         rounds=0,
@@ -163,7 +163,7 @@ def log_evidence(data: Data | RatingData, start: Start, state: FitState, people:
     """
     q = 1 + state.factors.shape[1] if start.free else 1
     counts = np.ascontiguousarray(people * state.trust)
-    derivatives = data.derivatives(model_of(start, state), state.found, counts, q)
+    derivatives = data.derivatives(model_of(start, state), state.posteriors, counts, q)
     if start.basis is not None:
         derivatives = in_basis(derivatives, start.basis)
     away, tight = hyperprior(start, state, derivatives)
@@ -184,7 +184,7 @@ def item_errors(data: RatingData, start: Start, state: FitState, people: FloatAr
         return None
     q = 1 + state.factors.shape[1] if start.free else 1
     counts = np.ascontiguousarray(people * state.trust)
-    derivatives = data.derivatives(model_of(start, state), state.found, counts, q)
+    derivatives = data.derivatives(model_of(start, state), state.posteriors, counts, q)
     assert derivatives.fisher is not None
     tight = hyperprior(start, state, derivatives)[1]
     variance = np.einsum("nii->ni", np.linalg.inv(derivatives.fisher + tight[:, :, None] * np.eye(q)))

@@ -84,7 +84,7 @@ class FitState:
         Half-width of ties, or cut points of ratings; empty for pairs without ties.
     shift
         Distribution of the people's shifts on the scale of ratings given z; None for pairs.
-    found
+    posteriors
         Posteriors of z and, for ratings, of the shift.
     trust
         (people,) posterior probabilities that a person's answers are informative.
@@ -93,7 +93,7 @@ class FitState:
     rounds
         Number of EM iterations.
     scale, ridge
-        Estimated prior deviation of the coefficients, and that of each column of the factors.
+        Estimated prior deviations: of the coefficients, and of each column of the factors.
     """
 
     coefficients: FloatArray
@@ -102,7 +102,7 @@ class FitState:
     honest: float
     thresholds: FloatArray
     shift: Shift | None
-    found: Posteriors
+    posteriors: Posteriors
     trust: FloatArray
     objective: float
     rounds: int
@@ -112,7 +112,7 @@ class FitState:
     @property
     def evidence(self) -> FloatArray:
         """(people,) log evidence under the model, or a lower bound on it."""
-        return self.found.evidence
+        return self.posteriors.evidence
 
 
 def model_of(start: Start, state: FitState) -> Utilities:

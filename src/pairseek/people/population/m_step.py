@@ -15,9 +15,9 @@ from pairseek.people.population.shift import Shift
 # Prior standard deviation of utilities, between people and between items. A difference of this size makes a choice
 # nearly certain. The prior keeps the estimates finite if all choices are consistent (separable data).
 _UTILITY_DEVIATION = 4.0
-# Ratings: the estimated deviations pull well-known items towards 0 with this share of their precision.
+# Ratings: the hyperprior pulls each item towards 0. The pull on an item with much information of its own is reduced to
+# the share _MIN_PULL_SHARE; it is halfway there if the information is _HALF_PULL_RATIO times the pull.
 _MIN_PULL_SHARE = 0.1
-# Half of that reduction applies to an item with this many times as much information as the pull.
 _HALF_PULL_RATIO = 4.0
 # Ratings: largest root mean square of the learned factors, over items and dimensions. Beyond it the quadrature of the
 # kernels is not accurate enough.
@@ -26,8 +26,8 @@ _MAX_FACTOR = 2.5
 # in logits.
 _PSEUDO_ITEMS = 5.0
 _APPEAL_DEVIATION = 0.1
-# The prior of S counts as _PSEUDO_PEOPLE (d + 1) people, distributed as in the default model up to a scale of their
-# variance, which has a Gamma prior of mean 1 with the shape _SCALE_SHAPE.
+# The prior of S counts as _PSEUDO_PEOPLE (d + 1) people whose covariance is a scale times the default model's. The
+# scale has a Gamma prior with mean 1 and shape _SCALE_SHAPE.
 _PSEUDO_PEOPLE = 2.0
 _SCALE_SHAPE = 0.1
 
@@ -37,19 +37,19 @@ def m_step(data: Data | RatingData, start: Start, state: FitState, counts: Float
     d = state.factors.shape[1]
     q = 1 + d if start.free else 1
     counts = np.ascontiguousarray(counts)
-    derivatives = data.derivatives(model_of(start, state), state.found, counts, q)
+    derivatives = data.derivatives(model_of(start, state), state.posteriors, counts, q)
     if start.basis is not None:
         derivatives = in_basis(derivatives, start.basis)
-    away, tight = hyperprior(start, state, derivatives)
-    step, by_threshold, variance = _newton(derivatives, derivatives.slope - away * tight, tight)
+    departures, precision = hyperprior(start, state, derivatives)
+    step, by_threshold, variance = _newton(derivatives, derivatives.slope - departures * precision, precision)
     values = state.coefficients[:, None]
     values = step + (np.column_stack([values, state.factors]) if start.free else values)
     estimated = np.isnan(start.prior_deviation)
     scale = state.scale
     if estimated.any():
-        usual = (1.0, 1.0) if start.basis is None else (_PSEUDO_ITEMS, _APPEAL_DEVIATION)
-        away = values[:, :1] - start.coefficients[:, None]
-        scale = _deviation((away - start.centre(away))[estimated, 0], variance[estimated, 0], *usual)
+        pseudo_items = (1.0, 1.0) if start.basis is None else (_PSEUDO_ITEMS, _APPEAL_DEVIATION)
+        departures = values[:, :1] - start.coefficients[:, None]
+        scale = _deviation((departures - start.centre(departures))[estimated, 0], variance[estimated, 0], *pseudo_items)
     thresholds = data.moved(state.thresholds, by_threshold)
     factors = np.ascontiguousarray(values[:, 1:]) if start.free else state.factors
     moved = replace(state, coefficients=values[:, 0], factors=factors, thresholds=thresholds, scale=scale)
@@ -76,7 +76,7 @@ def _shift_step(data: RatingData, start: Start, state: FitState, counts: FloatAr
     place = points.place.copy()
     noise = (place[:, :, d] - state.shift.at(place[:, :, :d])) * np.sqrt(shift.variance / state.shift.variance)
     place[:, :, d] = shift.at(place[:, :, :d]) + noise
-    return replace(state, shift=shift, found=replace(updated, points=replace(points, place=place)))
+    return replace(state, shift=shift, posteriors=replace(updated, points=replace(points, place=place)))
 
 
 def hyperprior(start: Start, state: FitState, derivatives: Derivatives) -> tuple[FloatArray, FloatArray]:
@@ -84,19 +84,19 @@ def hyperprior(start: Start, state: FitState, derivatives: Derivatives) -> tuple
 
     Free factors V also have a fixed prior that limits their size.
     """
-    deviation = np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation)
-    away, tight = (state.coefficients - start.coefficients)[:, None], deviation[:, None] ** -2
+    prior_deviation = np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation)
+    departures, precision = (state.coefficients - start.coefficients)[:, None], prior_deviation[:, None] ** -2
     if not start.free:
-        return away, tight
-    away = np.column_stack([away, state.factors])
-    away = away - start.centre(away)
-    tight = np.column_stack([tight, np.tile(state.ridge**-2, (len(away), 1))])
+        return departures, precision
+    departures = np.column_stack([departures, state.factors])
+    departures = departures - start.centre(departures)
+    precision = np.column_stack([precision, np.tile(state.ridge**-2, (len(departures), 1))])
     if state.shift is not None:
         # All items contribute to the estimated deviations, which pull all of them towards 0. Ratings with few levels
         # hardly identify the common scale, so the pull on well-known items is reduced.
         known = np.einsum("nii->ni", derivatives.curve)
-        tight = tight * (1.0 - (1.0 - _MIN_PULL_SHARE) * known / (known + _HALF_PULL_RATIO * tight))
-    return away, tight + _UTILITY_DEVIATION**-2
+        precision = precision * (1.0 - (1.0 - _MIN_PULL_SHARE) * known / (known + _HALF_PULL_RATIO * precision))
+    return departures, precision + _UTILITY_DEVIATION**-2
 
 
 def in_basis(derivatives: Derivatives, basis: FloatArray) -> Derivatives:
@@ -108,18 +108,18 @@ def in_basis(derivatives: Derivatives, basis: FloatArray) -> Derivatives:
 
 
 def _newton(
-    derivatives: Derivatives, slope: FloatArray, tight: FloatArray
+    derivatives: Derivatives, slope: FloatArray, precision: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the Newton steps of the items' parameters and the thresholds, and the (n, q) variances of the former."""
+    """Return the Newton steps of the items' parameters and of the thresholds, and the items' (n, q) variances."""
     n, q = slope.shape
     if derivatives.curve.ndim == 3:
-        inverse = np.linalg.inv(derivatives.curve + tight[:, :, None] * np.eye(q))
+        inverse = np.linalg.inv(derivatives.curve + precision[:, :, None] * np.eye(q))
         variance = np.einsum("nii->ni", inverse)
 
         def solve(right: FloatArray) -> FloatArray:
             return np.asarray(np.einsum("nij,nj...->ni...", inverse, right))
     else:
-        inverse = np.linalg.inv(derivatives.curve + np.diag(tight.ravel()))
+        inverse = np.linalg.inv(derivatives.curve + np.diag(precision.ravel()))
         variance = np.diag(inverse).reshape(n, q)
 
         def solve(right: FloatArray) -> FloatArray:
@@ -144,9 +144,9 @@ def _newton(
     return step * np.minimum(1.0, MAX_STEP / np.maximum(longest, 1e-12)), by_threshold, variance
 
 
-def _deviation(values: FloatArray, variance: FloatArray, pseudo: float, usual: float) -> float:
+def _deviation(values: FloatArray, variance: FloatArray, pseudo: float, usual_deviation: float) -> float:
     """Estimate a standard deviation from estimates and their variances, with pseudo-items of the usual deviation."""
-    return float(np.sqrt((np.sum(values**2 + variance) + pseudo * usual**2) / (len(values) + pseudo)))
+    return float(np.sqrt((np.sum(values**2 + variance) + pseudo * usual_deviation**2) / (len(values) + pseudo)))
 
 
 def pseudo_people(d: int) -> float:
@@ -158,10 +158,10 @@ def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitSta
     """Absorb the people's mean into base, and their covariance into S, or into V if V is free."""
     d = state.factors.shape[1]
     total = counts.sum()
-    mean = counts @ state.found.mean / max(total, 1e-9)
-    centred = state.found.mean - mean
+    mean = counts @ state.posteriors.mean / max(total, 1e-9)
+    centred = state.posteriors.mean - mean
     second = np.einsum("p,pi,pj->ij", counts, centred[:, :d], centred[:, :d])
-    second += np.einsum("p,pij->ij", counts, state.found.covariance[:, :d, :d])
+    second += np.einsum("p,pij->ij", counts, state.posteriors.covariance[:, :d, :d])
     # The inverse-Wishart prior of S counts as a few people who are distributed as in the default model, up to a scale
     # of their variance. That scale is estimated too: the tastes of these pseudo-people count as known, so with a fixed
     # scale they would outweigh real people, whose tastes are only inferred.
@@ -195,10 +195,10 @@ def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitSta
 
 def _transformed(state: FitState, centre: FloatArray, matrix: FloatArray, counts: FloatArray) -> FitState:
     """Transform the people's (z, s) to matrix ((z, s) - centre)."""
-    people, shift = state.found.transformed(centre, matrix), state.shift
+    people, shift = state.posteriors.transformed(centre, matrix), state.shift
     if shift is not None:
         shift = Shift.of(people, counts) if people.points is None else shift.transformed(centre, matrix)
-    return replace(state, found=people, shift=shift)
+    return replace(state, posteriors=people, shift=shift)
 
 
 def _rotate(start: Start, state: FitState, spread: FloatArray, counts: FloatArray) -> FitState:
@@ -216,7 +216,7 @@ def _rotate(start: Start, state: FitState, spread: FloatArray, counts: FloatArra
     factors = factors @ turn.T
     signs = np.sign(factors[np.abs(factors).argmax(axis=0), np.arange(d)])
     signs[signs == 0] = 1.0
-    back = np.eye(state.found.mean.shape[1])
+    back = np.eye(state.posteriors.mean.shape[1])
     back[:d, :d] = signs[:, None] * turn @ np.linalg.inv(root)
     back[d:, :d] = -linear
     return replace(

@@ -242,9 +242,9 @@ class Population:
             "notes": [*choices.notes, *([] if note is None else [note])],
             "choice": None if validation is None else validation.record(),
         }
-        found = calibrate(usable, items, learned, residual, smoother=smoother, seed=seed, progress=progress)
-        provenance["calibration"], model = found.record(), model.scaled(found.scale)
-        state = state if found.honest is None else replace(state, honest=found.honest)
+        calibration = calibrate(usable, items, learned, residual, smoother=smoother, seed=seed, progress=progress)
+        provenance["calibration"], model = calibration.record(), model.scaled(calibration.scale)
+        state = state if calibration.honest is None else replace(state, honest=calibration.honest)
         fitted = cls.of(model, state, usable, items, provenance)
         if table is not None and features is not None and smoother is not None and shrinkage is not None:
             provenance["vectors"] = {
@@ -254,7 +254,7 @@ class Population:
                 "tried": [list(pair) for pair in shrinkage.tried],
             }
             fitted = replace(fitted, vector_map=population_map(features, linear_map(model, smoother)))
-        fitted = fitted.with_residual(found.residual if isinstance(residual, str) else residual)
+        fitted = fitted.with_residual(calibration.residual if isinstance(residual, str) else residual)
         return fitted if table is None else fitted.with_vectors(table.vectors, table.ids, labels=table.labels)
 
     def with_vectors(

@@ -96,8 +96,8 @@ def trend_covariance(data: Data, start: Start, state: FitState, counts: FloatArr
     who = np.repeat(np.arange(data.people), np.diff(data.starts))
     delta = state.factors[data.rows[:, 0]] - state.factors[data.rows[:, 1]]
     base = start.base(state.coefficients)
-    mean = base[data.rows[:, 0]] - base[data.rows[:, 1]] + np.einsum("rd,rd->r", delta, state.found.mean[who])
-    variance = np.einsum("ri,rij,rj->r", delta, state.found.covariance[who], delta)
+    mean = base[data.rows[:, 0]] - base[data.rows[:, 1]] + np.einsum("rd,rd->r", delta, state.posteriors.mean[who])
+    variance = np.einsum("ri,rij,rj->r", delta, state.posteriors.covariance[who], delta)
     weight = data.weight * expected_slope(mean, variance)
     inner = np.linalg.inv(state.spread)
     information = np.diag(np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation) ** -2.0)

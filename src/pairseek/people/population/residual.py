@@ -88,7 +88,7 @@ class Calibration:
         return math.exp(self.log_scale)
 
     def record(self) -> JSON:
-        """Return what was found as JSON data."""
+        """Return the calibration as JSON data."""
         return {
             "share": self.share,
             "share_error": self.share_error,
@@ -191,8 +191,8 @@ def _averaged(shares: FloatArray, evidence: FloatArray, random: FloatArray) -> C
     share, share_error = _moments(fine_shares, weight.sum(axis=1))
     log_scale, log_scale_error = _moments(log_scales, weight.sum(axis=0))
     nearest = np.abs(shares - share).argmin(), np.abs(_LOG_SCALES - log_scale).argmin()
-    found = float(honest[nearest]) if len(random) else None
-    return Calibration(share, share_error, log_scale, log_scale_error, found, len(random))
+    informative = float(honest[nearest]) if len(random) else None
+    return Calibration(share, share_error, log_scale, log_scale_error, informative, len(random))
 
 
 def _interpolated(points: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:

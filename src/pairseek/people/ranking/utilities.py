@@ -166,8 +166,8 @@ def _fit_posterior(
         max(float(state.trust.sum()) - 1.0, 1.0),
         factors,
         state.spread,
-        state.found.mean,
-        state.found.covariance,
+        state.posteriors.mean,
+        state.posteriors.covariance,
         state.trust,
     )
 
@@ -208,8 +208,8 @@ def marginal_information(data: Data, start: Start, state: FitState, design: spar
     first, second = data.rows.T
     base, d = start.base(state.coefficients), state.factors.shape[1]
     delta = state.factors[first] - state.factors[second]
-    mean = base[first] - base[second] + np.einsum("rd,rd->r", delta, state.found.mean[person])
-    variance = np.einsum("ri,rij,rj->r", delta, state.found.covariance[person], delta)
+    mean = base[first] - base[second] + np.einsum("rd,rd->r", delta, state.posteriors.mean[person])
+    variance = np.einsum("ri,rij,rj->r", delta, state.posteriors.covariance[person], delta)
     weight = data.weight * expected_slope(mean, variance)
     pairs = design[first] - design[second]
     inner = np.tile(np.linalg.inv(state.spread), (data.people, 1, 1))
