@@ -415,10 +415,7 @@ class Items:
     def to_frame(self, backend: Backend | None = None) -> Any:
         """Return a data frame that `from_frame` can read, with ``keep`` listing the numeric data columns.
 
-        Parameters
-        ----------
-        backend
-            ``"pandas"``, ``"polars"`` or ``"pyarrow"``. None: the first one that is installed.
+        `backend` is ``"pandas"``, ``"polars"`` or ``"pyarrow"``. None: the first that is installed.
         """
         return item_files.items_frame(self, backend)
 
@@ -440,12 +437,7 @@ class Items:
 
     @classmethod
     def _of_file(
-        cls,
-        path: str | Path,
-        rules: ColumnRules | None = None,
-        *,
-        content: bytes | None = None,
-        as_table: bool = False,
+        cls, path: str | Path, rules: ColumnRules | None = None, *, content: bytes | None = None, as_table: bool = False
     ) -> Self:
         """Read items like `from_file` or, with `as_table`, like `from_csv`, without warnings."""
         path, rules = Path(path), rules or _files.ColumnRules()

@@ -431,9 +431,8 @@ class Population:
         if items.d or len(mean):
             GaussianPrior(mean, covariance).moments(items.d)
         covariance = covariance.reshape(items.d, items.d)
-        k, honest = float(record["k"]), float(record["honest"])
-        Logistic(k)
-        width = float(record.get("tie_width", 0.0))
+        k, honest, width = float(record["k"]), float(record["honest"]), float(record.get("tie_width", 0.0))
+        Logistic(k)  # raises InvalidParameter for an invalid k
         if not 0.0 <= width < np.inf:
             raise InvalidFile(f"tie_width is {width}: expected a finite number, at least 0")
         residual = Logistic(residual=float(record.get("residual", 0.0))).residual_deviation
