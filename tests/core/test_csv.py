@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -248,3 +249,20 @@ class TestColumns:
         with pytest.raises(InvalidItems, match="has no named columns: omit the argument coordinates"):
             Items.from_file(tmp_path / "a.npy", coordinates=["x"])
         assert Items.from_file(tmp_path / "a.npy").columns_note is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"id,x\n" + b"\n" * 50_000_000, b"id" + b",x" * 6_000_000, b"id\tx" + b"\t1" * 6_000_000]
+)
+def test_an_upload_with_too_many_cells_or_lines_is_refused_before_it_is_read(content):
+    began = time.process_time()
+    with pytest.raises(InvalidItems, match=r"lines and .* separators"):
+        read_items(Path("a.csv"), content=content)
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("blank", ["", "\n", "\r\n", "\r", "  \n\t\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_blank_lines_before_the_header_are_skipped(blank, end):
+    content = f"{blank}id\tx{end}a\t1{end}b\t2".encode()
+    assert read_items(Path("a.csv"), content=content).coordinates.tolist() == [[1.0], [2.0]]

@@ -183,6 +183,14 @@ def test_a_small_upload_that_unpacks_to_a_huge_table_is_refused_before_it_is_unp
     assert pa.total_allocated_bytes() - before < 20_000_000
 
 
+def test_an_upload_of_many_columns_is_refused_before_its_columns_are_read():
+    table = pa.table({f"c{number}": [1.0, 2.0] for number in range(frames.MAX_COLUMNS + 1)})
+    file = io.BytesIO()
+    pq.write_table(table, file)
+    with pytest.raises(InvalidItems, match=f"{frames.MAX_COLUMNS + 1:,} columns"):
+        read_study_items(Path("a.parquet"), content=file.getvalue())
+
+
 def test_uploaded_texts_numbers_and_vectors_are_read_as_from_a_file(tmp_path):
     path = tmp_path / "a.parquet"
     columns = {

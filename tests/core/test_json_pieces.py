@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -70,3 +71,16 @@ def test_a_value_that_would_hold_the_interpreter_lock_for_long_is_refused_before
     with pytest.raises(json.JSONDecodeError, match="too long"):
         JSONReader(file).tree(1000)
     assert file.tell() < 200_000
+
+
+def test_objects_are_read_up_to_a_number_of_members():
+    text = b'{"a": {"b": 1, "c": 2, "d": 3}}'
+    assert JSONReader(io.BytesIO(text)).tree(most_members=3) == json.loads(text)
+    with pytest.raises(json.JSONDecodeError, match="more than 2 members"):
+        JSONReader(io.BytesIO(text)).tree(most_members=2)
+
+
+def test_blanks_take_little_time():
+    began = time.process_time()
+    assert read(b" \n" * 5_000_000 + b"1") == 1
+    assert time.process_time() - began < 1

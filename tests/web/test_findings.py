@@ -26,7 +26,7 @@ from pairseek.web.access.auth import set_password
 from pairseek.web.pages.group_map import draw_group_map
 from pairseek.web.pages.map import PICTURE_SIDE, draw_map
 from pairseek.web.pages.rendering import render_report
-from pairseek.web.results import findings, tables
+from pairseek.web.results import findings, findings_keeper, tables
 from pairseek.web.results.findings import group_answers, ranking_of, study_findings
 from pairseek.web.studies.catalogue import Catalogue, Study
 from pairseek.web.studies.items import pack_items, read_items, unpack_items
@@ -158,7 +158,7 @@ def test_downloads_wait_for_the_thread_that_computes_the_ranking(visitors, sessi
         where.append(threading.current_thread().name)
         return study_findings(*given)
 
-    monkeypatch.setattr(findings, "study_findings", watched)
+    monkeypatch.setattr(findings_keeper, "study_findings", watched)
     service.findings.clear_cache()
     rows = browser.get("/studies/which/export/ranking.csv").text.splitlines()
     assert len(rows) == 9
@@ -174,8 +174,8 @@ def test_downloads_wait_for_the_thread_that_computes_the_ranking(visitors, sessi
     # A ranking that takes too long is not waited for.
     service.findings.clear_cache()
     begun = threading.Event()
-    monkeypatch.setattr(findings, "study_findings", lambda *given: begun.wait(60) and study_findings(*given))
-    monkeypatch.setattr(findings, "_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(findings_keeper, "study_findings", lambda *given: begun.wait(60) and study_findings(*given))
+    monkeypatch.setattr(findings_keeper, "_WAIT_SECONDS", 0.01)
     reply = browser.get("/studies/which/export/ranking.csv")
     begun.set()
     assert reply.status_code == 503

@@ -59,6 +59,27 @@ def test_settings_are_limited_in_length():
         read_body(body('{"id": "a"}', '"configuration": {"askable": [' + '"a",' * 2_000_000 + '"a"]}'))
 
 
+def test_all_settings_together_are_limited_in_length():
+    half = '"a",' * 600_000 + '"a"'
+    with pytest.raises(json.JSONDecodeError, match="too long"):
+        read_body(body('{"id": "a"}', f'"configuration": [{half}], "catalogue": [{half}]'))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        '"configuration": {"title": "T"}, "configuration": {"title": "U"}',
+        ", ".join(f'"m{k}": 1' for k in range(20)),
+        '"configuration": {' + ", ".join(f'"k{k}": 1' for k in range(2000)) + "}",
+        '"items": [{"id": "a"}]',
+    ],
+    ids=["twice", "names", "settings", "items"],
+)
+def test_names_are_limited_in_number(settings):
+    with pytest.raises(json.JSONDecodeError, match=r"twice, or there are too many|more than 1,000 members"):
+        read_body(body('{"id": "a"}', settings))
+
+
 def test_others_are_served_while_a_body_is_read_and_a_study_is_created(tmp_path, monkeypatch):
     reading, done = threading.Event(), threading.Event()
     read = item_bodies.read_body

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pairseek.core.frames import is_parquet, parquet_columns, text_rows
+from pairseek.core.frames import MAX_CELLS, is_parquet, parquet_columns, text_rows
 from pairseek.errors import PairseekError
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".inter", ".item")
@@ -26,6 +26,10 @@ _SEPARATOR_LINE = re.compile(r"sep=([,;\t])[,;\t]*\r?\n", re.IGNORECASE)
 # First bytes of a zip archive, such as an Excel workbook.
 _ZIP_SIGNATURE = b"PK\x03\x04"
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1f]")
+# Largest number of lines of an upload, whose cells may have several.
+_MAX_LINES = 1_000_000
+# Characters searched at once; other threads wait that long for the interpreter lock.
+_SEARCHED_LENGTH = 1_000_000
 
 
 def is_table(path: Path) -> bool:
@@ -65,6 +69,8 @@ def table_rows(path: Path | str, error: type[PairseekError], wanted: str, conten
     """
     if is_parquet(Path(path)):
         return Rows(text_rows(parquet_columns(Path(path), error, content)))
+    if content is not None:
+        _check_size(content, str(path), error)
     try:
         text = _decoded(Path(path).read_bytes() if content is None else content, str(path), error)
         rows = _separated(text)
@@ -112,6 +118,17 @@ def mixed_decimals(cells: Iterable[Any]) -> tuple[str, str] | None:
     return None
 
 
+def _check_size(content: bytes, path: str, error: type[PairseekError]) -> None:
+    """Reject an upload that may have too many cells or lines, before any of them is read."""
+    cells = max(content.count(separator) for separator in (b"\t", b";", b","))
+    lines = max(content.count(end) for end in (b"\n", b"\r"))
+    if cells > MAX_CELLS or lines > _MAX_LINES:
+        raise error(
+            f"{path} has {lines:,} lines and {cells:,} separators: an upload may have {_MAX_LINES:,} lines and "
+            f"{MAX_CELLS:,} separators; give a smaller table"
+        )
+
+
 def _decoded(content: bytes, path: str, error: type[PairseekError]) -> str:
     """Decode UTF-8 or UTF-16, with or without a byte order mark; fall back to Windows-1252."""
     if content.startswith(_ZIP_SIGNATURE):
@@ -123,7 +140,11 @@ def _decoded(content: bytes, path: str, error: type[PairseekError]) -> str:
         if b"\0" in content or _is_damaged(content):
             raise error(f"{path} is damaged in line {line}: save it again as CSV in UTF-8") from None
         text = content.decode("cp1252", errors="replace")
-    if _CONTROL_CHARACTER.search(text) or "\N{REPLACEMENT CHARACTER}" in text:
+    starts = range(0, len(text), _SEARCHED_LENGTH)
+    if (
+        any(_CONTROL_CHARACTER.search(text, start, start + _SEARCHED_LENGTH) for start in starts)
+        or "\N{REPLACEMENT CHARACTER}" in text
+    ):
         raise error(f"{path} is not a text file: save it as CSV in UTF-8")
     return text
 
@@ -150,11 +171,22 @@ def _separated(text: str) -> Rows:
     separator_line = _SEPARATOR_LINE.match(text)
     if separator_line:
         return Rows(_split(text, separator_line[1])[1:], separator_line[1] != ",")
-    header = next((line for line in text.splitlines() if line.strip()), "")
+    header = _first_line(text)
     separators = [separator for separator in _SEPARATORS if separator in header] or [","]
     splits = [_split(text, separator) for separator in separators]
     best = max(range(len(splits)), key=lambda position: _quality(splits[position])) if len(splits) > 1 else 0
     return Rows(splits[best], separators[best] != ",")
+
+
+def _first_line(text: str) -> str:
+    """Return the first line that is not blank, without splitting the whole text into lines."""
+    first = re.search(r"\S", text)
+    if first is None:
+        return ""
+    start = max(text.rfind(end, 0, first.start()) for end in "\r\n") + 1
+    line = re.compile(r"[^\r\n]*").match(text, start)
+    assert line is not None
+    return line[0]
 
 
 def _split(text: str, separator: str) -> list[tuple[int, list[str]]]:

@@ -25,6 +25,8 @@ MAX_UNPACKED_BYTES = 256_000_000
 """Largest unpacked size of an uploaded file."""
 MAX_CELLS = 5_000_000
 """Largest number of cells of an uploaded file; cells without bytes, such as missing ones, need memory too."""
+MAX_COLUMNS = 2000
+"""Largest number of columns of an uploaded Parquet file, whose description takes longer to read than their cells."""
 _BATCH_ROWS = 8192
 
 
@@ -77,6 +79,11 @@ def parquet_columns(path: Path, error: type[PairseekError], content: bytes | Non
                 raise error(f"{path} has no rows")
             if len(set(names)) != len(names):
                 raise error(f"{path} has two columns with the same name: {', '.join(names)}")
+            if content is not None and file.metadata.num_columns > MAX_COLUMNS:
+                raise error(
+                    f"{path} has {file.metadata.num_columns:,} columns: an upload may have {MAX_COLUMNS:,}; give a "
+                    f"smaller table"
+                )
             texts = [] if content is None else _bounded_texts(path, file, error)
         columns: Columns = {name: [] for name in names}
         size = 0

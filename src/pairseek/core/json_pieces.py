@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -18,7 +19,7 @@ MAX_PIECE = 1_000_000
 _CHUNK_BYTES = 65_536
 # Elements of a list that are written at once.
 _SLICE = 1000
-_BLANKS = " \t\n\r"
+_BLANKS = re.compile(r"[ \t\n\r]*")
 
 
 class JSONReader:
@@ -49,7 +50,7 @@ class JSONReader:
             except json.JSONDecodeError as error:
                 problem, at = error.msg, error.pos
             except RecursionError:
-                raise self._error("The values are nested too deeply", self._at) from None
+                raise self.error("The values are nested too deeply") from None
             else:
                 # A number at the end of what was read may go on, as in 1e-05.
                 if end + len("e-") < len(self._text) or self._ended:
@@ -57,9 +58,9 @@ class JSONReader:
                     return value
                 problem, at = "", self._at
             if self._ended:
-                raise self._error(problem, at)
+                raise self.error(problem, at)
             if len(self._text) - self._at > MAX_PIECE:
-                raise self._error(f"The value is not JSON, or too long (more than {MAX_PIECE:,} characters)", self._at)
+                raise self.error(f"The value is not JSON, or too long (more than {MAX_PIECE:,} characters)")
             self._more()
 
     def elements(self) -> Iterator[Any]:
@@ -71,35 +72,45 @@ class JSONReader:
         """Yield the names of an object's members; the caller reads the value of each before the next."""
         return self._enclosed("{}", self._name)
 
-    def tree(self, most: float = math.inf) -> Any:
-        """Read a value of at most about ``most`` characters: objects by member, and their lists by element."""
-        return self._tree(self._position + most)
+    def tree(self, most: float = math.inf, *, most_members: float = math.inf) -> Any:
+        """Read a value of at most about ``most`` characters: objects by member, and their lists by element.
+
+        Each object may have at most ``most_members`` members.
+        """
+        return self._tree(self.position + most, most_members)
 
     def end(self) -> None:
         """Check that nothing follows."""
         if self.peek():
-            raise self._error("Extra data", self._at)
+            raise self.error("Extra data")
 
     def peek(self) -> str:
         """Skip blanks and return the next character without taking it; the empty text at the end."""
         while True:
-            while self._at < len(self._text):
-                if self._text[self._at] not in _BLANKS:
-                    return self._text[self._at]
-                self._at += 1
+            blanks = _BLANKS.match(self._text, self._at)
+            assert blanks is not None
+            self._at = blanks.end()
+            if self._at < len(self._text):
+                return self._text[self._at]
             if self._ended or not self._more():
                 return ""
 
     @property
-    def _position(self) -> int:
+    def position(self) -> int:
         """Number of characters before the present position."""
         return self._gone + self._at
 
-    def _tree(self, until: float) -> Any:
+    def _tree(self, until: float, most_members: float) -> Any:
         first = self.peek()
+        out: Any
         if first == "{":
-            return {name: self._tree(until) for name in self.members()}
-        out: Any = [] if first == "[" else self.value()
+            out = {}
+            for count, name in enumerate(self.members(), 1):
+                if count > most_members:
+                    raise self.error(f"An object has more than {most_members:,} members")
+                out[name] = self._tree(until, most_members)
+            return out
+        out = [] if first == "[" else self.value()
         for element in self.elements() if first == "[" else ():
             out.append(element)
             self._check_position(until)
@@ -107,8 +118,8 @@ class JSONReader:
         return out
 
     def _check_position(self, until: float) -> None:
-        if self._position > until:
-            raise self._error("The value is too long", self._at)
+        if self.position > until:
+            raise self.error("The value is too long")
 
     def _enclosed(self, brackets: str, read: Callable[[], Any]) -> Iterator[Any]:
         self._take(brackets[0])
@@ -121,7 +132,7 @@ class JSONReader:
 
     def _some(self) -> list[Any]:
         """Read the next elements of a list, if possible all that end within the chunk, else one."""
-        if self._position >= self._one_by_one_until:
+        if self.position >= self._one_by_one_until:
             for mark in ("],", "},", '",', ","):
                 comma = self._text.rfind(mark, self._at) + len(mark) - 1
                 if comma > self._at:
@@ -137,14 +148,14 @@ class JSONReader:
 
     def _name(self) -> str:
         if self.peek() != '"':
-            raise self._error("Expecting property name enclosed in double quotes", self._at)
+            raise self.error("Expecting property name enclosed in double quotes")
         name: str = self.value()
         self._take(":")
         return name
 
     def _take(self, character: str) -> None:
         if self.peek() != character:
-            raise self._error(f"Expecting '{character}'", self._at)
+            raise self.error(f"Expecting '{character}'")
         self._at += 1
 
     def _more(self) -> bool:
@@ -157,11 +168,13 @@ class JSONReader:
         try:
             fresh = self._utf8.decode(content, final=self._ended)
         except UnicodeDecodeError:
-            raise self._error("The text is not UTF-8", len(self._text)) from None
+            raise self.error("The text is not UTF-8", len(self._text)) from None
         self._text, self._gone, self._at = self._text[self._at :] + fresh, self._gone + self._at, 0
         return not self._ended
 
-    def _error(self, problem: str, at: int) -> json.JSONDecodeError:
+    def error(self, problem: str, at: int | None = None) -> json.JSONDecodeError:
+        """Return an error at a place in the text read last, by default the present one."""
+        at = self._at if at is None else at
         error = json.JSONDecodeError(problem, "", 0)
         error.pos = self._gone + at
         return error

@@ -26,7 +26,7 @@ from pairseek.web.operations.readiness import Readiness
 from pairseek.web.operations.rounds import Background, logging_errors
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts.shared import StateSchema
-from pairseek.web.results.findings import FindingsKeeper
+from pairseek.web.results.findings_keeper import FindingsKeeper
 from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.housekeeping import Housekeeper
 from pairseek.web.sessions.links import link_key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import reprlib
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -97,8 +98,12 @@ async def http_error(request: Request, error: Exception) -> Response:
 
 
 def _shortened(value: object) -> object:
-    text = repr(value)
-    return value if len(text) <= 200 and isinstance(value, str | int | float | bool | None) else f"{text[:197]}..."
+    """Return a value that was received if it is plain and short, else an excerpt, without writing all of it."""
+    if isinstance(value, str | bytes):
+        is_short, text = isinstance(value, str) and len(value) <= 198, repr(value[:200])
+    else:
+        is_short, text = isinstance(value, int | float | bool | None), reprlib.repr(value)
+    return value if is_short and len(text) <= 200 else f"{text[:197]}..."
 
 
 def internal_error() -> Problem:

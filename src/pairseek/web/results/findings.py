@@ -1,10 +1,9 @@
-"""Findings of a study: whose answers count, group ranking and segments, cached until the answers change."""
+"""Findings of a study: whose answers count, group ranking and segments."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,22 +17,17 @@ from pairseek.people.ranking import Ranking, Segmentation
 from pairseek.people.ranking.ranking import ranking_from_posterior
 from pairseek.people.ranking.segments import segmented
 from pairseek.people.ranking.utilities import UtilityPosterior, mean_utilities
-from pairseek.store import sessions
 from pairseek.store.database import Database
-from pairseek.web.errors import Problem
 from pairseek.web.learning.study_choices import choices_of
-from pairseek.web.operations.rounds import note_failure
 from pairseek.web.pages.contexts.study import Quality
 from pairseek.web.results.quality import NOTES, manner_of, quality_indicators
 from pairseek.web.sessions.history import SessionHistory, estimate_history, iterate_histories
 from pairseek.web.studies.catalogue import Study
 
-# Entries of each of the two caches: group rankings with segments, and findings of studies.
+# Group rankings with segments in memory.
 _CACHE_SIZE = 32
 # Largest number of people on the map of a group; the newest are shown.
 _MAX_POINTS = 400
-# Seconds that a download waits for findings.
-_WAIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,91 +231,3 @@ def _findings_or_error(group: GroupAnswers, study: Study, *, everyone: bool) -> 
         return CACHE.of(group.choices(everyone=everyone), study.all_items)
     except InvalidChoices as error:
         return error.with_traceback(None)
-
-
-class FindingsKeeper:
-    """Findings of the studies of a database, computed in a separate thread and kept until a session changes.
-
-    Parameters
-    ----------
-    database
-        Database of the studies.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._lock = threading.Lock()
-        self._cache: LRUCache[int, tuple[int, StudyFindings]] = LRUCache(_CACHE_SIZE)
-        self._running: dict[tuple[int, int], Future[StudyFindings]] = {}
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="pairseek-findings")
-
-    def look(self, study: Study) -> tuple[StudyFindings | None, bool]:
-        """Return the newest findings in memory and whether they are current; if not, begin to compute them."""
-        stored, running = self._requested(study)
-        return stored, running is None
-
-    def wait_for_current(self, study: Study) -> StudyFindings:
-        """Return current findings as soon as they are computed; raise a `Problem` after half a minute."""
-        stored, running = self._requested(study)
-        if running is None:
-            assert stored is not None
-            return stored
-        try:
-            return running.result(_WAIT_SECONDS)
-        except TimeoutError:
-            raise Problem(
-                503,
-                "findings_not_ready",
-                f"the findings of the study {study.row.slug!r} are being computed",
-                received=study.row.slug,
-                hint="Try again in a moment.",
-                wait=10,
-            ) from None
-
-    def ranking(self, study: Study) -> Ranking:
-        """Wait for the current group ranking and return it; raise `InvalidChoices` if there is nothing to rank."""
-        if study.configuration.is_similarity:
-            raise no_ranking(study)
-        findings = self.wait_for_current(study).careful
-        if isinstance(findings, InvalidChoices):
-            raise InvalidChoices(str(findings), reason=findings.reason, count=findings.count)
-        return findings.ranking
-
-    def _requested(self, study: Study) -> tuple[StudyFindings | None, Future[StudyFindings] | None]:
-        """Return the newest findings in memory, and the ones being computed; None if those in memory are current."""
-        number = study.row.id
-        rows = self._database.read(lambda connection: sessions.of_study(connection, number, ["person", "simulated"]))
-        fingerprint = hash((study.row.additions, *((row.id, row.version, row.finished_at is None) for row in rows)))
-        with self._lock:
-            stored = self._cache.get(number)
-            if stored is not None and stored[0] == fingerprint:
-                return stored[1], None
-            running = self._running.get((number, fingerprint))
-            if running is None:
-                running = self._worker.submit(self._compute, study, fingerprint)
-                self._running[number, fingerprint] = running
-        return None if stored is None else stored[1], running
-
-    def _compute(self, study: Study, fingerprint: int) -> StudyFindings:
-        try:
-            findings = study_findings(self._database, study)
-            with self._lock:
-                self._cache[study.row.id] = fingerprint, findings
-            return findings
-        except Exception:
-            # Logged here, because nobody may be waiting for the future.
-            note_failure("findings")
-            raise
-        finally:
-            with self._lock:
-                self._running.pop((study.row.id, fingerprint), None)
-
-    def clear_cache(self) -> None:
-        """Remove all findings from memory after a deletion."""
-        CACHE.clear()
-        with self._lock:
-            self._cache.clear()
-
-    def close(self) -> None:
-        """Stop the thread."""
-        self._worker.shutdown(cancel_futures=True)

@@ -35,6 +35,9 @@ from pairseek.web.studies.configuration import MAX_DIMENSIONS, MAX_ITEMS
 
 # Largest number of characters of all settings in a body; the longest may list the ids of all items.
 _MAX_SETTINGS_LENGTH = 4_000_000
+# Largest number of members of an object in the settings, and of the body itself.
+_MAX_MEMBERS = 1000
+_MAX_BODY_MEMBERS = 10
 
 
 def _add_media(schema: JSON) -> None:
@@ -148,13 +151,18 @@ def read_body(content: bytes) -> Any:
     if reader.peek() != "{":
         return reader.value()
     body: JSON = {}
+    remaining = _MAX_SETTINGS_LENGTH
     for name in reader.members():
+        if name in body or len(body) == _MAX_BODY_MEMBERS:
+            raise reader.error("A name occurs twice, or there are too many names")
         if name == "items" and reader.peek() == "[":
             body[name] = NewItems()
             for record in reader.elements():
                 body[name].add(record)
         else:
-            body[name] = reader.tree(_MAX_SETTINGS_LENGTH)
+            began = reader.position
+            body[name] = reader.tree(remaining, most_members=_MAX_MEMBERS)
+            remaining -= reader.position - began
     reader.end()
     return body
 

@@ -179,9 +179,14 @@ def show_findings(
 
 
 @router.get("/studies/{slug}/findings.json")
-def findings_state(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
-    """Return whether the findings are current."""
-    return JSONResponse({"current": service.findings.look(service.catalogue.by_slug(slug))[1]})
+def findings_state(
+    slug: str,
+    service: TheService,
+    who: Researcher,  # noqa: ARG001 - any signed-in user
+    since: float | None = None,
+) -> Response:
+    """Return whether the findings are current, or include all answers up to the time ``since``."""
+    return JSONResponse({"current": service.findings.look(service.catalogue.by_slug(slug), since=since)[1]})
 
 
 @router.get("/studies/{slug}/report.html")

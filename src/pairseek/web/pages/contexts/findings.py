@@ -87,12 +87,16 @@ class FindingsContext(TypedDict):
 
 
 class FindingsPage(TypedDict):
-    """``findings``: the findings of a study, None until they are computed; ``current`` if they include all answers."""
+    """``findings``: the findings of a study, None until they are computed; ``current`` if they include all answers.
+
+    ``read_at`` is the time of the request in seconds since 1970: answers up to then are included in the next findings.
+    """
 
     user: User
     study: StudyContext
     findings: FindingsContext | None
     current: bool
+    read_at: float
     languages: list[str]
 
 
