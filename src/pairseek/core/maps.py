@@ -94,7 +94,8 @@ def ellipse_outline(mean: FloatArray, covariance: FloatArray, level: float) -> F
 
 def bounds(points: Iterable[Sequence[float]]) -> tuple[Point, Point]:
     """Return the lower and upper corners of the bounding box of points."""
-    across, up = zip(*points, strict=True)
+    points = list(points)
+    across, up = [point[0] for point in points], [point[1] for point in points]
     return (float(min(across)), float(min(up))), (float(max(across)), float(max(up)))
 
 

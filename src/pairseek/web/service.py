@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -27,6 +27,7 @@ from pairseek.web.operations.rounds import Background, logging_errors
 from pairseek.web.pages import languages, preferred_language, render
 from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.results.findings_keeper import FindingsKeeper
+from pairseek.web.results.recent_pages import RecentPages
 from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.housekeeping import Housekeeper
 from pairseek.web.sessions.links import link_key
@@ -40,8 +41,12 @@ T = TypeVar("T")
 
 # Participants' requests that a worker serves at a time: one computes while the other waits for the disk.
 _REQUEST_THREADS = 2
-# Heavy tasks that a worker does at a time: one may wait for the disk, or compute without the interpreter lock.
+# Heavy tasks that a worker does at a time: one may wait for the disk, or compute without the interpreter lock. Uploads
+# may take minutes, so results and exports have threads of their own.
 _HEAVY_THREADS = 2
+_RESULT_THREADS = 2
+# Downloads of a worker that wait for findings at a time.
+_WAITING_DOWNLOADS = 8
 # In a similarity study, the learner checks whether learning is due after every this many answers of a session.
 _ANSWERS_PER_CHECK = 5
 
@@ -61,11 +66,13 @@ class Service:
     rates: Rates
     overview: Overview
     findings: FindingsKeeper
+    result_pages: RecentPages
     readiness: Readiness
     housekeeper: Housekeeper
     learner: Learner
     latency: Latency = field(default_factory=Latency)
     hashing: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MAX_CONCURRENT_HASHES))
+    waiting: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_WAITING_DOWNLOADS))
     _workers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="pairseek-later")
     )
@@ -74,6 +81,9 @@ class Service:
     )
     _heavy: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_HEAVY_THREADS, thread_name_prefix="pairseek-heavy")
+    )
+    _results: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_RESULT_THREADS, thread_name_prefix="pairseek-result")
     )
 
     @classmethod
@@ -93,12 +103,13 @@ class Service:
         if prefetcher is not None:
             prefetcher.start()
         rates, overview = Rates.of(settings, database, secret), Overview(database)
-        findings = FindingsKeeper(database)
+        findings, result_pages = FindingsKeeper(database), RecentPages()
 
         def clear() -> None:
             sessions.clear_cache()
             overview.clear_cache()
             findings.clear_cache()
+            result_pages.clear()
             catalogue.clear_cache()
 
         housekeeper = Housekeeper(database, catalogue, clear)
@@ -120,6 +131,7 @@ class Service:
             rates,
             overview,
             findings,
+            result_pages,
             Readiness(database, background),
             housekeeper,
             learner,
@@ -132,6 +144,7 @@ class Service:
         self.housekeeper.stop()
         self._turns.shutdown(cancel_futures=True)
         self._heavy.shutdown(cancel_futures=True)
+        self._results.shutdown(cancel_futures=True)
         self.learner.stop()
         self._workers.shutdown(cancel_futures=True)
         self.findings.close()
@@ -151,11 +164,20 @@ class Service:
             return await asyncio.get_running_loop().run_in_executor(self._turns, task)
 
     async def heavily(self, task: Callable[[], T]) -> T:
-        """Run a task that takes long or much memory in one of a few threads, first come, first served.
+        """Run the task of an upload, which may take long and much memory, in one of a few threads, in order.
 
         However many such requests arrive, participants wait for the interpreter lock of few threads.
         """
         return await asyncio.get_running_loop().run_in_executor(self._heavy, task)
+
+    async def for_result(self, task: Callable[[], T]) -> T:
+        """Run a task that computes a result, a page or a part of a download, in one of a few threads, in order."""
+        return await asyncio.get_running_loop().run_in_executor(self._results, task)
+
+    async def streamed(self, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the chunks of a download, each computed in its turn, so that downloads share the threads."""
+        while (chunk := await self.for_result(lambda: next(chunks, None))) is not None:
+            yield chunk
 
     def answered(self, row: SessionRow, answer: Answer) -> StateSchema:
         """Store an answer, return the next state, and start prefetching."""

@@ -361,7 +361,7 @@ _Recommended = list[schemas.RecommendationSchema]
 
 
 @router.get("/sessions/{session_id}/recommendations", tags=["sessions"], response_model=_Recommended)
-def recommendations(
+async def recommendations(
     row: ReadableSession,
     service: TheService,
     count: Annotated[int, Query(ge=1, le=100)] = 5,
@@ -369,13 +369,16 @@ def recommendations(
     exclude: Annotated[list[schemas.ItemName] | None, Query(max_length=100)] = None,
 ) -> list[JSON]:
     """Return the items to recommend to this person, in the order that fits the goal of the study."""
-    return _recommended(service, row, schemas.RecommendBody(count=count, only=only, exclude=exclude or []))
+    body = schemas.RecommendBody(count=count, only=only, exclude=exclude or [])
+    return await service.for_result(lambda: _recommended(service, row, body))
 
 
 @router.post("/sessions/{session_id}/recommendations", tags=["sessions"], response_model=_Recommended)
-def filtered_recommendations(body: schemas.RecommendBody, row: ReadableSession, service: TheService) -> list[JSON]:
+async def filtered_recommendations(
+    body: schemas.RecommendBody, row: ReadableSession, service: TheService
+) -> list[JSON]:
     """Return the items to recommend to this person among those that the body allows; nothing is stored."""
-    return _recommended(service, row, body)
+    return await service.for_result(lambda: _recommended(service, row, body))
 
 
 @router.get(
@@ -384,7 +387,7 @@ def filtered_recommendations(body: schemas.RecommendBody, row: ReadableSession, 
     response_class=Response,
     responses={200: {"content": {"text/csv": _TEXT, "application/vnd.apache.parquet": _BINARY}}},
 )
-def export_table(
+async def export_table(
     slug: Slug,
     table: Literal["answers", "participants", "estimates", "items", "ranking"],
     ending: Literal["csv", "parquet"],
@@ -392,7 +395,9 @@ def export_table(
     who: TheCaller,
 ) -> Response:
     """Export a table with the current data of a study."""
-    return table_reply(service, _study(service, slug, who, "read"), table, ending)
+    return await table_reply(
+        service, await service.for_result(lambda: _study(service, slug, who, "read")), table, ending
+    )
 
 
 @router.get(
@@ -401,6 +406,6 @@ def export_table(
     response_class=Response,
     responses={200: {"content": {"application/zip": _BINARY}}},
 )
-def export_bundle(slug: Slug, service: TheService, who: TheCaller) -> Response:
+async def export_bundle(slug: Slug, service: TheService, who: TheCaller) -> Response:
     """Export the study as a zip."""
-    return bundle_reply(service, _study(service, slug, who, "read"))
+    return await bundle_reply(service, await service.for_result(lambda: _study(service, slug, who, "read")))

@@ -13,7 +13,7 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
@@ -179,15 +179,26 @@ def run(slug: str, request: Request, service: TheService) -> Response:
 
 
 @router.get("/s/{slug}/result")
-def result(slug: str, request: Request, service: TheService, row: TheSession) -> Response:
+async def result(slug: str, request: Request, service: TheService, row: TheSession) -> Response:
     """Show the result with the completion code; afterwards no answer can be undone."""
+    return await service.for_result(lambda: _result(slug, request, service, row))
+
+
+def _result(slug: str, request: Request, service: Service, row: SessionRow) -> Response:
     study = _study(slug, request, service)
     if service.sessions.state(row)["status"] != "finished" or not service.sessions.confirm(row):
         return RedirectResponse(f"/s/{slug}/run", 303)
-    data = views.result_page(service, study, row)
-    if data["redirect"] is not None and data["wait"] == 0:
-        return RedirectResponse(data["redirect"], 303)
-    return service.page(request, "result", data, language=study.configuration.language)
+    if study.configuration.completion.wait == 0 and row.kind != "preview":
+        address = views.result_page(service, study, row)["redirect"]
+        if address is not None:
+            return RedirectResponse(address, 303)
+
+    def rendered() -> str:
+        data = views.result_page(service, study, row)
+        page = service.page(request, "result", data, language=study.configuration.language)
+        return bytes(page.body).decode()
+
+    return HTMLResponse(service.result_pages.get(row.id, row.version, rendered))
 
 
 @router.get("/s/{slug}/state")

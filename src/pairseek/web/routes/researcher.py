@@ -406,7 +406,7 @@ def mark_answer(query: str, service: TheService, mark: SubmittedMark) -> Respons
 
 
 @router.get("/studies/{slug}/export/{table}.{ending}")
-def export_table(
+async def export_table(
     slug: str,
     table: Literal["answers", "participants", "estimates", "items", "ranking"],
     ending: Literal["csv", "parquet"],
@@ -414,13 +414,17 @@ def export_table(
     who: Researcher,  # noqa: ARG001 - any signed-in user
 ) -> Response:
     """Export a table with the current data of a study."""
-    return table_reply(service, service.catalogue.by_slug(slug), table, ending)
+    return await table_reply(service, await service.for_result(lambda: service.catalogue.by_slug(slug)), table, ending)
 
 
 @router.get("/studies/{slug}/bundle.zip")
-def export_bundle(slug: str, service: TheService, who: Researcher) -> Response:  # noqa: ARG001 - any signed-in user
+async def export_bundle(
+    slug: str,
+    service: TheService,
+    who: Researcher,  # noqa: ARG001 - any signed-in user
+) -> Response:
     """Export the study as a zip."""
-    return bundle_reply(service, service.catalogue.by_slug(slug))
+    return await bundle_reply(service, await service.for_result(lambda: service.catalogue.by_slug(slug)))
 
 
 def _study_and_session(service: Service, slug: str, session: str) -> tuple[Study, SessionRow]:
