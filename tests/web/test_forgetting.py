@@ -24,7 +24,7 @@ from pairseek.web.errors import Problem
 from pairseek.web.learning import populations
 from pairseek.web.operations.logs import JsonLines
 from pairseek.web.results import bundle, tables
-from pairseek.web.sessions import forgetting
+from pairseek.web.sessions import forgetting, history
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study, set_open
@@ -737,3 +737,21 @@ def test_a_reader_in_the_way_delays_the_cleaning_of_the_file_and_nothing_else(tm
     assert found_in(files(made), PERSON) == []
     for one in (made, other):
         one.close()
+
+
+def test_a_person_who_is_forgotten_while_answers_are_read_is_left_out(database):
+    sessions_of_worker = worker(database)
+    rows = []
+    for name in ("anna", "ben"):
+        number, _ = sessions_of_worker.open(study(database), {"participant": name})
+        row = sessions_of_worker.by_id(number)
+        sessions_of_worker.answer(row, answer_to(sessions_of_worker.state(row)["query"]["query"], "left"))
+        rows.append(sessions_of_worker.by_id(number))
+    forgetting.forget(database, study(database), "anna", "test")
+    assert [found.row.id for found in history.read_histories(database, study(database), rows)] == [rows[1].id]
+    with pytest.raises(Problem) as caught:
+        history.read_history(database, study(database), rows[0])
+    assert caught.value.status == 410
+    # The parts of the last session go with it.
+    forgetting.forget(database, study(database), "ben", "test")
+    assert history.read_histories(database, study(database), rows) == []

@@ -112,6 +112,11 @@ def of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> 
     return [SessionRow(*row) for row in connection.execute(statement)]
 
 
+def present(connection: sa.Connection, ids: Sequence[str]) -> set[str]:
+    """Return those ids of sessions that are stored."""
+    return set(connection.execute(sa.select(sessions.c.id).where(sessions.c.id.in_(ids))).scalars())
+
+
 def newest_finished(connection: sa.Connection, study_id: int, at: str, limit: int) -> list[SessionRow]:
     """Return people's sessions that finished before a time, at most ``limit``, newest first."""
     condition = (sessions.c.study_id == study_id) & (sessions.c.kind == "person") & (sessions.c.finished_at < at)

@@ -6,16 +6,18 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 
 from pairseek.core.types import JSON
 from pairseek.store import events, populations, sessions
+from pairseek.store import parts as stored_parts
 from pairseek.store.database import Database
 from pairseek.store.events import AskedPair, EventRow
 from pairseek.store.sessions import SessionRow
-from pairseek.web.sessions.parts import Learned, PartsKey, SessionParts, learned_from_record, parts_key, records_of
+from pairseek.web.sessions.access import session_deleted
+from pairseek.web.sessions.parts import Learned, SessionParts, learned_from_record, parts_key
 from pairseek.web.sessions.similarity import session_state
 from pairseek.web.sessions.state import (
     EffectiveAnswer,
@@ -28,6 +30,7 @@ from pairseek.web.sessions.state import (
 from pairseek.web.studies.catalogue import Study
 
 Row = TypeVar("Row")
+_Version: TypeAlias = "tuple[int, int | None]"
 # Number of sessions per read.
 _BATCH_SIZE = 200
 
@@ -73,20 +76,41 @@ def iterate_histories(database: Database, study: Study) -> Iterator[SessionHisto
         yield from read_histories(database, study, batch)
 
 
+def read_history(database: Database, study: Study, row: SessionRow) -> SessionHistory:
+    """Read a session of a study with all of its rows; raise a `Problem` if it has been deleted."""
+    histories = read_histories(database, study, [row])
+    if not histories:
+        raise session_deleted()
+    return histories[0]
+
+
 def read_histories(database: Database, study: Study, rows: Sequence[SessionRow]) -> list[SessionHistory]:
-    """Read sessions of a study with all of their rows."""
+    """Read sessions of a study with all of their rows, except those that have been deleted since their row was read."""
     ids = [row.id for row in rows]
 
     def read(connection: sa.Connection) -> tuple[Any, ...]:
+        present = sessions.present(connection, ids)
+        versions = {(row.study_id, row.population) for row in rows if row.id in present}
         return (
+            present,
+            stored_parts.contents(connection, {row.parts for row in rows}),
+            _population_contents(connection, versions),
             events.queries_of(connection, ids),
             events.events_of(connection, ids),
             sessions.marks_of(connection, ids),
             sessions.blurs_of(connection, ids),
         )
 
-    stored_queries, stored_events, marks, blurs = database.read(read)
-    parts = parts_of(database, study, rows)
+    # In one transaction, because a deletion may come between two.
+    present, records, contents, stored_queries, stored_events, marks, blurs = database.read(read)
+    rows = [row for row in rows if row.id in present]
+    learned = {key: _unpacked(content) for key, content in contents.items()}
+    parts = {
+        key: SessionParts.from_record(
+            study.with_catalogue(key.catalogue).items, records[key.parts], learned.get((key.study, key.population))
+        )
+        for key in set(map(parts_key, rows))
+    }
     queries_by = _group_by(stored_queries, lambda query: query.session_id)
     events_by = _group_by(stored_events, lambda event: event.session_id)
     marks_by, blurs_by = (_group_by(records, lambda row: row["session_id"]) for records in (marks, blurs))
@@ -103,30 +127,19 @@ def read_histories(database: Database, study: Study, rows: Sequence[SessionRow])
     ]
 
 
-def parts_of(database: Database, study: Study, rows: Sequence[SessionRow]) -> dict[PartsKey, SessionParts]:
-    """Return the parts that these sessions of a study began with."""
-    versions = {(row.study_id, row.population) for row in rows if row.population is not None}
-    records, learned = records_of(database, rows), populations_of(database, versions)
-    return {
-        key: SessionParts.from_record(
-            study.with_catalogue(key.catalogue).items, records[key.parts], learned.get((key.study, key.population))
-        )
-        for key in set(map(parts_key, rows))
-    }
-
-
-def populations_of(
-    database: Database, versions: Iterable[tuple[int, int | None]]
-) -> dict[tuple[int, int | None], Learned]:
+def populations_of(database: Database, versions: Iterable[_Version]) -> dict[_Version, Learned]:
     """Return the populations, or the maps of a similarity study, by (study, version)."""
-    keys = sorted((study_id, version) for study_id, version in versions if version is not None)
-    contents = database.read(
-        lambda connection: [populations.content(connection, study_id, version) for study_id, version in keys]
-    )
-    return {
-        key: learned_from_record(json.loads(zlib.decompress(content)))
-        for key, content in zip(keys, contents, strict=True)
-    }
+    contents = database.read(lambda connection: _population_contents(connection, versions))
+    return {key: _unpacked(content) for key, content in contents.items()}
+
+
+def _population_contents(connection: sa.Connection, versions: Iterable[_Version]) -> dict[_Version, bytes]:
+    keys = [(study_id, version) for study_id, version in set(versions) if version is not None]
+    return {(study_id, version): populations.content(connection, study_id, version) for study_id, version in keys}
+
+
+def _unpacked(content: bytes) -> Learned:
+    return learned_from_record(json.loads(zlib.decompress(content)))
 
 
 def _group_by(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:

@@ -19,7 +19,7 @@ from pairseek.web.pages.contexts.participant import (
 )
 from pairseek.web.pages.contexts.shared import CardSchema, StateSchema
 from pairseek.web.service import Service
-from pairseek.web.sessions.history import estimate_history, latest_estimate, read_histories
+from pairseek.web.sessions.history import estimate_history, latest_estimate, read_history
 from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies.cards import safe_html
 from pairseek.web.studies.catalogue import Study
@@ -81,7 +81,7 @@ def _built_in_practice(study: Study) -> PracticeContext:
 
 def result_page(service: Service, study: Study, row: SessionRow) -> ResultPage:
     """Return the context of the result page."""
-    session = read_histories(service.database, study, [row])[0]
+    session = read_history(service.database, study, row)
     is_first, shows_result = session.parts.design is not None, study.configuration.result
     crowd = appeal_before(service.database, study, session) if is_first and shows_result else None
     data = session_result(study, session, crowd) if shows_result else None
@@ -142,7 +142,7 @@ def completion_url(study: Study, code: str | None, who: str | None) -> str | Non
 def own_data(service: Service, row: SessionRow) -> JSON:
     """Return a person's data for download, with the estimate if the study shows results."""
     study = service.catalogue.by_id(row.study_id)
-    session = read_histories(service.database, study, [row])[0]
+    session = read_history(service.database, study, row)
     estimate_record: JSON = {}
     if study.configuration.result and not study.configuration.is_similarity:
         estimate = latest_estimate(study, session, estimate_history(study, session))

@@ -227,7 +227,7 @@ def findings_page(service: Service, user: Account, study: Study, *, everyone: bo
 def person_page(service: Service, user: Account, study: Study, row: SessionRow) -> PersonPage:
     """Return the context of a participant's page, with the items that the session began with."""
     study = study.with_catalogue(row.catalogue)
-    session = history.read_histories(service.database, study, [row])[0]
+    session = history.read_history(service.database, study, row)
     done, estimates = session.done, history.estimate_history(study, session)
     estimate = history.latest_estimate(study, session, estimates)
     track = [point for point in estimates if point["radius"] is not None]
