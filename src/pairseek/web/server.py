@@ -36,8 +36,8 @@ from pairseek.web.studies.catalogue import Study
 
 # Seconds for requests in progress at shutdown.
 GRACE_SECONDS = 10
-KEEP_ALIVE_SECONDS = 20
-"""Seconds for which an idle connection stays open, which is longer than clients keep it for their next request."""
+# Seconds for which an idle connection stays open, which is longer than clients keep it for their next request.
+_KEEP_ALIVE_SECONDS = 20
 # Seconds after that for the process to exit.
 _EXIT_SECONDS = 5.0
 # Seconds after which a computing thread passes the interpreter lock to waiting threads. A request waits for the lock
@@ -235,7 +235,7 @@ def configuration_of(settings: Settings, app: FastAPI) -> uvicorn.Config:
         ws="none",
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=[text for network in settings.proxies for text in _network_texts(network)],
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
 
