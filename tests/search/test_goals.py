@@ -19,7 +19,7 @@ def items():
     ("goal", "strategy", "stop"),
     [
         ("taste", ps.InfoGain(), ()),
-        ("best", ps.EUBO(), (ps.GainBelow(size=1),)),
+        ("best", ps.EUBO(), (ps.GainBelow(0.1),)),
         ("list", ps.Shortlist(3), (ps.GainBelow(size=3),)),
     ],
 )
@@ -125,7 +125,8 @@ class TestGain:
         response = ps.Logistic(None if d else 1.0, "normalized" if d else "constant", residual=1.2)
         counts, forecasts = [], []
         for person in range(15):
-            search = ps.Search(items, response=response, goal=goal, rng=person)
+            stop = ps.GainBelow(0.2, 1 if goal == "best" else 3)
+            search = ps.Search(items, response=response, goal=goal, stop=stop, rng=person)
             user = ps.SimulatedUser(np.random.default_rng(person).normal(size=d), search.response, rng=person)
             forecasts.append(search.forecast())
             while search.finished is None and search.answers < 80:
@@ -135,6 +136,10 @@ class TestGain:
         assert "one more comparison would improve" in search.finished
         assert search.forecast() == 0
         assert 0.5 < np.median(counts) / forecasts[0] < 2.0
+
+    def test_a_small_gain_has_no_forecast(self):
+        """The gain falls so slowly that 11 answers were said and 31 came."""
+        assert ps.Search(ps.Items(ids=range(40)), goal="best", rng=1).forecast() is None
 
     @pytest.mark.parametrize("gain", [0, -1, float("nan"), "x"])
     def test_the_gain_must_be_a_number_above_zero(self, gain):

@@ -96,7 +96,7 @@ def test_when_the_best_item_is_found_cannot_be_told_before():
         ps.Search(items, response=ps.Logistic(3.0), posterior=FEW, rng=1, stop=stop) for stop in (rules[0], rules)
     )
     assert alone.forecast() is None
-    assert both.forecast() == 150
+    assert both.forecast() is None  # 150 answers are the most that it takes
     assert run(alone).finished.startswith("one item is the best")
     assert alone.forecast() == 0
 
@@ -154,7 +154,25 @@ def test_a_number_of_answers_may_come_from_numpy(items, stop):
 
 def test_without_rules_or_beyond_the_horizon_there_is_no_forecast(items):
     assert ps.Search(items, posterior=FEW, rng=1).forecast() is None
-    assert ps.Search(items, posterior=FEW, rng=1, stop=ps.RadiusBelow(1e-9)).forecast() is None
+    plain = {"response": ps.Logistic(), "posterior": FEW, "rng": 1}
+    assert ps.Search(items, stop=ps.RadiusBelow(1e-9), **plain).forecast() is None
+    assert ps.Search(items, stop=(ps.RadiusBelow(1e-9), ps.AfterAnswers(12)), **plain).forecast() == 12
+
+
+@pytest.mark.parametrize(
+    ("catalogue", "rule"),
+    [
+        (ps.Items(np.eye(4)[:, :2]), ps.InformationBelow(0.15)),
+        (ps.Items(np.eye(4)[:, :2]), ps.RadiusBelow(0.1)),
+        (ps.Items(ids=range(4)), ps.InformationBelow(0.15)),
+    ],
+)
+def test_with_residual_utilities_radius_and_information_have_no_forecast(catalogue, rule):
+    """Forecasts of the default model were wrong by factors of up to three."""
+    search = ps.Search(catalogue, rng=1, stop=rule)
+    assert search.response.residual > 0
+    assert search.forecast() is None
+    assert ps.Search(catalogue, rng=1, stop=(rule, ps.AfterAnswers(12))).forecast() is None
 
 
 def test_the_best_item_has_no_meaning_in_a_continuous_space():

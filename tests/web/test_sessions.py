@@ -367,15 +367,22 @@ def test_a_pair_that_checks_attention_comes_either_way_round():
 
 
 def test_a_stop_rule_ends_it_and_forecasts(database):
-    session_id = a_session(database, answers=200, stop=[{"name": "radius", "radius": 1.2}])
+    session_id = a_session(database, answers=200, stop=[{"name": "gain", "gain": 0.3}])
     one = worker(database)
     state = one.state(one.by_id(session_id))
     assert state["progress"]["total"] is None
     assert 0 < state["progress"]["remaining"] < 200
     while state["status"] == "asking":
         state = say(one, session_id, state, "left")
-    assert "radius" in one.by_id(session_id).reason
+    assert "would improve the pick" in one.by_id(session_id).reason
     assert state["progress"]["share"] == 1.0
+
+
+def test_nothing_is_said_about_the_answers_left_if_they_cannot_be_predicted(database):
+    session_id = a_session(database, answers=20, stop=[{"name": "information", "bits": 0.1}])
+    one = worker(database)
+    state = say(one, session_id, one.state(one.by_id(session_id)), "left")
+    assert state["progress"] == {"answered": 1, "total": None, "remaining": None, "share": 0.05}
 
 
 def test_when_no_pair_is_left_the_session_ends_with_that_reason(database):

@@ -66,14 +66,10 @@ def expected_path(
     belief
         The present belief.
     response
-        The response, with typical values for an unknown k or lapse.
+        The response, without residual utilities, and with typical values for an unknown k or lapse.
     """
     spread = 0.0 if belief.reliability is None else belief.reliability.spread
-    variance = 2.0 * (response.typical_reliability * response.residual_deviation) ** 2
-    bits = table(response.stand_in.link, "information", spread, response.lapse_rate, variance=variance)
-    if variance > 0.0:
-        # Information about the residual utilities of two items is not information about the user point.
-        bits = np.ascontiguousarray(np.maximum(bits - bits[:1], 0.0))
+    bits = table(response.stand_in.link, "information", spread, response.lapse_rate)
     values, axes = np.linalg.eigh(belief.covariance)
     lengths = np.sqrt(np.maximum(values, 1e-300))
     steepness = _deviation(bits, information) / lengths.max() * np.ones(len(lengths))
@@ -161,14 +157,9 @@ def _steepness(
     logits = np.abs(np.einsum("pqd,pd->pq", slopes.reshape(along.shape), user_points) + offsets.reshape(first.shape))
     present = _looked_up(bits, np.repeat(logits[0], items.d), (along[0] * lengths).ravel()).max()
     # A logit of mean m is less informative than one of mean 0; for small deviations, this is a factor on the deviation.
-    without_residuals = (
-        table(response.stand_in.link, "information", lapse=response.lapse_rate)
-        if response.residual_deviation > 0.0
-        else bits
-    )
     small = np.full(logits[1:].size, _SMALL_DEVIATION)
-    relative = _looked_up(without_residuals, logits[1:].ravel(), small)
-    relative /= interpolate(without_residuals, 0.0, _SMALL_DEVIATION)
+    relative = _looked_up(bits, logits[1:].ravel(), small)
+    relative /= interpolate(bits, 0.0, _SMALL_DEVIATION)
     effective = along[1:] * np.sqrt(relative).reshape(*logits[1:].shape, 1)
     rank = min(rank, effective.shape[1] - 1)
     best = np.partition(effective, effective.shape[1] - 1 - rank, axis=1)[:, effective.shape[1] - 1 - rank]

@@ -17,6 +17,8 @@ from pairseek.search.stopping import GainBelow, StopRule
 Goal: TypeAlias = Literal["taste", "best", "list"]
 LIST_SIZE = 3
 """Number of items that a search with the goal ``"list"`` looks for."""
+SMALL_GAIN = 0.1
+"""Gain, in logits, at which a search for the best item stops: see `GainBelow`."""
 CHECK_INTERVAL = 4
 """If the lapse is unknown, one of this many questions of a search for taste is a reliability probe."""
 
@@ -48,6 +50,8 @@ class SearchGoal:
 
     def stop(self) -> StopRule | None:
         """Return the stop rule that serves the goal; None for ``"taste"``, because every answer teaches more."""
+        if self.name == "best":
+            return GainBelow(SMALL_GAIN)
         return GainBelow(size=self.size) if self.size else None
 
 

@@ -186,10 +186,10 @@ class Search(StoredSearch):
 
     @atomic
     def forecast(self) -> int | None:
-        """Return the expected number of answers until the first stop rule is met; None if no rule has a forecast.
+        """Return the expected number of answers until the first stop rule is met; None if it cannot be predicted.
 
-        `BestItemFound` has no forecast, and the forecasts of `RadiusBelow` and `InformationBelow` end after a thousand
-        answers.
+        `BestItemFound` has no forecast, and with residual utilities, which are the default, neither `RadiusBelow` nor
+        `InformationBelow` has one. No forecast exceeds a thousand answers, or two hundred for `GainBelow`.
         """
         return self._state.forecast()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -118,9 +119,14 @@ class SearchState:
         return None
 
     def forecast(self) -> int | None:
-        """Return the expected number of answers until the first stop rule is met; None if no rule has a forecast."""
+        """Return the expected number of answers until the first stop rule is met; None if it cannot be predicted."""
+        if any(rule.reached(self) is not None for rule in self.configuration.stop):
+            return 0
         counts = [rule.remaining(self) for rule in self.configuration.stop]
-        return min((count for count in counts if count is not None), default=None)
+        predicted = [count for count in counts if count is not None]
+        soonest = min(predicted, default=math.inf)
+        # Any rule without a forecast may end the search before the others do.
+        return int(soonest) if len(predicted) == len(counts) and math.isfinite(soonest) else None
 
     # Predictions and results
 
@@ -190,8 +196,13 @@ class SearchState:
         repeats = self.configuration.rest.pair is not None
         return gains.expected_gains(self._resting_context(), min(size, self._modelled.n - 1), repeats=repeats)
 
-    def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
-        """Yield the expected credible radius and bits of the next answer after 0, 1, 2, ... further answers."""
+    def path(self, level: float = 0.95) -> Iterator[tuple[float, float]] | None:
+        """Yield the expected credible radius and bits of the next answer after 0, 1, 2, ... further answers.
+
+        None with residual utilities, because the answers needed then depend on how many items are worth asking about.
+        """
+        if self.belief.residuals is not None:
+            return None
         information, radius = self.information(), self.radius(level)
         modelled = self.configuration.modelled(self.configuration.items)
         typical = typical_response(self.configuration.response, self.belief)

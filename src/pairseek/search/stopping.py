@@ -12,6 +12,9 @@ from pairseek.core.text import plural
 from pairseek.core.validation import is_number, whole
 from pairseek.errors import InvalidParameter
 
+# Smallest gain, in logits, for which the number of answers until it is reached can be predicted.
+_MIN_PREDICTABLE_GAIN = 0.2
+
 
 class Progress(Protocol):
     """The facts about a search that stop rules read."""
@@ -41,8 +44,11 @@ class Progress(Protocol):
         """Yield the gain now, and the smallest gain expected within 1, 2, ... further answers."""
         ...
 
-    def path(self, level: float = 0.95) -> Iterator[tuple[float, float]]:
-        """Yield the expected (credible radius, bits of the next answer) after 0, 1, 2, ... further answers."""
+    def path(self, level: float = 0.95) -> Iterator[tuple[float, float]] | None:
+        """Yield the expected (credible radius, bits of the next answer) after 0, 1, 2, ... further answers.
+
+        None if they cannot be predicted.
+        """
         ...
 
 
@@ -58,8 +64,8 @@ class StopRule(Protocol):
         """Return the reason to stop in words, or None to continue."""
         ...
 
-    def remaining(self, progress: Progress) -> int | None:
-        """Return the expected number of remaining answers; None beyond a thousand, or if it cannot be predicted."""
+    def remaining(self, progress: Progress) -> float | None:
+        """Return the expected number of remaining answers; infinity beyond the horizon, None if it is unpredictable."""
         ...
 
 
@@ -88,7 +94,7 @@ class AfterAnswers:
         given = progress.answers
         return f"{plural(given, 'answer')} {'was' if given == 1 else 'were'} given" if given >= self.count else None
 
-    def remaining(self, progress: Progress) -> int | None:
+    def remaining(self, progress: Progress) -> int:
         """Return the number of answers still to be given."""
         return max(0, self.count - progress.answers)
 
@@ -120,9 +126,10 @@ class RadiusBelow:
         now = progress.radius(self.level)
         return f"the {self.level:.0%} radius is {now:.3g}, below {self.radius:g}" if now < self.radius else None
 
-    def remaining(self, progress: Progress) -> int | None:
+    def remaining(self, progress: Progress) -> float | None:
         """Return the number of answers after which the expected radius is small enough."""
-        return _first(radius < self.radius for radius, _ in progress.path(self.level))
+        path = progress.path(self.level)
+        return None if path is None else _first(radius < self.radius for radius, _ in path)
 
 
 @dataclass(frozen=True)
@@ -154,9 +161,10 @@ class InformationBelow:
         bits = progress.information()
         return f"the next answer would tell {bits:.3g} bits, below {self.bits:g}" if bits < self.bits else None
 
-    def remaining(self, progress: Progress) -> int | None:
+    def remaining(self, progress: Progress) -> float | None:
         """Return the number of answers after which the next one is expected to be too uninformative."""
-        return _first(bits < self.bits for _, bits in progress.path())
+        path = progress.path()
+        return None if path is None else _first(bits < self.bits for _, bits in path)
 
 
 @dataclass(frozen=True)
@@ -235,13 +243,18 @@ class GainBelow:
         what = "the pick" if self.size == 1 else f"the best {self.size} items"
         return f"one more comparison would improve {what} by {now:.2g} logits" if now < self.gain else None
 
-    def remaining(self, progress: Progress) -> int | None:
-        """Return the number of answers after which the expected gain is small enough."""
+    def remaining(self, progress: Progress) -> float | None:
+        """Return the number of answers after which the expected gain is small enough; None for a smaller gain than 0.2.
+
+        Such a gain falls so slowly that a small error of the gain is a large one of the number.
+        """
+        if self.gain < _MIN_PREDICTABLE_GAIN:
+            return None
         return _first(gain < self.gain for gain in progress.gains(self.size))
 
 
-def _first(reached: Iterable[bool]) -> int | None:
-    return next((count for count, met in enumerate(reached) if met), None)
+def _first(reached: Iterable[bool]) -> float:
+    return next((count for count, met in enumerate(reached) if met), math.inf)
 
 
 STOP_RULES: dict[str, type[StopRule]] = {

@@ -142,7 +142,8 @@ def evaluate(
         Folder of results. A folder of the same evaluation is continued; any other is refused.
     items, learn, appeal, rescale, curvature, residual
         Items with coordinates, or the number of dimensions in which to learn them, and options of the fit: see
-        `Population.fit`. ``"auto"`` options are chosen on the people of a split who are not held out.
+        `Population.fit`. ``"auto"`` options are chosen on the people of a split who are not held out; for leave-one-out
+        on everybody, the person replayed included.
     goal
         What a search is for: see `Search`.
     strategies

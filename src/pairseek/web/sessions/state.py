@@ -222,7 +222,7 @@ class SessionState:
         if self.next_pair[0] is None:
             return 0
         forecast = self.search.forecast()
-        return min((number for number in (fixed, forecast) if number is not None), default=None)
+        return forecast if forecast is None or fixed is None else min(fixed, forecast)
 
 
 def search_events(done: Iterable[AnsweredPair]) -> list[Event]:

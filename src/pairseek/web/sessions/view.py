@@ -30,7 +30,7 @@ def state_of(snapshot: Snapshot) -> StateSchema:
             "answered": answered,
             "total": configuration.answers if not configuration.stops_early else None,
             "remaining": remaining,
-            "share": 1.0 if current is None else 0.0 if remaining is None else answered / max(1, answered + remaining),
+            "share": 1.0 if current is None else _share(answered, remaining, configuration.answers),
         },
         "can": {
             "undo": snapshot.done[-1].name if snapshot.done and can_undo else None,
@@ -39,6 +39,13 @@ def state_of(snapshot: Snapshot) -> StateSchema:
         },
         "result": f"/s/{study.row.slug}/result" if current is None else None,
     }
+
+
+def _share(answered: int, remaining: int | None, maximum: int | None) -> float:
+    """Return the fraction of the answers that have been given, of the maximum if the number cannot be predicted."""
+    if remaining is not None:
+        return answered / max(1, answered + remaining)
+    return 0.0 if maximum is None else answered / max(1, maximum)
 
 
 def _remaining(snapshot: Snapshot) -> int | None:
