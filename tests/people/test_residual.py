@@ -12,7 +12,7 @@ import pairseek as ps
 from helpers.populations import simulated
 from helpers.refusals import refused
 from pairseek.people.population.held_out import evidence_of, held_out_predictions, sampled
-from pairseek.people.population.leave_one_out import state_of, without
+from pairseek.people.population.leave_one_out import FitOfAll
 from pairseek.people.population.model import FitOptions
 from pairseek.people.population.residual import Calibration, calibrate, honest_share, residual_of, scale_of
 
@@ -192,12 +192,27 @@ def test_a_sample_of_answers_has_at_most_so_many_of_each_person():
     assert len(sampled(choices, 100, np.random.default_rng(1), ties=True)) == len(choices)
 
 
-def test_leaving_one_person_out_keeps_residual_and_scale():
-    choices, items = people(1.0, count=30)
+def test_a_person_who_is_left_out_does_not_count_for_residual_and_scale():
+    """A person who is sure to have tastes of their own moves the averages; without them, these do not change."""
+    choices, items = people(1.0, count=12)
     population = ps.Population.fit(choices, items)
-    other = without(population, choices, items, 3, state_of(population, choices, items))
-    assert other.residual == population.residual
-    assert other.k == pytest.approx(population.k, rel=0.2)
+    fit_of_all = FitOfAll.of(population, choices, items)
+    evidence = fit_of_all.evidence
+    assert evidence is not None
+    assert evidence.calibration().record() == population.provenance["calibration"]
+    other = fit_of_all.without(3)
+    found = other.provenance["calibration"]
+    assert found["people"] == 11
+    changed = replace(evidence, answers=evidence.answers + 50.0 * (evidence.rows == 3) * np.arange(6)[:, None, None])
+    assert changed.calibration().share > evidence.calibration().share + 0.1
+    assert changed.without(3).calibration().record() == found
+    assert other.residual == pytest.approx(residual_of(found["share"]))
+
+
+def test_a_residual_that_was_given_stays_when_somebody_is_left_out():
+    choices, items = people(1.0, count=12)
+    population = ps.Population.fit(choices, items, residual=1.3)
+    assert FitOfAll.of(population, choices, items).without(3).residual == pytest.approx(1.3)
 
 
 def test_files_copies_and_searches_keep_the_residual(tmp_path):

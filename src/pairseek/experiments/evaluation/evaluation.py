@@ -24,8 +24,7 @@ from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.pairs.strategies.base import Utility
 from pairseek.people.population import Choices, Population
-from pairseek.people.population.fit_state import FitState
-from pairseek.people.population.leave_one_out import state_of, without
+from pairseek.people.population.leave_one_out import FitOfAll
 from pairseek.people.population.residual import ResidualSetting
 from pairseek.search.goals import LIST_SIZE, Goal, SearchGoal
 
@@ -50,8 +49,8 @@ class _People:
         (splits, people) rows of the held-out people.
     populations
         One population per split; for leave-one-out, a single population of all people.
-    state
-        For leave-one-out, the state of the fit to all people.
+    fit_of_all
+        For leave-one-out, the fit to all people.
     """
 
     plan: Evaluation
@@ -59,20 +58,20 @@ class _People:
     items: Items | None
     held: IntArray
     populations: tuple[Population, ...]
-    state: FitState | None
+    fit_of_all: FitOfAll | None
 
     def begin(self) -> Callable[[Task], Outcome]:
         """Return the function that replays one person."""
-        popularity = [self._popularity(row) for row in self.held] if self.state is None else []
-        tied = [self._tied(row) for row in (self.held if self.state is None else self.held[:, :0])]
+        popularity = [self._popularity(row) for row in self.held] if self.fit_of_all is None else []
+        tied = [self._tied(row) for row in (self.held if self.fit_of_all is None else self.held[:, :0])]
 
         def trial(task: Task) -> Outcome:
             row = int(self.held[task.group, task.unit])
-            if self.state is None:
+            if self.fit_of_all is None:
                 population, popular = self.populations[task.group], popularity[task.group]
             else:
                 population, popular = (
-                    without(self.populations[0], self.choices, self.items, row, self.state),
+                    self.fit_of_all.without(row),
                     self._popularity(np.array([row])),
                 )
             seed = int(np.random.SeedSequence([self.plan.seed, _SEARCH, task.group, row]).generate_state(1)[0])
@@ -255,8 +254,8 @@ def evaluate(
     path = Path(folder)
 
     def make_work() -> _People:
-        populations, state = _populations(path, plan, usable, items, learning, held_out_splits, note)
-        return _People(plan, usable, items, held_out_splits, populations, state)
+        populations, fit_of_all = _populations(path, plan, usable, items, learning, held_out_splits, note)
+        return _People(plan, usable, items, held_out_splits, populations, fit_of_all)
 
     outcomes, record = run_plan(plan.plan(), make_work, path, jobs=jobs, progress=progress)
     names = [[usable.people[row] for row in split] for split in held_out_splits]
@@ -298,7 +297,7 @@ def _populations(
     learning: Mapping[str, object],
     held: IntArray,
     note: Callable[[str], None] | None,
-) -> tuple[tuple[Population, ...], FitState | None]:
+) -> tuple[tuple[Population, ...], FitOfAll | None]:
     out: list[Population] = []
     for number, split in enumerate(held, 1):
         other_choices = (
@@ -316,7 +315,7 @@ def _populations(
         out.append(population)
     if plan.hold_out == "people":
         return tuple(out), None
-    return tuple(out), state_of(out[0], choices, items)
+    return tuple(out), FitOfAll.of(out[0], choices, items)
 
 
 def _fit_population(choices: Choices, items: Items | None, seed: int, learning: Mapping[str, object]) -> Population:

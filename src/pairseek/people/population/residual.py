@@ -22,7 +22,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.special import expit, logit, softmax
 
-from pairseek.core.types import JSON, FloatArray
+from pairseek.core.types import JSON, FloatArray, IntArray
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
@@ -102,6 +102,49 @@ class Calibration:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class LeftOutEvidence:
+    """Evidence of the answers of people who were left out, over a grid of shares and scales.
+
+    Attributes
+    ----------
+    shares
+        (shares,) values of ρ. The scales are `_LOG_SCALES`.
+    answers
+        (shares, scales, people) log evidence of each person's answers.
+    random
+        (people,) log-likelihoods of coin tosses.
+    rows
+        (people,) rows of these people in the choices.
+    """
+
+    shares: FloatArray
+    answers: FloatArray
+    random: FloatArray
+    rows: IntArray
+
+    def without(self, row: int) -> LeftOutEvidence:
+        """Return the evidence of all people but the one in this row of the choices."""
+        kept = self.rows != row
+        return LeftOutEvidence(self.shares, self.answers[:, :, kept], self.random[kept], self.rows[kept])
+
+    def calibration(self) -> Calibration:
+        """Average over the grid."""
+        honest = honest_share(self.answers, self.random)
+        mixed = np.logaddexp(np.log(honest)[..., None] + self.answers, np.log1p(-honest)[..., None] + self.random)
+        # Many people weight one point of the grid only, so the log-likelihood is interpolated.
+        by_scale, log_scales = _interpolated(_LOG_SCALES, mixed.sum(axis=2).T)
+        total, fine_shares = _interpolated(self.shares, by_scale.T)
+        weight = softmax(total - 0.5 * (log_scales / _LOG_SCALE_DEVIATION) ** 2)
+        share, share_error = _moments(fine_shares, weight.sum(axis=1))
+        log_scale, log_scale_error = _moments(log_scales, weight.sum(axis=0))
+        nearest = np.abs(self.shares - share).argmin(), np.abs(_LOG_SCALES - log_scale).argmin()
+        people = len(self.random)
+        return Calibration(
+            share, share_error, log_scale, log_scale_error, float(honest[nearest]) if people else None, people
+        )
+
+
 def scale_of(residual: float) -> float:
     """Return c, the factor that this residual puts on all utilities."""
     return math.sqrt(1.0 + 6.0 * residual**2 / math.pi**2)
@@ -154,10 +197,26 @@ def calibrate(
         if not isinstance(setting, str):
             return Calibration(share_of(setting))
         return Calibration(IMPLIED_SHARES[setting], log_scale=math.log(_IMPLIED_SCALES[setting]))
+    return left_out_evidence(
+        choices, items, learned, setting, smoother=smoother, seed=seed, progress=progress
+    ).calibration()
+
+
+def left_out_evidence(
+    choices: Choices,
+    items: Items | None,
+    learned: FitOptions,
+    setting: float | ResidualSetting,
+    *,
+    smoother: Smoother | None = None,
+    seed: int = 0,
+    progress: Callable[[LearningStep], None] | None = None,
+) -> LeftOutEvidence:
+    """Leave out each fold of the people once, and return the evidence of their answers; see `calibrate`."""
     shares = _SHARES if isinstance(setting, str) else np.array([share_of(setting)])
     rng = np.random.default_rng(seed)
     people = rng.permutation(len(choices.people))
-    parts, coins = [], []
+    parts, coins, rows = [], [], []
     for number in range(min(_FOLDS, len(people))):
         newcomers, others = people[number::_FOLDS], np.delete(people, np.s_[number::_FOLDS])
         try:
@@ -167,7 +226,8 @@ def calibrate(
         except InvalidChoices:
             continue
         tie = float(state.thresholds.sum())
-        judged = sampled(choices.only(newcomers[: -(-_MAX_PEOPLE // _FOLDS)]), _MAX_ANSWERS, rng, ties=tie > 0.0)
+        rows.append(newcomers[: -(-_MAX_PEOPLE // _FOLDS)])
+        judged = sampled(choices.only(rows[-1]), _MAX_ANSWERS, rng, ties=tie > 0.0)
 
         def evidence(
             share: float, scale: float, model: FittedModel = model, tie: float = tie, judged: Choices = judged
@@ -182,23 +242,10 @@ def calibrate(
             text = f"residual and scale, fold {number + 1} of {_FOLDS}"
             progress(LearningStep("residual", (number + 1) / _FOLDS, text))
     if not parts:
-        return _averaged(shares, np.zeros((len(shares), len(_LOG_SCALES), 0)), np.zeros(0))
-    return _averaged(shares, np.concatenate(parts, axis=2), np.concatenate(coins))
-
-
-def _averaged(shares: FloatArray, evidence: FloatArray, random: FloatArray) -> Calibration:
-    """Average over the grid, given the (shares, scales, people) log evidence and the log-likelihoods of coins."""
-    honest = honest_share(evidence, random)
-    mixed = np.logaddexp(np.log(honest)[..., None] + evidence, np.log1p(-honest)[..., None] + random)
-    # Many people weight one point of the grid only, so the log-likelihood is interpolated.
-    by_scale, log_scales = _interpolated(_LOG_SCALES, mixed.sum(axis=2).T)
-    total, fine_shares = _interpolated(shares, by_scale.T)
-    weight = softmax(total - 0.5 * (log_scales / _LOG_SCALE_DEVIATION) ** 2)
-    share, share_error = _moments(fine_shares, weight.sum(axis=1))
-    log_scale, log_scale_error = _moments(log_scales, weight.sum(axis=0))
-    nearest = np.abs(shares - share).argmin(), np.abs(_LOG_SCALES - log_scale).argmin()
-    informative = float(honest[nearest]) if len(random) else None
-    return Calibration(share, share_error, log_scale, log_scale_error, informative, len(random))
+        return LeftOutEvidence(
+            shares, np.zeros((len(shares), len(_LOG_SCALES), 0)), np.zeros(0), np.zeros(0, dtype=np.int64)
+        )
+    return LeftOutEvidence(shares, np.concatenate(parts, axis=2), np.concatenate(coins), np.concatenate(rows))
 
 
 def _interpolated(points: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
