@@ -82,5 +82,6 @@ def test_the_containers_have_exact_versions_and_no_privileges():
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert "build" in service or re.fullmatch(r"[a-z]+:\d+\.\d+(\.\d+)?", service["image"]), name
     assert {name: service["cap_add"] for name, service in services.items() if "cap_add" in service} == {
-        "proxy": ["NET_BIND_SERVICE"]
+        "proxy": ["NET_BIND_SERVICE"],
+        "tls": ["NET_BIND_SERVICE"],
     }

@@ -15,11 +15,11 @@ from helpers.serving import configuration, some_items
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.store.events import AskedPair, EventRow
-from pairseek.web.errors import InvalidPictures
+from pairseek.web.errors import InvalidMedia
 from pairseek.web.results.quality import quality_indicators
 from pairseek.web.results.tables import as_csv
 from pairseek.web.sessions.state import EffectiveAnswer
-from pairseek.web.studies import media
+from pairseek.web.studies import media, uploads
 from pairseek.web.studies.cards import card, safe_html
 from pairseek.web.studies.configuration import slug_of
 from pairseek.web.studies.items import pack_items, read_items, unpack_items
@@ -83,18 +83,18 @@ def packed(names, size=10):
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        (packed(["../../etc/passwd"]), "use plain names"),
-        (packed(["/etc/passwd"]), "use plain names"),
-        (packed(["a\\..\\b.png"]), "use plain names"),
+        (packed(["../../etc/passwd"]), "with plain names"),
+        (packed(["/etc/passwd"]), "with plain names"),
+        (packed(["a\\..\\b.png"]), "with plain names"),
         (packed([f"{k}.png" for k in range(10_001)]), "contains 10,001 files: send at most 10,000"),
-        (packed(["bomb.png"], 21_000_000), "has 21,000,000 bytes: send one of at most 20,000,000"),
-        (io.BytesIO(b"PK\x03\x04 cut"), "not a readable zip"),
+        (packed(["bomb.png"], 51_000_000), "has 51,000,000 bytes: send a file of at most 50,000,000"),
+        (io.BytesIO(b"PK\x03\x04 cut"), "the zip cannot be read"),
     ],
     ids=["up", "root", "backslash", "many", "bomb", "cut"],
 )
 def test_a_zip_with_tricks_is_refused(file, words):
     with pytest.raises(InvalidItems, match=words):
-        media.from_zip(file)
+        uploads.from_zip(file)
 
 
 def with_bytes(archive, changes):
@@ -117,7 +117,7 @@ LOCAL, CENTRAL = b"PK\x03\x04", b"PK\x01\x02"
         ({(LOCAL, 6): b"\x01", (CENTRAL, 8): b"\x01"}, "'a.png' in the zip is encrypted: pack it again without"),
         ({(LOCAL, 8): b"\x61", (CENTRAL, 10): b"\x61"}, "'a.png' in the zip is compressed by method 97"),
         ({(LOCAL, 8): b"\x0e", (CENTRAL, 10): b"\x0e"}, "'a.png' in the zip is compressed by method 14"),
-        ({(CENTRAL, 6): b"\x63"}, "not a readable zip .*version"),
+        ({(CENTRAL, 6): b"\x63"}, "the zip cannot be read .*version"),
         ({(LOCAL, 14): b"abcd", (CENTRAL, 16): b"abcd"}, "'a.png' cannot be unpacked from the zip .*CRC"),
         ({(LOCAL, 35): b"\xff\xff\xff"}, "'a.png' cannot be unpacked from the zip"),
         ({(CENTRAL, 42): b"\xff\xff\xff\x7e"}, "'a.png' cannot be unpacked from the zip"),
@@ -127,15 +127,15 @@ LOCAL, CENTRAL = b"PK\x03\x04", b"PK\x01\x02"
 )
 def test_an_encrypted_corrupt_or_odd_zip_is_refused_by_the_name_of_the_picture(changes, words):
     items = Items(ids=["a", "b"], data={"image": ["a.png", ""]})
-    with pytest.raises(InvalidPictures, match=words) as caught:
-        media.with_pictures(items, media.from_zip(with_bytes(packed(["a.png"], 100), changes)))
+    with pytest.raises(InvalidMedia, match=words) as caught:
+        media.with_pictures(items, uploads.from_zip(with_bytes(packed(["a.png"], 100), changes)))
     assert caught.value.field == "images"
 
 
 def test_a_zip_of_very_many_entries_is_refused_before_they_become_objects(monkeypatch):
-    monkeypatch.setattr(media.zipfile, "ZipFile", None)
-    with pytest.raises(InvalidPictures, match="too many files"):
-        media.from_zip(io.BytesIO((CENTRAL + bytes(42)) * 40_000))
+    monkeypatch.setattr(uploads.zipfile, "ZipFile", None)
+    with pytest.raises(InvalidMedia, match="too many files"):
+        uploads.from_zip(io.BytesIO((CENTRAL + bytes(42)) * 40_000))
 
 
 def png_header(width, height):
@@ -148,14 +148,14 @@ def png_header(width, height):
 def test_a_picture_with_a_long_side_is_refused_by_its_header(width, height):
     items = Items(ids=["a", "b"], data={"image": ["a.png", ""]})
     words = f"'a.png' has {width} x {height} pixels: send one with sides of at most 16,383"
-    with pytest.raises(InvalidPictures, match=words):
+    with pytest.raises(InvalidMedia, match=words):
         media.with_pictures(items, {"a.png": lambda: png_header(width, height)})
 
 
 def test_pictures_have_a_limit_of_pixels_in_total(monkeypatch):
     monkeypatch.setattr(media, "MAX_PIXELS", 150)
     items = Items(ids=["a", "b"], data={"image": ["a.png", "b.png"]})
-    with pytest.raises(InvalidPictures, match="more than 150 pixels in total"):
+    with pytest.raises(InvalidMedia, match="more than 150 pixels in total"):
         media.with_pictures(items, dict.fromkeys(["a.png", "b.png"], lambda: png_header(10, 10)))
 
 
@@ -169,9 +169,9 @@ def test_pictures_of_every_mode_are_converted_as_a_whole_would_be(mode):
 
 
 def test_a_zip_that_unpacks_to_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr(media, "MAX_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(uploads, "MAX_UNPACKED_BYTES", 1000)
     with pytest.raises(InvalidItems, match="unpacks to more than 1,000 bytes"):
-        media.from_zip(packed(["a.png", "b.png"], 600))
+        uploads.from_zip(packed(["a.png", "b.png"], 600))
 
 
 def test_items_that_name_too_many_pictures_are_refused():
@@ -186,7 +186,7 @@ def test_a_path_out_of_the_folder_is_refused(tmp_path):
     (tmp_path / "study").mkdir()
     items = Items([[0.0], [1.0]], data={"image": ["../secret.png", ""]})
     with pytest.raises(InvalidItems, match="is outside the folder"):
-        media.from_folder(items, tmp_path / "study")
+        uploads.from_folder(items, tmp_path / "study")
 
 
 def picture(size, **options):

@@ -239,11 +239,11 @@ def test_catalogues_without_sessions_are_deleted_after_a_day(visitors, monkeypat
 
 
 def test_items_of_both_versions_have_their_pictures():
-    from pairseek.web.studies.creation import _with_pictures_of
+    from pairseek.web.studies.creation import _with_files_of
 
     known = Items(
         [[0.0], [1.0], [2.0]], ["a", "b", "c"], data={"image": ["x.png", "", "z.png"], "colour": ["", "", ""]}
     )
-    with_pictures = _with_pictures_of(known, Items([[2.0], [3.0]], ["c", "d"]))
-    assert with_pictures.data["image"] == ("z.png", "")
-    assert "colour" not in with_pictures.data
+    with_files = _with_files_of(known, Items([[2.0], [3.0]], ["c", "d"]))
+    assert with_files.data["image"] == ("z.png", "")
+    assert "colour" not in with_files.data

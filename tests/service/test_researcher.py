@@ -23,7 +23,7 @@ from pairseek.web.access.auth import make_token, set_password
 from pairseek.web.sessions import history
 from pairseek.web.studies.configuration import RESERVED_SLUGS
 from pairseek.web.studies.creation import create_study, from_file
-from pairseek.web.studies.media import items_of_pictures
+from pairseek.web.studies.uploads import items_of_files
 
 PASSWORD = "a long password"
 CSV = "id,label,x,y\na,Apple,0,0\nb,<script>alert(1)</script>,1,0\nc,Cherry,0,1\nd,Date,1,1\n"
@@ -250,13 +250,15 @@ def test_pictures_alone_make_a_study_and_are_added_to_it(visitors, ann, images):
 def test_a_study_without_items_and_pictures_says_what_to_choose(ann):
     reply = ann.post("/studies/new", data={"csrf": csrf_of(ann.get("/studies/new")), "title": "Nothing"})
     assert reply.status_code == 422
-    assert "choose pictures, or a CSV or Parquet file with a column id or label" in reply.text
+    assert "choose pictures, sounds or videos, or a CSV or Parquet file with a column id or label" in reply.text
 
 
 def test_a_folder_of_pictures_is_enough_for_a_study_file(tmp_path):
     (tmp_path / "woods").mkdir()
     (tmp_path / "woods.yaml").write_text("title: Woods\nitems: woods\n")
-    with pytest.raises(InvalidItems, match="contains no pictures: put some there, or name a CSV file"):
+    with pytest.raises(
+        InvalidItems, match="contains no pictures, sounds or videos: put some there, or name a CSV file"
+    ):
         from_file(tmp_path / "woods.yaml")
     for name, content in WOODS.items():
         (tmp_path / "woods" / name).write_bytes(content)
@@ -266,7 +268,7 @@ def test_a_folder_of_pictures_is_enough_for_a_study_file(tmp_path):
 
 
 def test_pictures_of_one_name_and_two_kinds_are_two_items():
-    items = items_of_pictures({"oak.png": bytes, "oak.jpg": str.encode})
+    items = items_of_files({"oak.png": png, "oak.jpg": lambda: png("blue")})
     assert (items.ids, items.labels) == (("oak.jpg", "oak.png"), ("Oak", "Oak"))
 
 
@@ -298,9 +300,9 @@ def test_a_study_is_made_from_a_yaml_file_with_pictures_in_a_zip(visitors, ann):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("cat.png", b"<svg onload='alert(1)'/>", "is not a readable image"),
+        ("cat.png", b"<svg onload='alert(1)'/>", "is a text file"),
         ("cat.png", png()[:200], "is damaged"),
-        ("p.zip", b"PK not a zip", "is not a readable zip"),
+        ("p.zip", b"PK not a zip", "the zip cannot be read"),
     ],
 )
 def test_a_file_that_is_no_picture_is_refused(ann, name, content, words):

@@ -25,11 +25,11 @@ from pairseek.store.database import Database
 from pairseek.store.schema import media as pictures_table
 from pairseek.store.schema import studies as studies_table
 from pairseek.web.access import auth
-from pairseek.web.errors import InvalidPictures, Problem
+from pairseek.web.errors import InvalidMedia, Problem
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import add_items, create_study, from_file, replace_items
 from pairseek.web.studies.items import study_items
-from pairseek.web.studies.media import items_of_pictures
+from pairseek.web.studies.uploads import items_of_files
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import service
@@ -76,20 +76,20 @@ def database(database_url):
 
 def created(database):
     files = files_of(range(6))
-    create_study(database, configuration(slug="made"), items_of_pictures(files), is_open=True, who="t", files=files)
+    create_study(database, configuration(slug="made"), items_of_files(files), is_open=True, who="t", files=files)
 
 
 def extended(database):
     # One of them looks like a thing that is there already.
     files = files_of(range(6, 9)) | {"again.jpg": lambda: jpeg(0)}
     study = Catalogue(database).by_slug("made")
-    assert add_items(database, study, items_of_pictures(files), who="t", files=files) == 10
+    assert add_items(database, study, items_of_files(files), who="t", files=files) == 10
 
 
 def placed(database):
     points = np.random.default_rng(1).normal(size=(6, 2))
     files = files_of(range(6))
-    named = items_of_pictures(files)
+    named = items_of_files(files)
     items = Items(points, named.ids, named.labels, data=dict(named.data))
     made = configuration(slug="placed", answers=4)
     create_study(database, made, items, is_open=True, who="t", files=files)
@@ -137,8 +137,8 @@ def test_every_commit_leaves_whole_studies_and_a_kill_before_it_leaves_nothing(d
 
 def test_a_study_whose_picture_is_damaged_leaves_nothing(database):
     files = files_of(range(5)) | {"thing-9.jpg": lambda: jpeg(9)[:900]}
-    with pytest.raises(InvalidPictures, match=r"the image 'thing-9\.jpg' is damaged"):
-        create_study(database, configuration(slug="made"), items_of_pictures(files), is_open=True, who="t", files=files)
+    with pytest.raises(InvalidMedia, match=r"the image 'thing-9\.jpg' is damaged"):
+        create_study(database, configuration(slug="made"), items_of_files(files), is_open=True, who="t", files=files)
     assert database.read(studies.all_studies) == []
     assert database.read(lambda c: c.execute(sa.select(sa.func.count()).select_from(pictures_table)).scalar()) == 0
 
@@ -147,8 +147,10 @@ def test_a_name_that_is_taken_is_said_before_the_pictures_are_converted(database
     created(database)
     reads = []
     files = {name: lambda read=read: reads.append(1) or read() for name, read in files_of(range(6)).items()}
+    items = items_of_files(files)
+    reads.clear()
     with refused_with("slug_taken", Problem):
-        create_study(database, configuration(slug="made"), items_of_pictures(files), is_open=True, who="t", files=files)
+        create_study(database, configuration(slug="made"), items, is_open=True, who="t", files=files)
     assert len(reads) == len(files)  # each was looked at once, and not read again to be converted
 
 

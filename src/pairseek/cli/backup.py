@@ -12,16 +12,30 @@ from pairseek.cli.options import DatabaseOption
 
 
 def backup(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="Path of the new backup file.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="New backup file, or with --keep the folder for it.")],
     *,
+    keep: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Name the file after the time, and keep the newest N in the folder."),
+    ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Back up all studies and answers to one file. The service may keep running."""
-    with open_database(database, create=False) as opened:
-        from pairseek.store import backups
+    """Back up all studies and answers to one file. The service may keep running.
 
-        rows = backups.write(opened, path)
-    typer.echo(f"Wrote {rows:,} rows to {path}")
+    With --keep, only older backups that were made with --keep of the same database
+    are removed, and only once the new one is complete.
+    """
+    with open_database(database, create=False) as opened:
+        from pairseek.store import backups, rotation
+
+        if keep is None:
+            rows = backups.write(opened, path)
+            typer.echo(f"Wrote {rows:,} rows to {path}")
+            return
+        made = rotation.write(opened, path, keep=keep)
+    typer.echo(f"Wrote {made.rows:,} rows to {made.path}")
+    for old in made.removed:
+        typer.echo(f"Removed {old}")
 
 
 def restore(

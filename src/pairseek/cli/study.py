@@ -96,7 +96,7 @@ def close_study(slug: Slug, *, database: DatabaseOption = None) -> None:
 @app.command("add")
 def add(
     slug: Slug,
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV of the new items, or a folder of pictures.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV of the new items, or a folder of media files.")],
     *,
     database: DatabaseOption = None,
 ) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from pairseek.core.column_names import DATASET_ID_COLUMNS, assigned_columns, plain_name
 from pairseek.core.csv import check_lengths, mixed_decimals, number, table_rows
 from pairseek.core.frames import frame_columns, is_parquet, parquet_columns, text_of
-from pairseek.core.media import PICTURE_FILE, medium_of
+from pairseek.core.media import FILE_COLUMNS, medium_of
 from pairseek.core.text import listed
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidItems
@@ -339,7 +339,7 @@ def columns_note(coordinates: Sequence[str], data: Sequence[str]) -> str:
     >>> columns_note(["x", "y"], ["country"]), columns_note([], ["price"])
     ('coordinates: x, y; kept as data: country', 'no coordinates; kept as data: price')
     """
-    data_columns = [name for name in data if medium_of(name) is None and name != PICTURE_FILE]
+    data_columns = [name for name in data if medium_of(name) is None and name not in FILE_COLUMNS.values()]
     if not (coordinates or data_columns):
         return ""
     first = f"coordinates: {listed(coordinates)}" if coordinates else "no coordinates"

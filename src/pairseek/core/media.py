@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
-Conversion: TypeAlias = Literal["text", "markdown", "picture", "caption"]
+Conversion: TypeAlias = Literal["text", "markdown", "picture", "recording", "caption"]
 
 
 def _no_advice(_: str) -> None:
@@ -24,11 +24,15 @@ def _colour_advice(value: str) -> str | None:
     return None if re.fullmatch(r"#[0-9a-fA-F]{6}", value) else "write it as #rrggbb"
 
 
-def _address_advice(value: str) -> str | None:
-    parts = urlsplit(value)
+def is_address(value: str) -> bool:
+    """Return whether the value of a sound or video is an address; otherwise it names a file."""
+    return bool(urlsplit(value).scheme) or value.startswith("/")
+
+
+def _recording_advice(value: str) -> str | None:
     # The pages' content security policy blocks other addresses.
-    is_local = not parts.scheme and value.startswith("/") and not value.startswith("//")
-    return None if parts.scheme == "https" or is_local else "give an address with https://"
+    is_blocked = urlsplit(value).scheme not in ("", "https") or value.startswith("//")
+    return "give an address with https://, or the name of a file that you send" if is_blocked else None
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,9 @@ class Medium:
     name
         Column of the items file and of exports, and key of the value on the card.
     conversion
-        How the value gets onto the card: unchanged (``"text"``), as sanitized HTML (``"markdown"``), as the address of
-        an uploaded file (``"picture"``), or as a property of another medium (``"caption"``).
+        How the value gets onto the card: unchanged (``"text"``), as sanitized HTML (``"markdown"``), as the addresses
+        of an uploaded picture (``"picture"``), as an address, given or of an uploaded file (``"recording"``), or as a
+        property of another medium (``"caption"``).
     advice
         Function that returns what to write instead of an invalid value, and None for a valid value.
     aliases
@@ -66,8 +71,8 @@ MEDIA: dict[str, Medium] = {
         Medium("colour", advice=_colour_advice, aliases=("color", "hex")),
         Medium("image", "picture", loads=True),
         Medium("alt", "caption"),
-        Medium("video", advice=_address_advice, loads=True, plays=True),
-        Medium("audio", advice=_address_advice, loads=True, plays=True),
+        Medium("video", "recording", advice=_recording_advice, loads=True, plays=True),
+        Medium("audio", "recording", advice=_recording_advice, loads=True, plays=True),
         Medium("text"),
         Medium("markdown", "markdown"),
     )
@@ -77,6 +82,8 @@ MEDIA: dict[str, Medium] = {
 
 PICTURE_FILE = "image_file"
 """Data column with the original file name of each picture; the column ``image`` names the stored picture."""
+FILE_COLUMNS = {"image": PICTURE_FILE, "video": "video_file", "audio": "audio_file"}
+"""Data columns with the original file names, by the medium whose column names the stored files."""
 
 
 def medium_of(column: str) -> Medium | None:
@@ -96,5 +103,5 @@ def played_media() -> list[str]:
 
 
 def inline_media() -> list[str]:
-    """Return the names of the media that are text, which need no file."""
-    return [medium.name for medium in MEDIA.values() if medium.conversion in ("text", "markdown")]
+    """Return the names of the media that need no uploaded file: texts, and recordings by their address."""
+    return [medium.name for medium in MEDIA.values() if medium.conversion in ("text", "markdown", "recording")]

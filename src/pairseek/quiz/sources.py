@@ -20,8 +20,9 @@ from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.checks import check
 from pairseek.web.studies.configuration import StudyConfiguration, configured
 from pairseek.web.studies.creation import from_file, items_in
-from pairseek.web.studies.media import Files, copies, with_pictures
+from pairseek.web.studies.media import copies, with_pictures
 from pairseek.web.studies.names import readable_name
+from pairseek.web.studies.uploads import Files
 
 
 def from_study_file(path: Path) -> QuizSource:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import gzip
+import hashlib
 import json
 import os
 import tempfile
@@ -25,8 +26,8 @@ from pairseek.store.schema import logins, metadata, rates
 FORMAT = "pairseek backup"
 # Tables that backups leave out: rates soon expire, and logins must not be restored.
 _EXCLUDED_TABLES = {rates.name, logins.name}
-# Rows read or written at a time.
-_BATCH_SIZE = 500
+# Rows read or written at a time, and rows of tables that hold files.
+_BATCH_SIZE, _FILE_BATCH_SIZE = 500, 20
 
 
 def write(database: Database, path: Path) -> int:
@@ -37,7 +38,7 @@ def write(database: Database, path: Path) -> int:
         raise InvalidFile(f"cannot write {path}: there is no folder {str(path.parent)!r}; create it first")
     with _new_file(path) as file:
         with gzip.open(file, "wt", encoding="utf-8", compresslevel=5) as lines:
-            count = database.read(lambda connection: _dump(connection, lines))
+            count = database.read(lambda connection: _dump(connection, lines, source_of(database)))
         file.flush()
         os.fsync(file.fileno())
     return count
@@ -69,12 +70,18 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
             os.link(nameless, path, src_dir_fd=handle, follow_symlinks=True)
 
 
-def _dump(connection: sa.Connection, lines: TextIO) -> int:
-    head = {"format": FORMAT, "version": migrate.newest_version(), "made_at": now()}
+def source_of(database: Database) -> str:
+    """Return a text that is the same for all backups of a database, and tells nothing about it."""
+    place = str(database.path.resolve()) if database.path else database.url.set(password=None).render_as_string()
+    return hashlib.sha256(place.encode()).hexdigest()[:16]
+
+
+def _dump(connection: sa.Connection, lines: TextIO, source: str) -> int:
+    head = {"format": FORMAT, "version": migrate.newest_version(), "made_at": now(), "source": source}
     lines.write(json.dumps(head) + "\n")
     count = 0
     for table in _tables():
-        streamed = connection.execution_options(yield_per=_BATCH_SIZE).execute(sa.select(table))
+        streamed = connection.execution_options(yield_per=_batch_size(table)).execute(sa.select(table))
         for row in streamed.mappings():
             lines.write(json.dumps({"table": table.name, "row": {k: _json_value(v) for k, v in row.items()}}) + "\n")
             count += 1
@@ -145,7 +152,7 @@ def _fill(connection: sa.Connection, path: Path) -> None:
     current = ""
     for record in _records(path):
         name = record.get("table", "")
-        if batch and (name != current or len(batch) >= _BATCH_SIZE):
+        if batch and (name != current or len(batch) >= _batch_size(tables[name])):
             connection.execute(tables[current].insert(), batch)
             batch = []
         current = name
@@ -186,6 +193,11 @@ def _records(path: Path) -> Iterator[JSON]:
         if isinstance(error, InvalidFile):
             raise
         raise InvalidFile(f"{path} is damaged or truncated ({error}); nothing was restored") from None
+
+
+def _batch_size(table: sa.Table) -> int:
+    has_files = any(isinstance(column.type, sa.LargeBinary) for column in table.c)
+    return _FILE_BATCH_SIZE if has_files else _BATCH_SIZE
 
 
 def _tables() -> list[sa.Table]:

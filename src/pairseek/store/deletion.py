@@ -23,6 +23,8 @@ from pairseek.store.schema import (
     parts,
     populations,
     queries,
+    recording_pieces,
+    recordings,
     sessions,
     studies,
     tokens,
@@ -167,7 +169,7 @@ def delete_sessions(connection: sa.Connection, session_ids: Sequence[str]) -> De
 
 
 def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
-    """Delete a study with its items, pictures, sessions, populations and tokens; return None if it does not exist."""
+    """Delete a study with its items, media, sessions, populations and tokens; return None if it does not exist."""
     # Locked, so that no session begins while the existing ones are deleted.
     if connection.execute(sa.select(studies.c.id).where(studies.c.id == study_id).with_for_update()).first() is None:
         return None
@@ -175,7 +177,7 @@ def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
     session_ids = lock_sessions(connection, session_ids)
     connection.execute(learned_from.delete().where(learned_from.c.study_id == study_id))
     deleted = delete_sessions(connection, session_ids)
-    for table in (learning, populations, media, tokens, catalogues):
+    for table in (learning, populations, media, recording_pieces, recordings, tokens, catalogues):
         connection.execute(table.delete().where(table.c.study_id == study_id))
     connection.execute(studies.delete().where(studies.c.id == study_id))
     retire(connection, study_id)

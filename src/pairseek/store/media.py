@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from pairseek.store.schema import media
+from pairseek.store.schema import media, recording_pieces, recordings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ def picture(connection: sa.Connection, study_id: int, name: str, width: int) -> 
 
 
 def copy(connection: sa.Connection, study_id: int, target: int) -> None:
-    """Copy all pictures of a study to the study with the id ``target``."""
-    others = [column for column in media.c if column.name != "study_id"]
-    statement = sa.select(sa.literal(target), *others).where(media.c.study_id == study_id)
-    connection.execute(media.insert().from_select(["study_id", *(column.name for column in others)], statement))
+    """Copy all pictures, sounds and videos of a study to the study with the id ``target``."""
+    for table in (media, recordings, recording_pieces):
+        others = [column for column in table.c if column.name != "study_id"]
+        statement = sa.select(sa.literal(target), *others).where(table.c.study_id == study_id)
+        connection.execute(table.insert().from_select(["study_id", *(column.name for column in others)], statement))

@@ -139,6 +139,26 @@ media = sa.Table(
     sa.Column("content", sa.LargeBinary, nullable=False),
 )
 
+# Uploaded sounds and videos. They are stored in pieces, so that a range can be read without the rest.
+recordings = sa.Table(
+    "recordings",
+    metadata,
+    sa.Column("study_id", sa.ForeignKey("studies.id"), primary_key=True),
+    sa.Column("name", KEY, primary_key=True),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("size", sa.Integer, nullable=False),
+)
+
+recording_pieces = sa.Table(
+    "recording_pieces",
+    metadata,
+    sa.Column("study_id", sa.Integer, primary_key=True),
+    sa.Column("name", KEY, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+    sa.ForeignKeyConstraint(["study_id", "name"], ["recordings.study_id", "recordings.name"]),
+)
+
 populations = sa.Table(
     "populations",
     metadata,

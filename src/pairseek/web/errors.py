@@ -76,8 +76,8 @@ def _encodable(value: object) -> object:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-class InvalidPictures(InvalidItems):
-    """The pictures of items are invalid."""
+class InvalidMedia(InvalidItems):
+    """The pictures, sounds or videos of items are invalid."""
 
     field = "images"
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from pairseek.core.frames import has_parquet
-from pairseek.core.media import MEDIA, PICTURE_FILE
+from pairseek.core.media import FILE_COLUMNS, MEDIA
 from pairseek.core.messages import DEFAULT, words
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidChoices, MissingExtra
@@ -309,13 +309,13 @@ def coordinate_names(study: Study) -> list[str]:
 def shown_columns(study: Study) -> list[str]:
     """Return the data columns by which a person recognizes an item, such as its text or picture file."""
     data = study.all_items.data
-    # A stored picture is named by a hash, but its file by the researcher.
-    return [name for name in (*MEDIA, PICTURE_FILE) if name in data and not (name == "image" and PICTURE_FILE in data)]
+    # A stored file is named by a hash, but the uploaded file by the researcher.
+    return [name for name in (*MEDIA, *FILE_COLUMNS.values()) if name in data and FILE_COLUMNS.get(name) not in data]
 
 
 def data_names(study: Study) -> dict[str, str]:
     """Return the exported names of all other data columns, which must not clash with other columns."""
-    further = [name for name in study.all_items.data if name not in (*MEDIA, PICTURE_FILE)]
+    further = [name for name in study.all_items.data if name not in (*MEDIA, *FILE_COLUMNS.values())]
     return {name: f"{name}_data" if is_known(name) else name for name in further}
 
 

@@ -35,7 +35,7 @@ from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation, forms
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import StudyConfiguration
-from pairseek.web.studies.media import MAX_PICTURES, Files
+from pairseek.web.studies.uploads import MAX_FILES, Files
 from pairseek.web.views import researcher as views
 from pairseek.web.views.findings import report_page
 from pairseek.web.views.links import public_address
@@ -80,7 +80,7 @@ async def make_study(request: Request, service: TheService, who: Researcher) -> 
         raise invalid(
             "the form cannot be read, or has too many parts",
             str(error.detail)[:100],
-            f"Send at most {MAX_PICTURES:,} images.",
+            f"Send at most {MAX_FILES:,} files.",
             "invalid_form",
         ) from None
 
@@ -131,8 +131,8 @@ def _create_from_form(service: Service, who: str, form: FormData, values: dict[s
 
 
 def _items_sent(form: FormData, configuration: StudyConfiguration | None = None) -> tuple[Items, Files]:
-    pictures = [file for file in form.getlist("images") if isinstance(file, UploadFile) and file.filename]
-    files = forms.pictures_of(pictures)
+    uploads = [file for file in form.getlist("images") if isinstance(file, UploadFile) and file.filename]
+    files = forms.files_of(uploads)
     sent = form.get("items")
     if isinstance(sent, UploadFile) and sent.filename:
         return creation.items_sent(sent.filename, sent.file.read(), files, configuration), files

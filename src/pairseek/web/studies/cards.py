@@ -8,7 +8,7 @@ from functools import lru_cache
 import nh3
 from markdown_it import MarkdownIt
 
-from pairseek.core.media import MEDIA
+from pairseek.core.media import MEDIA, is_address
 from pairseek.model.items import Items
 from pairseek.web.pages.contexts.shared import CardSchema, ImageSchema
 from pairseek.web.studies.names import name_of
@@ -43,7 +43,7 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
     pictures
         Available (width, height) of each picture by name, smallest first.
     base
-        Base URL of the pictures.
+        Base URL of the stored pictures, sounds and videos.
     """
     item_id, label = str(items.ids[row]), items.labels[row]
     values = {name: str(items.data[name][row]) for name in MEDIA if name in items.data}
@@ -52,6 +52,8 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
         conversion = MEDIA[name].conversion
         if conversion == "picture" and pictures.get(value):
             media[name] = _picture(value, pictures[value], base, values.get("alt") or label)
+        elif conversion == "recording" and value:
+            media[name] = value if is_address(value) else f"{base}/{value}"
         elif conversion in ("text", "markdown") and value:
             media[name] = safe_html(value) if conversion == "markdown" else value
     # The card hides a label that nobody wrote: the id, or a name derived from the card's content.

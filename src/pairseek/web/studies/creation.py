@@ -10,7 +10,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from pairseek.core.csv import is_table
-from pairseek.core.media import inline_media
+from pairseek.core.media import FILE_COLUMNS, inline_media
 from pairseek.core.text import quoted
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
@@ -24,14 +24,9 @@ from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.checks import check
 from pairseek.web.studies.configuration import RESERVED_SLUGS, StudyConfiguration, configured
 from pairseek.web.studies.items import pack_items, read_items, study_items
-from pairseek.web.studies.media import (
-    Files,
-    PictureCopies,
-    from_folder,
-    from_picture_folder,
-    items_of_pictures,
-    with_pictures,
-)
+from pairseek.web.studies.media import PictureCopies, with_pictures
+from pairseek.web.studies.recordings import with_recordings
+from pairseek.web.studies.uploads import Files, from_folder, from_media_folder, items_of_files
 from pairseek.web.studies.yaml_reader import read_yaml
 
 __all__ = [
@@ -59,7 +54,7 @@ class _ItemSettings(TypedDict, total=False):
 
 
 def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
-    """Read a study file; return its configuration, items, open state and pictures."""
+    """Read a study file; return its configuration, items, open state and media files."""
     if path.is_dir() or is_table(path):
         raise InvalidParameter(
             f"{path} contains items and is not a study file: write a YAML file with title: ... and items: "
@@ -82,12 +77,12 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
 
 
 def items_in(path: Path, configuration: StudyConfiguration | None = None) -> tuple[Items, Files]:
-    """Read items with their pictures from a CSV or Parquet file, or from a folder of pictures."""
+    """Read items with their files from a CSV or Parquet file, or from a folder of media files."""
     settings = _item_settings(configuration)
     if path.is_dir():
-        files = from_picture_folder(path)
-        error = f"the folder {path} contains no pictures: put some there, or name a CSV file"
-        return _picture_items(files, settings, error), files
+        files = from_media_folder(path)
+        error = f"the folder {path} contains no pictures, sounds or videos: put some there, or name a CSV file"
+        return _file_items(files, settings, error), files
     items = read_items(path, **settings)
     return items, from_folder(items, path.parent)
 
@@ -95,11 +90,13 @@ def items_in(path: Path, configuration: StudyConfiguration | None = None) -> tup
 def items_sent(
     name: str, content: bytes | None, files: Files, configuration: StudyConfiguration | None = None
 ) -> Items:
-    """Read the items of a form from its uploaded table, or from its pictures if there is no table."""
+    """Read the items of a form from its uploaded table, or from its media files if there is no table."""
     settings = _item_settings(configuration)
     if content is None:
-        error = "no items were sent: choose pictures, or a CSV or Parquet file with a column id or label"
-        return _picture_items(files, settings, error)
+        error = (
+            "no items were sent: choose pictures, sounds or videos, or a CSV or Parquet file with a column id or label"
+        )
+        return _file_items(files, settings, error)
     return read_items(Path(name[:100]), content=content, **settings)
 
 
@@ -114,8 +111,8 @@ def _item_settings(configuration: StudyConfiguration | None) -> _ItemSettings:
     }
 
 
-def _picture_items(files: Files, settings: _ItemSettings, error: str) -> Items:
-    items = items_of_pictures(files)
+def _file_items(files: Files, settings: _ItemSettings, error: str) -> Items:
+    items = items_of_files(files)
     if items is None:
         raise InvalidItems(error)
     scaled, standardize = settings.get("scaled", False), settings.get("standardize", False)
@@ -140,9 +137,10 @@ def create_study(
     who: str,
     files: Files | None = None,
 ) -> str:
-    """Store a study with its pictures and return its slug."""
+    """Store a study with its pictures, sounds and videos, and return its slug."""
     check(configuration, items)
     items, readers = with_pictures(items, files or {})
+    items, recordings = with_recordings(items, files or {})
     slug = configuration.slug_or_default()
     if slug in RESERVED_SLUGS:
         raise InvalidParameter(
@@ -160,6 +158,7 @@ def create_study(
             # Use a single transaction, because other workers cache a study as soon as they see it.
             number = studies.add(connection, slug, record, packed, size=(items.n, items.d), is_open=is_open, who=who)
             copies.store(connection, number)
+            recordings.store(connection, number)
             studies.log_action(connection, who, "create_study", slug, items=items.n)
 
         try:
@@ -203,6 +202,7 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
             f"the study {slug!r} already has {quoted(duplicates)}: give only new items; nothing was added"
         )
     items, readers = with_pictures(items, files or {})
+    items, recordings = with_recordings(items, files or {})
     columns = dict.fromkeys([*present.data, *items.data])
     empty = ("",)
     data = {
@@ -221,6 +221,7 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
             if not studies.extend_items(connection, row.id, packed, count=joined.n, additions=row.additions):
                 return False
             copies.store(connection, study.row.id)
+            recordings.store(connection, study.row.id)
             studies.log_action(connection, who, "add_items", slug, count=items.n)
             return True
 
@@ -233,7 +234,7 @@ def replace_items(database: Database, study: Study, items: Items, *, who: str) -
     """Replace the items of a study by others in the same coordinate space; return False if nothing has changed.
 
     Sessions that have begun keep the items that they began with, and answers about removed items still count. Items
-    that remain keep their pictures.
+    that remain keep their pictures, and without new addresses their sounds and videos.
     """
     slug, present, configuration = study.row.slug, study.items, study.configuration
     if configuration.is_similarity or not present.d:
@@ -257,7 +258,8 @@ def replace_items(database: Database, study: Study, items: Items, *, who: str) -
             f"most items that the study {slug!r} already has are at different coordinates now: place old and new items "
             f"with the same map, or create another study"
         )
-    items = study_items(_with_pictures_of(present, items), scaled=False)
+    with_recordings(items, {})  # refuses files, which cannot be sent with a replacement
+    items = study_items(_with_files_of(present, items), scaled=False)
     check(configuration, items)
     packed = pack_items(items)
     if packed == pack_items(present):
@@ -279,12 +281,18 @@ def replace_items(database: Database, study: Study, items: Items, *, who: str) -
     return True
 
 
-def _with_pictures_of(present: Items, items: Items) -> Items:
-    """Return items with the column names of the present items, and with the pictures of items that remain."""
+def _with_files_of(present: Items, items: Items) -> Items:
+    """Return items with the column names of the present items, and with the uploaded files of items that remain."""
+    rows = [present.find(item) for item in items.ids]
     data = dict(items.data)
-    for name in set(present.data) - set(inline_media()) - set(data):
-        rows = [present.find(item) for item in items.ids]
-        data[name] = tuple(str(present.data[name][row]) if row >= 0 else "" for row in rows)
+    given = set(inline_media()) - {medium for medium, files in FILE_COLUMNS.items() if files in present.data}
+    for name in set(present.data) - given:
+        new = items.data.get(name, ("",) * items.n)
+        kept = (str(present.data[name][row]) if row >= 0 else "" for row in rows)
+        data[name] = tuple(value or before for value, before in zip(new, kept, strict=True))
+    for medium, files in FILE_COLUMNS.items():
+        if files in data and medium in items.data:
+            data[files] = tuple(new or name for new, name in zip(items.data[medium], data[files], strict=True))
     return Items._unwarned(items.coordinates, items.ids, items.labels, items.appeal, data, present.columns)
 
 

@@ -11,9 +11,9 @@ from starlette.datastructures import UploadFile
 from pairseek.core.messages import DEFAULT, Message
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter, PairseekError
-from pairseek.web.errors import InvalidPictures
-from pairseek.web.studies.media import MAX_PICTURE_BYTES, MAX_PICTURES, Files, from_zip
+from pairseek.web.errors import InvalidMedia
 from pairseek.web.studies.texts import participant_messages
+from pairseek.web.studies.uploads import MAX_FILE_BYTES, MAX_FILES, Files, from_zip
 from pairseek.web.studies.yaml_reader import MAX_YAML_LENGTH, read_yaml
 
 _TEXT_FIELDS = (
@@ -192,24 +192,30 @@ def _further_settings(text: str) -> JSON:
     return {str(name): value for name, value in settings.items()}
 
 
-def pictures_of(uploads: Sequence[UploadFile]) -> Files:
-    """Return the uploaded pictures, from one zip or from single files."""
-    if len(uploads) > MAX_PICTURES:
-        raise InvalidPictures(f"{len(uploads):,} images were sent: send at most {MAX_PICTURES:,}")
+def files_of(uploads: Sequence[UploadFile]) -> Files:
+    """Return the uploaded pictures, sounds and videos, from one zip or from single files."""
+    if len(uploads) > MAX_FILES:
+        raise InvalidMedia(f"{len(uploads):,} files were sent: send at most {MAX_FILES:,}")
     zips = [file for file in uploads if str(file.filename).lower().endswith(".zip")]
     if zips:
         if len(uploads) > 1:
-            raise InvalidPictures(f"{len(uploads)} files were sent, including a zip: send either one zip, or images")
+            raise InvalidMedia(f"{len(uploads)} files were sent, including a zip: send either one zip, or single files")
         return from_zip(zips[0].file)
+    files: dict[str, Callable[[], bytes]] = {}
+    for upload in uploads:
+        name = PurePosixPath(str(upload.filename).replace("\\", "/")).name
+        if name in files:
+            raise InvalidMedia(f"two files are named {name[:100]!r}: rename one of them")
+        files[name] = _reader(upload)
+    return files
 
-    def reader(file: UploadFile) -> Callable[[], bytes]:
-        def read() -> bytes:
-            file.file.seek(0)
-            return file.file.read(MAX_PICTURE_BYTES + 1)
 
-        return read
+def _reader(file: UploadFile) -> Callable[[], bytes]:
+    def read() -> bytes:
+        file.file.seek(0)
+        return file.file.read(MAX_FILE_BYTES + 1)
 
-    return {PurePosixPath(str(file.filename).replace("\\", "/")).name: reader(file) for file in uploads}
+    return read
 
 
 def _put(record: JSON, name: str, value: object) -> None:

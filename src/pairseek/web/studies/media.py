@@ -7,50 +7,41 @@ import io
 import struct
 import tempfile
 import warnings
-import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
 
-from pairseek.core.archives import UNREADABLE
 from pairseek.core.media import PICTURE_FILE
 from pairseek.core.text import quoted
 from pairseek.errors import MissingExtra
 from pairseek.model.items import Items
 from pairseek.store import media
 from pairseek.store.media import StoredPicture
-from pairseek.web.errors import InvalidPictures
-from pairseek.web.studies.names import readable_name
+from pairseek.web.errors import InvalidMedia
+from pairseek.web.studies.formats.kinds import is_picture, unusable
+from pairseek.web.studies.uploads import MAX_FILES, Files, check_size
 
 if TYPE_CHECKING:
     from PIL import Image
 
-Files: TypeAlias = Mapping[str, Callable[[], bytes]]
-"""Functions that read a file, by the file's name."""
-
 WIDTHS = (320, 640, 1280)
 """Widths in pixels of the stored copies of a picture."""
-MAX_PICTURES = 10_000
-MAX_PICTURE_BYTES = 20_000_000
 MAX_PICTURE_PIXELS = 50_000_000
 MAX_PICTURE_SIDE = 16_383
 """Largest width and height of a picture, which is the largest of a WebP."""
 MAX_PIXELS = 20_000_000_000
 """Largest number of pixels of all pictures together, which take some ten minutes to convert."""
-MAX_UNPACKED_BYTES = 2_000_000_000
-"""Largest number of bytes to which a zip of pictures may unpack."""
 KINDS = ("JPEG", "PNG", "WEBP", "GIF")
 """Accepted picture formats."""
-_WEBP_QUALITY = 82
-# Entries of a zip besides pictures: folders, and files of operating systems.
-_FURTHER_ENTRIES = 2 * MAX_PICTURES
-# Bit in the flags of an entry of a zip.
-_ENCRYPTED = 1
-_CHUNK_BYTES = 1_000_000
+_WEBP_QUALITY = 90
+# Lossy WebP halves the resolution of colour, which blurs the edges of drawings. A copy without loss may be this much
+# larger; one of a photograph is five times as large.
+_LOSSLESS_FACTOR = 2
+# Drawings have fewer colours than this fraction of their pixels, and photographs more.
+_DRAWING_COLOURS = 1 / 8
 # Rows of a picture that are converted at once.
 _STRIP_ROWS = 256
 # What Pillow raises for damaged pictures.
@@ -70,115 +61,15 @@ _DAMAGED = (
 _MAX_BUFFER_BYTES = 16_000_000
 
 
-def from_folder(items: Items, folder: Path) -> Files:
-    """Return the pictures of items, which name them by their path in a folder."""
-    files: dict[str, Callable[[], bytes]] = {}
-    root = folder.resolve()
-    for name in dict.fromkeys(map(str, items.data.get("image", ()))):
-        if not name:
-            continue
-        path = (root / name).resolve()
-        if root not in path.parents:
-            raise InvalidPictures(f"the image {name!r} is outside the folder of the items: move it there")
-        if path.is_file():
-            files[name] = path.read_bytes
-    return files
-
-
-def from_picture_folder(folder: Path) -> Files:
-    """Return the files of a folder of pictures by name."""
-    return {path.name: path.read_bytes for path in folder.iterdir() if path.is_file()}
-
-
-def items_of_pictures(files: Files) -> Items | None:
-    """Return one item per picture; None without pictures.
-
-    An item is named after its file: `red-oak.jpg` becomes the item `red-oak` with the label Red oak.
-    """
-    # A zip lists each file by path and by name with the same reader.
-    names = {read: name for name, read in files.items() if not _is_system_file(name)}
-    pictures = sorted(names.values(), key=str.casefold)
-    if not pictures:
-        return None
-    stems = [PurePosixPath(name).stem for name in pictures]
-    are_distinct = len(set(stems)) == len(stems)
-    labels = [readable_name(stem) for stem in stems]
-    return Items._unwarned(None, stems if are_distinct else pictures, labels, None, {"image": pictures}, least=1)
-
-
-def _is_system_file(name: str) -> bool:
-    """Return whether an operating system created the file, such as thumbnails or folder settings."""
-    last = PurePosixPath(name).name
-    return last.startswith(".") or last.casefold() in ("thumbs.db", "desktop.ini")
-
-
-def from_zip(file: BinaryIO) -> Files:
-    """Return the pictures of a zip by file name and by path."""
-    if _entries(file) > MAX_PICTURES + _FURTHER_ENTRIES:
-        raise InvalidPictures(f"the zip contains too many files: send at most {MAX_PICTURES:,} images")
-    try:
-        archive = zipfile.ZipFile(file)
-        members = [entry for entry in archive.infolist() if not entry.is_dir() and "__MACOSX" not in entry.filename]
-    except UNREADABLE as error:
-        raise InvalidPictures(f"the file of images is not a readable zip ({error}): pack it again") from None
-    if len(members) > MAX_PICTURES:
-        raise InvalidPictures(f"the zip contains {len(members):,} files: send at most {MAX_PICTURES:,} images")
-    if sum(member.file_size for member in members) > MAX_UNPACKED_BYTES:
-        raise InvalidPictures(f"the zip unpacks to more than {MAX_UNPACKED_BYTES:,} bytes: send smaller images")
-    files: dict[str, Callable[[], bytes]] = {}
-    for member in members:
-        path = PurePosixPath(member.filename)
-        _check_member(member, path)
-
-        def read(member: zipfile.ZipInfo = member, name: str = path.name) -> bytes:
-            # The declared size may be wrong, so reading is limited as well.
-            try:
-                with archive.open(member) as file:
-                    return file.read(MAX_PICTURE_BYTES + 1)
-            except UNREADABLE as error:
-                raise InvalidPictures(
-                    f"the image {name[:100]!r} cannot be unpacked from the zip ({error}): pack it again"
-                ) from None
-
-        files[member.filename] = read
-        files.setdefault(path.name, read)
-    return files
-
-
-def _entries(file: BinaryIO) -> int:
-    """Return about how many entries the directory of a zip has, before `zipfile` makes an object of each."""
-    file.seek(0)
-    count = sum(chunk.count(b"PK\x01\x02") for chunk in iter(lambda: file.read(_CHUNK_BYTES), b""))
-    file.seek(0)
-    return count
-
-
-def _check_member(member: zipfile.ZipInfo, path: PurePosixPath) -> None:
-    name = path.name[:100]
-    if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
-        raise InvalidPictures(f"the zip contains the path {member.filename[:100]!r}: use plain names")
-    if member.flag_bits & _ENCRYPTED:
-        raise InvalidPictures(f"the image {name!r} in the zip is encrypted: pack it again without a password")
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise InvalidPictures(
-            f"the image {name!r} in the zip is compressed by method {member.compress_type}: pack it again with the "
-            f"usual method, deflate"
-        )
-    if member.file_size > MAX_PICTURE_BYTES:
-        raise InvalidPictures(
-            f"the image {name!r} has {member.file_size:,} bytes: send one of at most {MAX_PICTURE_BYTES:,}"
-        )
-
-
 def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable[[], bytes]]]:
     """Return the items with the stored names of their pictures, and a reader for each picture."""
     names = [str(name) for name in items.data.get("image", ())]
     distinct = {name for name in names if name}
-    if len(distinct) > MAX_PICTURES:
-        raise InvalidPictures(f"the items name {len(distinct):,} images: use at most {MAX_PICTURES:,}")
+    if len(distinct) > MAX_FILES:
+        raise InvalidMedia(f"the items name {len(distinct):,} images: use at most {MAX_FILES:,}")
     missing = sorted(distinct - set(files))
     if missing:
-        raise InvalidPictures(f"the items name the image {quoted(missing, 1)}, but it was not sent: send it with them")
+        raise InvalidMedia(f"the items name the image {quoted(missing, 1)}, but it was not sent: send it with them")
     if not distinct:
         return items, {}
     hashes, readers, pixels = {}, {}, 0
@@ -187,7 +78,7 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
         with _open_picture(name, content) as picture:
             pixels += picture.width * picture.height
         if pixels > MAX_PIXELS:
-            raise InvalidPictures(f"the images have more than {MAX_PIXELS:,} pixels in total: send smaller ones")
+            raise InvalidMedia(f"the images have more than {MAX_PIXELS:,} pixels in total: send smaller ones")
         hashes[name] = hashlib.sha256(content).hexdigest()[:32]
         readers[hashes[name]] = files[name]
     # The file name is kept for exports.
@@ -251,12 +142,26 @@ def copies(study_id: int, name: str, content: bytes, file: str | None = None) ->
         widths = [width for width in WIDTHS if width < image.width] + [min(image.width, WIDTHS[-1])]
         for width in sorted(set(widths)):
             height = max(1, round(image.height * width / image.width))
-            buffer = io.BytesIO()
-            resized = image.resize((width, height), Image.Resampling.LANCZOS) if width < image.width else image
-            resized.save(buffer, "WEBP", quality=_WEBP_QUALITY, method=4)
-            yield StoredPicture(study_id, name, width, height, "image/webp", buffer.getvalue())
+            # Unlike Lanczos, this filter does not overshoot at edges, which would draw halos around them.
+            resized = image.resize((width, height), Image.Resampling.HAMMING) if width < image.width else image
+            yield StoredPicture(study_id, name, width, height, "image/webp", _encoded(resized))
     except (*_DAMAGED, Image.DecompressionBombError) as error:
-        raise InvalidPictures(f"the image {(file or name)!r} is damaged ({error}): save it again") from None
+        raise InvalidMedia(f"the image {(file or name)!r} is damaged ({error}): save it again") from None
+
+
+def _encoded(image: Image.Image) -> bytes:
+    """Return a picture as WebP: a drawing without loss, unless that is much larger."""
+
+    def webp(**options: object) -> bytes:
+        buffer = io.BytesIO()
+        image.save(buffer, "WEBP", method=4, **options)
+        return buffer.getvalue()
+
+    lossy = webp(quality=_WEBP_QUALITY)
+    if image.getcolors(max(256, int(image.width * image.height * _DRAWING_COLOURS))) is None:
+        return lossy
+    exact = webp(lossless=True, quality=60)
+    return exact if len(exact) <= _LOSSLESS_FACTOR * len(lossy) else lossy
 
 
 def _open_picture(name: str, content: bytes) -> Any:
@@ -264,38 +169,64 @@ def _open_picture(name: str, content: bytes) -> Any:
         from PIL import Image
     except ModuleNotFoundError:
         raise MissingExtra("a study with images", "web") from None
-    if len(content) > MAX_PICTURE_BYTES:
-        raise InvalidPictures(f"the image {name!r} has more than {MAX_PICTURE_BYTES:,} bytes: send a smaller one")
+    check_size(name, len(content))
+    if not is_picture(content):
+        raise InvalidMedia(f"{name!r} {unusable(content)}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(io.BytesIO(content), formats=KINDS)
     except (*_DAMAGED, Image.DecompressionBombError):
-        raise InvalidPictures(f"{name!r} is not a readable image: send {', '.join(KINDS)}") from None
+        raise InvalidMedia(f"{name!r} is not a readable image: send {', '.join(KINDS)}") from None
     size = f"{image.width} x {image.height}"
     if max(image.size) > MAX_PICTURE_SIDE:
         image.close()
-        raise InvalidPictures(
-            f"the image {name!r} has {size} pixels: send one with sides of at most {MAX_PICTURE_SIDE:,}"
-        )
+        raise InvalidMedia(f"the image {name!r} has {size} pixels: send one with sides of at most {MAX_PICTURE_SIDE:,}")
     if image.width * image.height > MAX_PICTURE_PIXELS:
         image.close()
-        raise InvalidPictures(
+        raise InvalidMedia(
             f"the image {name!r} has {size} pixels: send one with at most {MAX_PICTURE_PIXELS:,} in total"
         )
     return image
 
 
 def _converted(picture: Image.Image, mode: str) -> Image.Image:
-    """Return a picture in another mode, converted in strips, because Pillow holds the interpreter lock meanwhile."""
-    from PIL import Image
+    """Return a picture in another mode and in sRGB.
+
+    It is converted in strips, because Pillow holds the interpreter lock meanwhile.
+    """
+    from PIL import Image, ImageCms
 
     picture.load()
     out = Image.new(mode, picture.size)
+    source, transform = _to_srgb(picture, mode)
     for top in range(0, picture.height, _STRIP_ROWS):
-        strip = picture.crop((0, top, picture.width, min(top + _STRIP_ROWS, picture.height)))
-        out.paste(strip.convert(mode), (0, top))
+        strip = picture.crop((0, top, picture.width, min(top + _STRIP_ROWS, picture.height))).convert(source)
+        in_srgb = strip if transform is None else ImageCms.applyTransform(strip, transform)
+        out.paste((in_srgb or strip).convert(mode), (0, top))
     return out
+
+
+def _to_srgb(picture: Image.Image, mode: str) -> tuple[str, Any]:
+    """Return the transformation from a picture's colour profile to sRGB, and the mode that it applies to.
+
+    Copies have no profile. Pictures without one, or with one that does not fit them, keep their colours.
+    """
+    from PIL import ImageCms
+
+    content = picture.info.get("icc_profile")
+    if not content:
+        return mode, None
+    try:
+        profile = ImageCms.ImageCmsProfile(io.BytesIO(content))
+        space = profile.profile.xcolor_space.strip()
+        source = {"RGB": mode, "GRAY": "L", "CMYK": "CMYK"}[space]
+        if source not in (mode, picture.mode):
+            return mode, None
+        target = mode if source == mode else "RGB"
+        return source, ImageCms.buildTransform(profile, ImageCms.createProfile("sRGB"), source, target)
+    except (ImageCms.PyCMSError, *_DAMAGED):
+        return mode, None
 
 
 def _has_transparency(image: Image.Image) -> bool:

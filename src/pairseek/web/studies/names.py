@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from pairseek.core.media import PICTURE_FILE
+from pairseek.core.media import FILE_COLUMNS
 from pairseek.model.items import Items
 
 MAX_NAME_LENGTH = 80
 """Maximum number of characters of a name taken from the beginning of a text."""
 _TEXT_COLUMNS = ("text", "markdown", "alt")
-_FILE_COLUMNS = (PICTURE_FILE, "image", "video", "audio")
+# Names of uploaded files come before addresses and the names of stored files.
+_FILE_COLUMNS = (*FILE_COLUMNS.values(), *FILE_COLUMNS)
 
 
 def readable_name(stem: str) -> str:

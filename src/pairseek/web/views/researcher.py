@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 import yaml
 
-from pairseek.core.media import MEDIA, PICTURE_FILE
+from pairseek.core.media import FILE_COLUMNS, MEDIA
 from pairseek.core.messages import DEFAULT
 from pairseek.core.types import JSON, Belief, FloatArray
 from pairseek.model.items import Items
@@ -268,7 +268,7 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
 
 def columns_of(items: Items) -> ColumnsContext:
     """Return the columns of an item list: coordinates, and columns kept as data."""
-    data = [name for name in items.data if name not in (*MEDIA, PICTURE_FILE)]
+    data = [name for name in items.data if name not in (*MEDIA, *FILE_COLUMNS.values())]
     return {"coordinates": list(items.columns), "data": data}
 
 

@@ -9,7 +9,8 @@ export function made(tag, properties = {}) {
 function picture({ src, srcset, width, height, alt }) {
   const image = made("img", { alt, width, height, decoding: "async", draggable: false });
   if (srcset) {
-    image.sizes = "(max-width: 40rem) 50vw, 34rem";
+    // Upright pictures fit side by side on a phone; the others are as wide as the screen.
+    image.sizes = `(max-width: 40rem) ${width < height ? 50 : 100}vw, 34rem`;
     image.srcset = srcset;
   }
   image.src = src;

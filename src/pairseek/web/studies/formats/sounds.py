@@ -1,0 +1,140 @@
+"""Structure of MP3, WAV and OGG files."""
+
+from __future__ import annotations
+
+import struct
+
+from pairseek.web.studies.formats.damage import cut_off, damaged, unsupported
+
+# Kilobits per second by index in the frame header: MPEG-1 layer III, and MPEG-2 and 2.5 layer III.
+_RATES_1 = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
+_RATES_2 = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+_SAMPLING = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
+# Tags and padding after the last frame of an MP3.
+_TRAILERS = (b"TAG", b"APETAGEX", b"LYRICSBEGIN", b"ID3", b"3DI", b"\0")
+# Bytes of padding or junk before the first frame of an MP3.
+_MAX_LEAD_BYTES = 65_536
+_MIN_FRAMES = 3
+# Smallest fraction of the frames announced in the first frame; encoders disagree by one or two.
+_MIN_ANNOUNCED = 0.98
+# WAV encodings that browsers play: integers, floats, A-law and mu-law; extensible ones name theirs in a further field.
+_WAV_PLAYABLE = (1, 3, 6, 7)
+_WAV_EXTENSIBLE = 0xFFFE
+# Data size of a WAV file that was written to a pipe.
+_WAV_UNKNOWN = (0, 0xFFFFFFFF)
+
+
+def frame_length(content: bytes, at: int) -> int:
+    """Return the length of the MP3 frame that begins at an offset; 0 if none begins there."""
+    head = content[at : at + 4]
+    if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
+        return 0
+    version, layer = (head[1] >> 3) & 3, (head[1] >> 1) & 3
+    rate, sampling, padding = head[2] >> 4, (head[2] >> 2) & 3, (head[2] >> 1) & 1
+    if version == 1 or layer != 1 or rate in (0, 15) or sampling == 3:
+        return 0
+    kilobits = (_RATES_1 if version == 3 else _RATES_2)[rate]
+    return (144_000 if version == 3 else 72_000) * kilobits // _SAMPLING[version][sampling] + padding
+
+
+def _after_tags(content: bytes) -> int:
+    """Return the offset after the ID3 tags at the beginning of an MP3."""
+    at = 0
+    while content[at : at + 3] == b"ID3" and len(content) >= at + 10:
+        size = 0
+        for byte in content[at + 6 : at + 10]:
+            size = size << 7 | byte & 0x7F
+        at += 10 + size + (10 if content[at + 5] & 0x10 else 0)
+    return at
+
+
+def is_mp3(content: bytes) -> bool:
+    """Return whether a file begins like an MP3: with an ID3 tag, or with two frames."""
+    length = frame_length(content, 0)
+    return content[:3] == b"ID3" or bool(length and (len(content) <= length + 4 or frame_length(content, length)))
+
+
+def check_mp3(content: bytes) -> None:
+    """Raise `Unplayable` unless an MP3 consists of whole frames."""
+    start = _after_tags(content)
+    if start > len(content):
+        raise cut_off("MP3")
+    lead = start + _MAX_LEAD_BYTES
+    while start < min(lead, len(content)):
+        length = frame_length(content, start)
+        if length and (start + length == len(content) or frame_length(content, start + length)):
+            break
+        start = max(content.find(b"\xff", start + 1), 0) or len(content)
+    at, frames, is_cut = start, 0, False
+    while length := frame_length(content, at):
+        is_cut = at + length > len(content)
+        if is_cut:
+            break
+        at, frames = at + length, frames + 1
+    announced = _announced_frames(content, start)
+    if frames and (is_cut or frames < _MIN_ANNOUNCED * announced - 2):
+        raise cut_off("MP3")
+    if frames < _MIN_FRAMES or (at < len(content) and not content[at:].startswith(_TRAILERS)):
+        raise damaged("MP3")
+
+
+def _announced_frames(content: bytes, start: int) -> int:
+    """Return the number of frames that the first frame announces; 0 if it does not."""
+    head = content[start : start + 64]
+    at = max(head.find(b"Xing"), head.find(b"Info"))
+    if at < 0 or len(head) < at + 12 or not head[at + 7] & 1:
+        return 0
+    return int.from_bytes(head[at + 8 : at + 12], "big")
+
+
+def check_wav(content: bytes) -> None:
+    """Raise `Unplayable` unless a WAV file has a playable format and all of its data."""
+    at, has_format, data = 12, False, None
+    while at + 8 <= len(content):
+        name, (size,) = content[at : at + 4], struct.unpack_from("<I", content, at + 4)
+        at += 8
+        if name == b"fmt ":
+            if at + size > len(content):
+                raise cut_off("WAV")
+            has_format = _check_wav_format(content[at : at + size])
+        if name == b"data":
+            data = len(content) - at if size in _WAV_UNKNOWN else size
+            if at + data > len(content):
+                raise cut_off("WAV")
+            break
+        at += size + size % 2
+    if data is None and at > len(content):
+        raise cut_off("WAV")
+    if not has_format or not data:
+        raise damaged("WAV")
+
+
+def _check_wav_format(chunk: bytes) -> bool:
+    if len(chunk) < 16:
+        raise damaged("WAV")
+    (encoding,) = struct.unpack_from("<H", chunk)
+    if encoding == _WAV_EXTENSIBLE and len(chunk) >= 26:
+        (encoding,) = struct.unpack_from("<H", chunk, 24)
+    if encoding not in _WAV_PLAYABLE:
+        raise unsupported("WAV", f"compressed WAV (method {encoding})", "16-bit PCM")
+    return True
+
+
+def check_ogg(content: bytes) -> None:
+    """Raise `Unplayable` unless an OGG file consists of whole pages and has a playable sound."""
+    at, codec = 0, b""
+    while at < len(content):
+        if content[at : at + 4] != b"OggS"[: len(content) - at]:
+            raise damaged("OGG")
+        if at + 27 > len(content) or at + 27 + content[at + 26] > len(content):
+            raise cut_off("OGG")
+        table = content[at + 27 : at + 27 + content[at + 26]]
+        begin = at + 27 + len(table)
+        codec = codec or content[begin : begin + 8]
+        at = begin + sum(table)
+    if at > len(content):
+        raise cut_off("OGG")
+    if b"theora" in codec:
+        raise unsupported("WebM", "Theora video", "VP9")
+    if not codec.startswith((b"\x01vorbis", b"OpusHead", b"\x7fFLAC")):
+        raise unsupported("OGG", "an unknown kind of OGG", "Vorbis or Opus")
