@@ -48,16 +48,16 @@ def quoted(names: Iterable[object], limit: int = 5) -> str:
 def initial(text: str) -> str:
     """Return the first visible character of a text, such as a letter or a whole emoji of several code points.
 
-    Punctuation comes last, so that a label with HTML shows a letter.
+    Punctuation counts only if there is nothing else, so that a label with HTML shows a letter.
 
     Examples
     --------
     >>> initial("tea"), initial("<b>tea</b>"), initial("é tea") == "é"
     ('t', 'b', True)
     """
-    shown = [position for position, character in enumerate(text) if unicodedata.category(character)[0] in "LNS"]
-    wanted = [position for position in shown if text[position] not in "<>=+|~^`$"] or shown
-    start = wanted[0] if wanted else 0
+    visible = [position for position, character in enumerate(text) if unicodedata.category(character)[0] in "LNS"]
+    preferred = [position for position in visible if text[position] not in "<>=+|~^`$"] or visible
+    start = preferred[0] if preferred else 0
     end = start + 1
     while end < len(text) and _continues(text[start:end], text[end]):
         end += 1

@@ -176,7 +176,7 @@ class JointSamples(BaseSampleSource):
     prior: Prior
     points: int
     rough: bool = False
-    """Whether the nodes only serve as a proposal, so that the grid must be finer than they are."""
+    """Whether the nodes only serve as a proposal; the grid must then be finer than the nodes."""
 
     @cached_property
     def _proposal(self) -> FloatArray:

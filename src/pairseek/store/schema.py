@@ -94,7 +94,7 @@ studies = sa.Table(
     sa.Column("additions", sa.Integer, nullable=False, server_default="0"),
     # Number of the catalogue in `items`; earlier ones are in `catalogues`.
     sa.Column("catalogue", sa.Integer, nullable=False, server_default="0"),
-    # Size of `items`, for what need not read them.
+    # Size of `items`, so that overviews need not read them.
     sa.Column("item_count", sa.Integer, nullable=False, server_default="0"),
     sa.Column("dimensions", sa.Integer, nullable=False, server_default="0"),
 )
@@ -124,7 +124,7 @@ learning = sa.Table(
     sa.Column("tried", sa.Integer, nullable=True),
     sa.Column("failure", sa.Text, nullable=True),
     sa.Column("failed_at", TIME, nullable=True),
-    # Who has requested to learn, until that begins.
+    # User who has requested to learn; null once learning has begun.
     sa.Column("requested_by", NAME, nullable=True),
 )
 

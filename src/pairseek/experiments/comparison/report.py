@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from pairseek.experiments.comparison.measures import LOWER_IS_BETTER, SCORES
-from pairseek.experiments.comparison.results import LEVELS, ComparisonResults, Difference
+from pairseek.experiments.comparison.results import ACCURACY_LEVELS, ComparisonResults, Difference
 from pairseek.experiments.comparison.statistics import mean_and_error, worst_tenth
 from pairseek.experiments.html_report import write_html
 from pairseek.experiments.runs.toml import to_toml
@@ -82,7 +82,11 @@ def _section(results: ComparisonResults, dataset_index: int, differences: Sequen
             )
     yield "<h3>Calibration, speed of learning, and processor time</h3>"
     head = ["method", "knows", *(f"calibration error, {count}" for count in counts if count)]
-    head += [f"overconfidence, {counts[-1]}", *(f"answers until {level:g}" for level in LEVELS), "ms a question"]
+    head += [
+        f"overconfidence, {counts[-1]}",
+        *(f"answers until {level:g}" for level in ACCURACY_LEVELS),
+        "ms a question",
+    ]
     yield table(head, list(_facts(results, dataset_index)), faulty=_faulty(results, data))
 
 
@@ -120,7 +124,7 @@ def _facts(results: ComparisonResults, dataset_index: int) -> Iterator[list[str]
     data, counts = results.labels[dataset_index], results.counts[dataset_index]
     for arm, entry in enumerate(results.comparison.entries):
         errors, excess = results.calibration(data, entry.label)
-        until = [results.answers_until(data, entry.label, level) for level in LEVELS]
+        until = [results.answers_until(data, entry.label, level) for level in ACCURACY_LEVELS]
         yield [
             html.escape(entry.label),
             entry.knows,

@@ -20,8 +20,8 @@ from pairseek.experiments.comparison.statistics import answers_until, holm, mean
 from pairseek.experiments.runs.journal import csv_text, write_result
 from pairseek.experiments.runs.plan import Outcome, Task
 
-LEVELS = (0.75, 0.85)
-"""Accuracies for which the number of answers is told."""
+ACCURACY_LEVELS = (0.75, 0.85)
+"""Accuracies for which results say how many answers it takes to reach them."""
 SIGNIFICANCE = 0.05
 
 
@@ -81,8 +81,8 @@ class Difference:
     >>> methods = ["popularity", "Gaussian, information"]
     >>> plan = ps.experiments.Comparison(methods, [people], people=3, answers=(0, 2))
     >>> results = ps.experiments.compare(plan, "two methods")
-    >>> found = results.differences()[0]
-    >>> found.method, found.reference, found.score, found.answers
+    >>> difference = results.differences()[0]
+    >>> difference.method, difference.reference, difference.score, difference.answers
     ('Gaussian, information', 'popularity', 'accuracy', 0)
     """
 
@@ -122,7 +122,7 @@ class ComparisonResults:
     seconds
         For each data set (methods, people, counts), processor time a question.
     faults
-        What methods did wrong.
+        Faults of methods, such as exceptions.
     run
         Record of the run: version, machine and sessions.
 
@@ -193,7 +193,7 @@ class ComparisonResults:
         return np.asarray(sums.reshape(len(sums), -1, 3))
 
     def calibration(self, data: str, method: str) -> tuple[FloatArray, FloatArray]:
-        """Return the (counts,) calibration errors, and the mean claimed minus the share of right predictions."""
+        """Return the (counts,) calibration errors and overconfidences, the mean probability minus the accuracy."""
         pairs, right, chance = np.moveaxis(self.bins(data, method), 2, 0)
         total = np.where(pairs.sum(axis=1) > 0, pairs.sum(axis=1), np.nan)
         return np.abs(chance - right).sum(axis=1) / total, (chance - right).sum(axis=1) / total

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pairseek.core.csv import table_rows
-from pairseek.core.validation import known_fields, one_of, whole
+from pairseek.core.validation import known_fields, one_of
 from pairseek.datasets.food10k import DATA_VARIABLE
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.experiments.comparison.datasets import Dataset, with_noise
 from pairseek.experiments.comparison.public_sets import fetched, read_colours, read_jester
 from pairseek.experiments.comparison.simulated import SimulatedPeople
+from pairseek.experiments.runs.plan import answer_counts
 from pairseek.model.items import Items
 from pairseek.people.choices import Choices
 
@@ -78,16 +79,6 @@ def dataset_of(record: DataRecord, folder: Path) -> Dataset:
     except InvalidParameter as error:
         raise InvalidParameter(f"data set {label!r}: {error}", field=error.field) from None
     return dataset if counts is None else replace(dataset, counts=answer_counts(counts))
-
-
-def answer_counts(counts: Any) -> tuple[int, ...]:
-    """Return increasing numbers of answers."""
-    increasing = tuple(whole(count, "answers", 0, field="answers") for count in counts)
-    if not increasing or list(increasing) != sorted(set(increasing)):
-        raise InvalidParameter(
-            f"answers is {counts!r}: give increasing numbers of answers, such as 0, 5, 10, 20", field="answers"
-        )
-    return increasing
 
 
 def data_folder() -> Path:

@@ -15,7 +15,8 @@ from pairseek.errors import InvalidParameter
 from pairseek.experiments.comparison.datasets import Half
 from pairseek.experiments.comparison.entries import Entry, MethodRecord, entry_of
 from pairseek.experiments.comparison.measures import SCORES
-from pairseek.experiments.comparison.sources import DataRecord, answer_counts
+from pairseek.experiments.comparison.sources import DataRecord
+from pairseek.experiments.runs.plan import answer_counts
 
 PRESETS = ("first", "quick")
 """Specifications that are part of the package: the first rivals on all data sets, and a form of five minutes."""

@@ -10,7 +10,6 @@ import scipy.stats
 
 from pairseek.core.types import FloatArray
 
-_TENTH = 10
 # Smaller mean differences are rounding errors of equal scores.
 _ROUNDING_TOLERANCE = 1e-12
 
@@ -29,7 +28,7 @@ def worst_tenth(values: FloatArray, *, lower_is_better: bool) -> float:
     finite = np.sort(values[np.isfinite(values)])
     if not len(finite):
         return math.nan
-    count = -(-len(finite) // _TENTH)
+    count = math.ceil(len(finite) / 10)
     return float(np.mean(finite[-count:] if lower_is_better else finite[:count]))
 
 

@@ -13,7 +13,7 @@ from pairseek.core.validation import is_number, one_of, whole
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.comparison.picks import TOPS
 from pairseek.experiments.runs.part_records import default_label, strategy_record
-from pairseek.experiments.runs.plan import RunPlan
+from pairseek.experiments.runs.plan import RunPlan, answer_counts
 from pairseek.pairs.strategies import UTILITIES, InfoGain, Random
 from pairseek.pairs.strategies.base import Utility
 from pairseek.search.goals import Goal
@@ -158,11 +158,7 @@ class Evaluation:
             raise InvalidParameter(
                 f"withhold is {self.withhold!r}: give a share of the pairs, at least 0 and below 1, such as 0.3"
             )
-        answers = tuple(whole(count, "answers", 0) for count in self.answers)
-        if not answers or list(answers) != sorted(set(answers)):
-            raise InvalidParameter(
-                f"answers is {self.answers!r}: give increasing numbers of answers, such as 0,5,10,20"
-            )
+        answer_counts(self.answers)
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -6,11 +6,13 @@ simulated user. In an evaluation, a group is a split, an arm is a way to ask and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
 from pairseek.core.types import JSON
+from pairseek.core.validation import whole
+from pairseek.errors import InvalidParameter
 
 
 @dataclass(frozen=True)
@@ -150,3 +152,13 @@ class RunStatus:
     arms: tuple[str, ...]
     done: tuple[int, ...]
     total: int
+
+
+def answer_counts(counts: Iterable[object]) -> tuple[int, ...]:
+    """Return the answer counts at which a plan measures, after checking that they increase."""
+    increasing = tuple(whole(count, "answers", 0, field="answers") for count in counts)
+    if not increasing or list(increasing) != sorted(set(increasing)):
+        raise InvalidParameter(
+            f"answers is {counts!r}: give increasing numbers of answers, such as 0, 5, 10, 20", field="answers"
+        )
+    return increasing

@@ -27,7 +27,8 @@ _MEDIAN_SAMPLE = 1001
 _UNIFORM_DRAWS = 4096
 # Any two rows, for features that do not depend on the pair.
 _ANY_PAIR = np.array([0, 1])
-# Number of random pairs if most items were shown, or have no coordinates, and all pairs are too many to list.
+# Number of random pairs to score if branch and bound does not apply, because most items were shown or have no
+# coordinates, and there are too many pairs to list.
 _RANDOM_PAIRS = 200_000
 
 
@@ -112,8 +113,8 @@ class AllPairs:
     def _best(self, context: SelectionContext, shape: UtilityShape) -> Selection | None:
         """Return the best pair by branch and bound, rescored by samples if the strategy benefits from it."""
         rescore = self.rescore if context.rescores else 0
-        zero = median_score(context) if shape.signed and self.gap else 0.0
-        criterion = StoppingCriterion(max(1, rescore), self.gap, zero, self.budget)
+        reference = median_score(context) if shape.signed and self.gap else 0.0
+        criterion = StoppingCriterion(max(1, rescore), self.gap, reference, self.budget)
         result = best_first(CatalogueView.of(context, shape), context.resting.pairs, criterion)
         if not len(result.keys):
             return None
@@ -126,8 +127,8 @@ class AllPairs:
             scores = context.rescored(candidates)
         row = int(np.lexsort((first * len(context.points) + second, -scores))[0])
         if shape.signed and not self.gap:
-            zero = median_score(context)
-        gap = certified_gap(result, zero)
+            reference = median_score(context)
+        gap = certified_gap(result, reference)
         n, caveat = len(context.points), context.caveat
         if context.belief.residuals is not None and len(context.belief.residuals.rows):
             n -= len(context.belief.residuals.rows)
@@ -150,12 +151,12 @@ def median_score(context: SelectionContext) -> float:
     return float(np.median(scores)) if len(scores) else 0.0
 
 
-def certified_gap(result: SearchResult, zero: float) -> float:
+def certified_gap(result: SearchResult, reference: float) -> float:
     """Return the optimality gap of the best pair found, relative to best - zero."""
     if result.bound <= result.utility:
         return 0.0
     # Below the reference the relative gap grows as the optimum decreases, so no gap can be certified.
-    return (result.bound - result.utility) / (result.bound - zero) if result.utility > zero else float("inf")
+    return (result.bound - result.utility) / (result.bound - reference) if result.utility > reference else float("inf")
 
 
 def any_pair(context: SelectionContext, rng: np.random.Generator) -> Selection | None:
@@ -196,18 +197,18 @@ def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore
     """Return the best of all pairs, enumerated in chunks; ties are broken as in `best_of`."""
     n = len(context.points)
     total = n * (n - 1) // 2
-    kept = max(1, rescore if context.rescores else 0)
+    count_kept = max(1, rescore if context.rescores else 0)
     best: tuple[FloatArray, IntArray] = np.empty(0), np.empty(0, dtype=np.int64)
     for start in range(0, total, _PAIRS_PER_CHUNK):
         numbers = np.arange(start, min(start + _PAIRS_PER_CHUNK, total))
         first, second = pair_rows(numbers, n)
         free = context.resting.allows(first, second)
         scores = context.scores(context.features(first[free], second[free]))
-        threshold = best[0][-1] if len(best[0]) >= kept else -np.inf
+        threshold = best[0][-1] if len(best[0]) >= count_kept else -np.inf
         good = (scores >= threshold) & (scores > -np.inf)
         merged = np.append(best[0], scores[good]), np.append(best[1], numbers[free][good])
         ties = 0 if context.points.shape[1] else np.count_nonzero(merged[0] == merged[0].max(initial=-np.inf))
-        rows = np.lexsort((merged[1], -merged[0]))[: max(kept, ties)]
+        rows = np.lexsort((merged[1], -merged[0]))[: max(count_kept, ties)]
         best = merged[0][rows], merged[1][rows]
     rescored = _rescored(min(rescore, total) if context.rescores else 0)
     words = f"all {total:,} pairs, each scored{context.caveat}{rescored}"

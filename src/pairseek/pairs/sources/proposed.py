@@ -84,8 +84,8 @@ class ProposedPairs:
             return self._all_pairs.choose(context, rng)
         utility = float(scores[row])
         bound = max(utility, sketch.bound()) if is_complete else math.inf
-        zero = median_score(context) if shape.signed else 0.0
-        gap = certified_gap(SearchResult(keys, utility, bound, scored), zero)
+        reference = median_score(context) if shape.signed else 0.0
+        gap = certified_gap(SearchResult(keys, utility, bound, scored), reference)
         certified = gap if gap < math.inf else None
         words = description(len(rows), scored, certified, rescored, context.caveat)
         return Selection(

@@ -158,7 +158,7 @@ def learn(database: Database, study: Study, who: str, run: Learn | None = None, 
     """Learn a map from all valid judgements, store it, and return its version; sessions that begin later use it.
 
     ``run`` does the work, by default `learn_version` in this process. With ``log_version``, the audit log records the
-    version; automatic versions are too many for that.
+    version; the many automatic versions are not recorded.
     """
     with try_lock(database, lock_name(study)) as held:
         if not held:
@@ -204,10 +204,10 @@ def learn_version(database: Database, study: Study) -> LearnedVersion:
 
 
 def _learn(database: Database, study: Study, who: str, run: Learn, *, log_version: bool) -> int:
-    result, number = run(database, study), study.row.id
+    result = run(database, study)
 
     def store(connection: sa.Connection) -> int:
-        version = populations.add(connection, number, result.content, who, result.sessions, result.facts)
+        version = populations.add(connection, study.row.id, result.content, who, result.sessions, result.facts)
         if log_version:
             studies.log_action(connection, who, "map", study.row.slug, version=version, **result.note)
         return version

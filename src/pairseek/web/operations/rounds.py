@@ -96,7 +96,7 @@ class Rounds:
             except Exception as error:  # noqa: BLE001 - any error is logged, and the next round tries again
                 self._failures, self._last = self._failures + 1, type(error).__name__
                 note_failure(self.name)
-                # A wake-up does not shorten this pause, because every answer may bring one.
+                # A wake-up does not shorten this pause, because every answer of a participant may cause a wake-up.
                 self._stopped.wait(min(self._seconds * 2 ** min(self._failures - 1, 30), _MAX_PAUSE_SECONDS))
             else:
                 self._failures = 0

@@ -152,9 +152,9 @@ class Prefetcher:
             snapshot = self._step(row, query, outcome)
             if snapshot is None:
                 return None
-        none: JSON = {"query": query, "left": None, "right": None, "tie": None, "skip": None}
+        no_pairs: JSON = {"query": query, "left": None, "right": None, "tie": None, "skip": None}
         pairs = {name: None if pair is None else pair_of(study, pair) for name, pair in snapshot.prefetched.items()}
-        return {**none, **pairs}
+        return {**no_pairs, **pairs}
 
     def _snapshot_at(self, row: SessionRow, query: str) -> Snapshot | None:
         """Return the snapshot of a session with this open query; None if it is not in memory or has moved on."""

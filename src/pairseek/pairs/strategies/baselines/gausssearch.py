@@ -103,15 +103,15 @@ class GaussSearch(BaseProcedure):
             mean=self.mean or tuple(mean.tolist()),
             covariance=self.covariance or tuple(map(tuple, covariance.tolist())),
         )
-        return dataclasses.replace(filled, noise=filled._scale(filled._first(items)))
+        return dataclasses.replace(filled, noise=filled._noise_deviation(filled._first(items)))
 
     def next(self, items: Items, history: Sequence[Event], rng: np.random.Generator) -> tuple[int, int] | None:
         """Return the items nearest to a draw from the belief and its mirror image; None if every pair was skipped."""
         belief = self.belief(items, history)
-        keyed = np.random.default_rng([*rng.integers(2**63, size=2).tolist(), len(history)])
+        draw_rng = np.random.default_rng([*rng.integers(2**63, size=2).tolist(), len(history)])
         skipped = _skipped(items, history)
         last = {frozenset((items.index(history[-1].left), items.index(history[-1].right)))} if history else set()
-        drawn = nearest_pairs(items, *belief.mirrored(DRAWN_POINTS, keyed))
+        drawn = nearest_pairs(items, *belief.mirrored(DRAWN_POINTS, draw_rng))
         near = _pairs_around(items, belief.mean, 3 + math.isqrt(2 * len(skipped)))
         for avoided in (skipped | last, skipped):
             for pair in itertools.chain(drawn, near):
@@ -126,7 +126,7 @@ class GaussSearch(BaseProcedure):
     def belief(self, items: Items, history: Sequence[Event]) -> Gaussian:
         """Return the Gaussian belief after this history."""
         first = self._first(items)
-        noise = self._scale(first)
+        noise = self._noise_deviation(first)
 
         def step(belief: Gaussian, event: Event, position: int) -> Gaussian:  # noqa: ARG001
             return _updated(belief, event, items, noise)
@@ -156,7 +156,7 @@ class GaussSearch(BaseProcedure):
             )
         return Gaussian(mean, covariance)
 
-    def _scale(self, first: Gaussian) -> float:
+    def _noise_deviation(self, first: Gaussian) -> float:
         """Return σ of the answers: the given noise, or the one that matches the default response."""
         if self.noise is not None:
             return self.noise
