@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from pairseek.cli.progress import LearningProgress, RunProgress
+from pairseek.cli.progress import PopulationFitProgress, RunProgress
 from pairseek.experiments import SPECIFICATIONS, Progress, Results
 from pairseek.people.population.fit import LearningStep
 
@@ -262,7 +262,7 @@ class TestProgress:
 
     def test_learning_has_a_bar_for_each_stage(self):
         screen = io.StringIO()
-        with LearningProgress(Console(file=screen, force_terminal=True, width=100), "Learning") as show:
+        with PopulationFitProgress(Console(file=screen, force_terminal=True, width=100), "Learning") as show:
             show(LearningStep("cross-validation", 1.0, "fold 4 of 4"))
             show(LearningStep("fit", 0.5, "iteration 7"))
             show._bars.refresh()

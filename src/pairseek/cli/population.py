@@ -12,7 +12,7 @@ from rich.console import Console
 from pairseek.cli.choices import parse_dimension, parse_residual, parse_setting, read_choices_and_items
 from pairseek.cli.database import current_user, find_study, open_database
 from pairseek.cli.options import Appeal, AsJson, Coordinates, Curvature, DatabaseOption, Rescale, Residual
-from pairseek.cli.progress import LearningProgress
+from pairseek.cli.progress import PopulationFitProgress
 from pairseek.errors import InvalidParameter
 from pairseek.people.population import Population
 
@@ -87,7 +87,7 @@ def fit(
     console = Console(stderr=True, highlight=False)
     count = f"{len(choices):,} pairs" if choices.ratings is None else f"{len(choices.ratings):,} ratings"
     task = f"Learning from {len(choices.people)} people, {count}"
-    with LearningProgress(console, task) as progress:
+    with PopulationFitProgress(console, task) as progress:
         population = Population.fit(choices, catalogue, rng=seed, progress=progress, **settings)  # type: ignore[arg-type]
     population.save(target)
     _show(population, f"Wrote {target}", as_json=as_json)

@@ -74,7 +74,7 @@ class RunProgress(_TitledBars):
             self._bars.update(task_id, completed=done)
 
 
-class LearningProgress(_TitledBars):
+class PopulationFitProgress(_TitledBars):
     """Bars of a population fit, one per stage; call it with each step."""
 
     def __init__(self, console: Console, title: str) -> None:

@@ -202,22 +202,7 @@ def evaluate(
         whole(value, name, least)
     choices = choices if items is None else choices.of_items(items.ids)
     usable = choices.usable()
-    candidates = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
-    if among is not None:
-        unknown = sorted(set(among) - set(choices.people))
-        if unknown:
-            raise InvalidParameter(
-                f"among names {quoted(unknown)}, who is not among the {len(choices.people)} people of the choices"
-            )
-        candidates = candidates[[usable.people[row] in set(among) for row in candidates]]
-    if len(usable.people) < 3 or not len(candidates):
-        who = "person" if len(usable.people) == 1 else "people"
-        listed_people = f" ({quoted(usable.people)})" if usable.people else ""
-        others = f"; {quoted(choices.unusable)} gave no usable pair" if choices.unusable else ""
-        raise InvalidChoices(
-            f"{len(usable.people)} {who} gave usable choices{listed_people}, {len(candidates)} of them two or more"
-            f"{others}: an evaluation needs at least three people, at least one of whom chose twice"
-        )
+    candidates = _held_out_candidates(choices, usable, among)
     leaves_one_out = hold_out == "leave-one-out"
     held_out_splits = _split_people(
         candidates, len(usable.people), people, 1 if leaves_one_out else splits, seed, alone=leaves_one_out
@@ -262,6 +247,27 @@ def evaluate(
     results = EvaluationResults.of(plan, outcomes, names, agreement_of(choices), record)
     results.write(path)
     return results
+
+
+def _held_out_candidates(choices: Choices, usable: Choices, among: Collection[str] | None) -> IntArray:
+    """Return the rows of the usable people who may be held out: those who gave at least two usable choices."""
+    candidates = np.array([row for row in range(len(usable.people)) if len(Person.of(usable, row)) > 1], dtype=np.int64)
+    if among is not None:
+        unknown = sorted(set(among) - set(choices.people))
+        if unknown:
+            raise InvalidParameter(
+                f"among names {quoted(unknown)}, who is not among the {len(choices.people)} people of the choices"
+            )
+        candidates = candidates[[usable.people[row] in set(among) for row in candidates]]
+    if len(usable.people) < 3 or not len(candidates):
+        who = "person" if len(usable.people) == 1 else "people"
+        listed_people = f" ({quoted(usable.people)})" if usable.people else ""
+        others = f"; {quoted(choices.unusable)} gave no usable pair" if choices.unusable else ""
+        raise InvalidChoices(
+            f"{len(usable.people)} {who} gave usable choices{listed_people}, {len(candidates)} of them two or more"
+            f"{others}: an evaluation needs at least three people, at least one of them with two usable choices"
+        )
+    return candidates
 
 
 def _strategy(goal: Goal) -> Utility:
