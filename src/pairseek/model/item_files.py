@@ -20,7 +20,7 @@ from pairseek.errors import InvalidItems
 def items_frame(items: ShownItems, backend: Backend | None) -> Any:
     """Return a data frame of items; reject two columns with the same name."""
     names = ["id", LABEL_COLUMN, APPEAL_COLUMN, *items.data, *items.columns]
-    duplicate = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    duplicate = next((name for position, name in enumerate(names) if name in names[:position]), None)
     if duplicate is not None:
         raise InvalidItems(f"the data frame would have two columns {duplicate!r}: rename the data column")
     columns = (items.ids, items.labels, items.appeal.tolist(), *items.data.values(), *items.coordinates.T.tolist())

@@ -65,7 +65,7 @@ class Overview:
                 # Do not cache the entry if events or marks have been added since the row was read.
                 if len(session.events) + len(session.marks) == session.row.version:
                     self._store(_cache_key(session.row), entry)
-        return [found for row in rows if (found := entries[row.id]) is not None]
+        return [row_entry for row in rows if (row_entry := entries[row.id]) is not None]
 
     def clear_cache(self) -> None:
         """Clear the cache after a deletion."""

@@ -121,14 +121,14 @@ def studies_page(service: Service, user: Account) -> StudiesPage:
 def live_figures(service: Service, study: Study) -> LiveContext:
     """Return the figures that the dashboard keeps refreshing."""
     since = stamp(datetime.now(UTC) - timedelta(minutes=_RATE_MINUTES))
-    found = service.database.read(lambda connection: counts(connection, study.row.id, since))
+    study_counts = service.database.read(lambda connection: counts(connection, study.row.id, since))
     return {
         "status": "open" if study.row.is_open else "closed",
-        "started": found.started,
-        "finished": found.finished,
-        "answers": found.answers,
-        "answers_per_minute": found.recent / _RATE_MINUTES,
-        "median_seconds": float(np.median(found.times)) / 1000 if found.times else None,
+        "started": study_counts.started,
+        "finished": study_counts.finished,
+        "answers": study_counts.answers,
+        "answers_per_minute": study_counts.recent / _RATE_MINUTES,
+        "median_seconds": float(np.median(study_counts.times)) / 1000 if study_counts.times else None,
         "latency_ms": service.latency.median_ms(),
         "updated": now(),
     }
