@@ -154,6 +154,7 @@ def test_nobody_is_believed_who_says_for_whom_they_ask(tmp_path):
 
 def test_a_full_disk_and_a_database_that_takes_no_writes_are_not_ready(tmp_path, monkeypatch):
     monkeypatch.setattr(readiness, "_MIN_SECONDS_BETWEEN_WRITES", 0.0)
+    monkeypatch.setattr(readiness, "_MAX_WRITE_SECONDS", 60.0)
     usage = namedtuple("usage", "total used free")
     with served(tmp_path / "r.db", studies=[STUDY]) as visitors:
         browser = visitors.browser()
@@ -182,6 +183,9 @@ def test_a_full_disk_and_a_database_that_takes_no_writes_are_not_ready(tmp_path,
 def test_readiness_is_tried_once_in_a_while_whoever_asks(tmp_path, monkeypatch):
     tried = []
     monkeypatch.setattr(readiness, "_write", lambda _: tried.append(1))
+    # However slowly this machine replies.
+    monkeypatch.setattr(readiness, "_MIN_SECONDS_BETWEEN_WRITES", 600.0)
+    monkeypatch.setattr(readiness, "_MAX_WRITE_SECONDS", 60.0)
     with served(tmp_path / "r.db", studies=[STUDY]) as visitors:
         assert {visitors.browser().get("/readyz").status_code for _ in range(5)} == {200}
     assert len(tried) == 1
@@ -189,7 +193,8 @@ def test_readiness_is_tried_once_in_a_while_whoever_asks(tmp_path, monkeypatch):
 
 def test_a_locked_database_is_not_ready_within_seconds_and_ready_again_afterwards(tmp_path, monkeypatch):
     monkeypatch.setattr(readiness, "_MIN_SECONDS_BETWEEN_WRITES", 0.0)
-    monkeypatch.setattr(readiness, "_MAX_WRITE_SECONDS", 0.5)
+    limit = 5.0
+    monkeypatch.setattr(readiness, "_MAX_WRITE_SECONDS", limit)
     with served(tmp_path / "l.db", studies=[STUDY]) as visitors:
         browser = visitors.browser()
         assert browser.get("/readyz").json() == {"status": "ready"}
@@ -203,10 +208,10 @@ def test_a_locked_database_is_not_ready_within_seconds_and_ready_again_afterward
                 assert (reply.status_code, reply.json()["error"]["code"]) == (503, "store_unavailable")
                 assert "does not accept writes in time" in reply.json()["error"]["message"]
             # Only the first one waits for the write, which goes on.
-            assert max(waited) < 3
-            assert sum(waited[1:]) < 2
+            assert waited[0] >= 0.9 * limit
+            assert min(waited[1:]) < 0.5 * limit
             other.execute("ROLLBACK")
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while browser.get("/readyz").status_code != 200:
             assert time.monotonic() < until
             time.sleep(0.05)
