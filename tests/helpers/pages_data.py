@@ -96,7 +96,7 @@ def ellipse(x: float, y: float, wide: float, high: float) -> list[list[float]]:
     return [[x + wide * math.cos(a * math.pi / 16), y + high * math.sin(a * math.pi / 16)] for a in range(32)]
 
 
-HEAD = {"slug": "colours", "title": "A colour for the hallway"}
+HEAD = {"slug": "colours", "title": "A colour for the hallway", "style": None, "logo": None}
 PROGRESS = {"answered": 4, "total": 12, "remaining": 8, "share": 1 / 3}
 CAN = {"undo": "q4", "tie": True, "skip": True}
 OFFERS = {"undo": True, "tie": True, "skip": True}
@@ -173,6 +173,7 @@ def audit() -> list[dict]:
             "action": "void",
             "what": "5f3c03a8e2d",
             "reason": "Left only",
+            "changes": [],
             "study": None,
         },
         {
@@ -181,6 +182,7 @@ def audit() -> list[dict]:
             "action": "open",
             "what": "",
             "reason": None,
+            "changes": [],
             "study": None,
         },
     ]
@@ -262,6 +264,8 @@ START = {
     "csrf": "c",
     "preview": False,
     "begun": False,
+    "texts": "0" * 32,
+    "changed": False,
 }
 NEW = {
     **USER,
@@ -312,9 +316,52 @@ def version(number: int, sessions: int, dimension: int, before: float, after: fl
     }
 
 
+GALLERY = {
+    "summary": {
+        "count": 18,
+        "media": [{"medium": "image", "count": 12}, {"medium": "text", "count": 3}],
+        "dimensions": 0,
+        "named": "some",
+    },
+    "cards": [card(number, ("image", "text", "label")[number % 3]) for number in range(18)],
+    "names": None,
+    "switchable": True,
+}
+ITEMS = {
+    **USER,
+    "study": study_row(),
+    "gallery": GALLERY,
+    "paging": {"page": 2, "pages": 3, "first": 61, "total": 150},
+    "editing": False,
+    "editable": True,
+    "begun": 2,
+    "additions": 3,
+    "extensible": True,
+    "formats": ["csv", "parquet"],
+    "errors": {},
+}
+EDIT = {
+    **USER,
+    "study": study_row(),
+    "values": {
+        "title": "A colour for the hallway",
+        "instructions": "Choose.",
+        "consent": "We keep your answers.",
+        "debrief": "",
+        "names": "",
+        "accent": "#ffcc00",
+        "accent.own": "true",
+    },
+    "errors": {},
+    "logo": {"src": "/picture/3.svg", "srcset": "/picture/3.svg 640w", "width": 640, "height": 200} | {"alt": ""},
+    "shades": {"light": "#806600", "dark": "#ffcc00", "adjusted": True},
+    "usual": "#0b6b4f",
+    "started": 3,
+}
 STUDY = {
     **USER,
     "study": study_row(),
+    "gallery": {**GALLERY, "cards": GALLERY["cards"][:12]},
     "link": "https://studies.example.org/s/colours?PROLIFIC_PID={{%PROLIFIC_PID%}}",
     "qr": {"local": False, "size": 29, "path": "M4 4.5h7M13 4.5h1"},
     "live": LIVE,
@@ -549,7 +596,16 @@ CONFIRM = {
 
 def entry(action: str, who: str, what: str, study: str | None = None) -> dict:
     time = "2026-11-15T12:58:31+00:00"
-    return {"when": time, "who": who, "action": action, "what": what, "reason": None, "session": None, "study": study}
+    return {
+        "when": time,
+        "who": who,
+        "action": action,
+        "what": what,
+        "reason": None,
+        "changes": [],
+        "session": None,
+        "study": study,
+    }
 
 
 ADMINISTRATION = {
@@ -614,6 +670,25 @@ PAGES: dict[str, tuple[str, dict]] = {
             "ellipse": ellipse(0.3, 0.2, 0.3, 0.2),
             "pictures": [(math.cos(n), math.sin(1.3 * n), f"/picture/{n}.svg") for n in range(12)],
         }
+    ),
+    "start-branded": (
+        "start",
+        {**START, "study": HEAD | {"logo": EDIT["logo"]}, "changed": True},
+    ),
+    "gallery": ("gallery", ITEMS),
+    "gallery-editing": (
+        "gallery",
+        {
+            **ITEMS,
+            "editing": True,
+            "extensible": False,
+            "errors": {"items": "the label of item 'a' is blank: write one"},
+        },
+    ),
+    "edit": ("edit", EDIT),
+    "edit-wrong": (
+        "edit",
+        {**EDIT, "logo": None, "shades": None, "errors": {"logo": "'logo.pdf' is not a readable image: send PNG"}},
     ),
     "declined": ("declined", {"study": HEAD, "redirect": "https://example.org/?cc=NO", "code": "NOCONSENT"}),
     "closed": ("closed", {"study": HEAD, "mine": "/s/colours/mine"}),

@@ -31,7 +31,7 @@ POLICY = (
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 SLUG = "colours"
-STUDY = {"slug": SLUG, "title": "A colour for the hallway"}
+STUDY = {"slug": SLUG, "title": "A colour for the hallway", "style": None, "logo": None}
 
 
 @dataclass
@@ -120,7 +120,9 @@ def service(study: Study) -> Starlette:  # noqa: C901 - one small function a rou
     async def start(request: Request) -> Response:
         data = {"study": STUDY, "consent_html": "<p>Your answers are kept without your name.</p>", "csrf": "c"}
         return html(
-            "start", {**data, "instructions_html": None, "answers": study.total, "preview": False, "begun": False}
+            "start",
+            {**data, "instructions_html": None, "answers": study.total, "preview": False, "begun": False}
+            | {"texts": "0" * 32, "changed": False},
         )
 
     async def begin(request: Request) -> Response:

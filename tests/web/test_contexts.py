@@ -121,7 +121,15 @@ def research(browser, session: str) -> None:
     browser.post("/login", data={"name": "ann", "password": "wrong password", "csrf": csrf_of(page)})
     browser.post("/login", data={"name": "ann", "password": PASSWORD, "csrf": csrf_of(page)})
     form = {"csrf": csrf_of(browser.get("/studies"))}
-    for path in ("/studies/new", "/studies/which", f"/studies/which/people/{session}", "/tokens", "/docs"):
+    for path in (
+        "/studies/new",
+        "/studies/which",
+        "/studies/which/items",
+        "/studies/which/edit",
+        f"/studies/which/people/{session}",
+        "/tokens",
+        "/docs",
+    ):
         assert browser.get(path).status_code == 200, path
     assert browser.get("/studies/alike").status_code == 200
     browser.post("/studies/alike/population", data=form)

@@ -16,7 +16,7 @@ from helpers.pages_data import PAGES, dots, result
 from helpers.pages_service import served
 from pairseek.core.messages import words
 from pairseek.web.pages import STATIC, languages, plotly_script, render
-from pairseek.web.pages.contexts import account, findings, participant, similarity, study
+from pairseek.web.pages.contexts import account, design, findings, participant, similarity, study
 from pairseek.web.pages.files import PageFiles
 from pairseek.web.pages.map import MAX_DOTS, draw_map
 from pairseek.web.pages.rendering import FOLDER, in_script, static_address
@@ -36,6 +36,8 @@ SHAPES = {
     "similarity": similarity.SimilarityPage,
     "findings": findings.FindingsPage,
     "person": study.PersonPage,
+    "gallery": design.GalleryPage,
+    "edit": design.EditPage,
     "tokens": account.TokensPage,
     "confirm": account.ConfirmPage,
     "administration": account.AdministrationPage,
@@ -138,6 +140,8 @@ def test_no_message_is_missing_or_left_over() -> None:
         "new.goal.",
         "finding.",
         "findings.nothing.",
+        "gallery.medium.",
+        "gallery.named.",
         "column.",
         "codebook.",
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 
-from pairseek.store.schema import media, recording_pieces, recordings
+from pairseek.store.schema import media, recording_pieces, recordings, studies
+from pairseek.store.studies import StudyRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +50,17 @@ def copy(connection: sa.Connection, study_id: int, target: int) -> None:
         others = [column for column in table.c if column.name != "study_id"]
         statement = sa.select(sa.literal(target), *others).where(table.c.study_id == study_id)
         connection.execute(table.insert().from_select(["study_id", *(column.name for column in others)], statement))
+
+
+def replace_kind(connection: sa.Connection, row: StudyRow, prefix: str, copies: Sequence[StoredPicture]) -> str | None:
+    """Replace the pictures of a study whose names begin with a prefix, and return the name of the previous one.
+
+    Workers reload the study, as after a change of its items.
+    """
+    condition = (media.c.study_id == row.id) & media.c.name.startswith(prefix, autoescape=True)
+    before = connection.execute(sa.select(media.c.name).where(condition)).scalars().first()
+    connection.execute(media.delete().where(condition))
+    for picture in copies:
+        add(connection, replace(picture, study_id=row.id))
+    connection.execute(studies.update().where(studies.c.id == row.id).values(additions=row.additions + 1))
+    return before

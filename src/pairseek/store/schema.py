@@ -90,7 +90,7 @@ studies = sa.Table(
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("created_by", NAME, nullable=False),
     sa.Column("closed_at", TIME, nullable=True),
-    # How often items were added or replaced; workers reload the items when it changes.
+    # How often items or the logo were changed; workers reload them when it changes.
     sa.Column("additions", sa.Integer, nullable=False, server_default="0"),
     # Number of the catalogue in `items`; earlier ones are in `catalogues`.
     sa.Column("catalogue", sa.Integer, nullable=False, server_default="0"),

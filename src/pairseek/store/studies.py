@@ -1,4 +1,4 @@
-"""Studies: immutable configuration, versions of the items, open or closed; and the audit log."""
+"""Studies: configuration, versions of the items, open or closed; and the audit log."""
 
 from __future__ import annotations
 
@@ -150,6 +150,18 @@ def replaced_items(connection: sa.Connection, study_id: int, number: int) -> byt
     return None if items is None else bytes(items)
 
 
+def locked(connection: sa.Connection, study_id: int) -> StudyRow | None:
+    """Return a study, locked until the transaction ends."""
+    statement = sa.select(*STUDY_COLUMNS).where(studies.c.id == study_id).with_for_update()
+    row = connection.execute(statement).first()
+    return None if row is None else StudyRow(*row)
+
+
+def put_configuration(connection: sa.Connection, study_id: int, configuration: JSON) -> None:
+    """Replace the configuration of a study."""
+    connection.execute(studies.update().where(studies.c.id == study_id).values(configuration=configuration))
+
+
 def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None:
     """Open or close a study."""
     values = {"is_open": is_open, "closed_at": None if is_open else now()}
@@ -172,6 +184,12 @@ def audit_log(connection: sa.Connection, limit: int = 500) -> list[JSON]:
     return [
         dict(row) for row in connection.execute(sa.select(audit).order_by(audit.c.id.desc()).limit(limit)).mappings()
     ]
+
+
+def actions_of(connection: sa.Connection, study: str, action: str, since: str) -> list[JSON]:
+    """Return all entries of one action in the audit log of a study since a time, oldest first."""
+    condition = (audit.c.study == study) & (audit.c.action == action) & (audit.c.at >= since)
+    return [dict(row) for row in connection.execute(sa.select(audit).where(condition).order_by(audit.c.id)).mappings()]
 
 
 def audit_log_of(connection: sa.Connection, study: str, limit: int = 200) -> list[JSON]:

@@ -44,7 +44,7 @@ _PATH = re.compile(rb"; Path=[^;]*", re.IGNORECASE)
 CSRF_FIELD = "csrf"
 GUARD_HEADER = "x-pairseek"
 # Routes that accept uploads: forms with tables and pictures, and API routes with the scope ``write``.
-_UPLOAD_FORMS = re.compile(r"/studies/(new(/columns)?|[^/]+/items)")
+_UPLOAD_FORMS = re.compile(r"/studies/(new(/columns)?|[^/]+/(items(/edit)?|edit))")
 _API_UPLOADS = (("POST", re.compile(r"/api/v1/studies")), ("PUT", re.compile(r"/api/v1/studies/[^/]+/items")))
 # Headers that show that a request came through a proxy.
 _FORWARDING_HEADERS = (

@@ -35,6 +35,7 @@ from pairseek.web.sessions.similarity import session_state
 from pairseek.web.sessions.state import EffectiveAnswer, SessionState, effective_answers, voids_of
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import StudyConfiguration, stored_configuration
+from pairseek.web.studies.editing import versions_of
 
 FORMAT = "pairseek bundle"
 FORMAT_VERSION = 2
@@ -95,6 +96,7 @@ def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[St
             numbers = sorted(set(catalogues) - {study.row.catalogue})
             records = {str(number): study.with_catalogue(number).items.record() for number in numbers}
             archive.writestr(CATALOGUES, _json(records))
+        archive.writestr("texts.json", _json(versions_of(database, study)))
         archive.writestr("codebook.csv", _codebook(study))
         archive.writestr("README.txt", _README.format(slug=study.row.slug))
 
@@ -104,6 +106,7 @@ _README = """The study {slug} at the time of the export.
 answers, participants, estimates, items, ranking   tables as CSV, and as Parquet if pyarrow was installed
 codebook.csv        descriptions of the columns of all tables
 study.json          configuration of the study, and versions of the software
+texts.json          what people read: title, instructions, consent and debriefing, each version with its time and author
 items.json          the items, with coordinates in full precision
 catalogues.json     if the items were replaced: earlier items that sessions began with, by catalogue number
 parts.json          the parts of the searches with all settings, by key, and their model version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Security
+from fastapi import APIRouter, Depends, Query, Request, Security
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
@@ -15,10 +15,9 @@ from pairseek.people.population import Population
 from pairseek.store import sessions, studies
 from pairseek.store.deletion import Deleted
 from pairseek.store.sessions import SessionRow
-from pairseek.web.access.auth import Caller
 from pairseek.web.errors import Problem
 from pairseek.web.pages.contexts.shared import StateSchema
-from pairseek.web.routes import schemas
+from pairseek.web.routes import api_design, schemas
 from pairseek.web.routes.api_access import (
     DeletableSession,
     ReadableSession,
@@ -29,6 +28,7 @@ from pairseek.web.routes.api_access import (
 )
 from pairseek.web.routes.downloads import bundle_reply, table_reply
 from pairseek.web.routes.item_bodies import ItemsRoute
+from pairseek.web.routes.study_facts import Slug, facts_of, permitted_study
 from pairseek.web.service import Service
 from pairseek.web.sessions import forgetting
 from pairseek.web.sessions.access import session_deleted, study_closed
@@ -37,7 +37,6 @@ from pairseek.web.sessions.links import signed_link
 from pairseek.web.sessions.state import SessionState
 from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation
-from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.items import study_items
 from pairseek.web.views.result import estimate_facts
@@ -58,27 +57,6 @@ router = APIRouter(
     generate_unique_id_function=lambda route: route.name,
 )
 items_router = APIRouter(route_class=ItemsRoute, generate_unique_id_function=lambda route: route.name)
-Slug = Annotated[str, Path(max_length=200, description="name of the study in its link")]
-
-
-def _facts(study: Study, request: Request) -> JSON:
-    return {
-        "slug": study.row.slug,
-        "title": study.configuration.title,
-        "open": study.row.is_open,
-        "items": study.items.n,
-        "dimensions": study.items.d,
-        "catalogue": study.items.hash,
-        "created_at": study.row.created_at,
-        "link": f"{str(request.base_url).rstrip('/')}/s/{study.row.slug}",
-        "configuration": study.row.configuration,
-    }
-
-
-def _study(service: Service, slug: str, who: Caller, scope: str) -> Study:
-    study = service.catalogue.by_slug(slug)
-    who.require_scope(scope, study.row.id)
-    return study
 
 
 @router.get("/studies", tags=["studies"], response_model=list[schemas.StudySchema])
@@ -87,7 +65,7 @@ def list_studies(request: Request, service: TheService, who: TheCaller) -> list[
     who.require_scope("read", who.study_id)
     rows = service.database.read(studies.all_studies)
     readable = [row for row in rows if who.study_id in (None, row.id)]
-    return [_facts(service.catalogue.by_slug(row.slug), request) for row in readable]
+    return [facts_of(service.catalogue.by_slug(row.slug), request) for row in readable]
 
 
 @items_router.post("/studies", tags=["studies"], status_code=201, response_model=schemas.StudySchema)
@@ -106,7 +84,7 @@ async def create_study(body: schemas.NewStudy, request: Request, service: TheSer
         items = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
         slug = creation.create_study(service.database, configuration, items, is_open=body.open, who=who.label)
         service.later(lambda: warm_study(service.catalogue.by_slug(slug)))
-        return _facts(service.catalogue.by_slug(slug), request)
+        return facts_of(service.catalogue.by_slug(slug), request)
 
     return await service.heavily(created)
 
@@ -121,24 +99,25 @@ async def replace_items(
     """
 
     def replaced() -> JSON:
-        study = _study(service, slug, who, "write")
+        study = permitted_study(service, slug, who, "write")
         items = body.items.items(placed=True)
         if body.catalogue not in (None, study.items.hash) and items.hash != study.items.hash:
             raise _other_catalogue(body.catalogue, f"The current version of the study's items is {study.items.hash}.")
         if creation.replace_items(service.database, study, items, who=who.label):
             service.later(lambda: warm_study(service.catalogue.by_slug(slug)))
-        return _facts(service.catalogue.by_slug(slug), request)
+        return facts_of(service.catalogue.by_slug(slug), request)
 
     return await service.heavily(replaced)
 
 
 router.include_router(items_router)
+router.include_router(api_design.router)
 
 
 @router.get("/studies/{slug}/catalogues", tags=["studies"], response_model=list[schemas.CatalogueSchema])
 def list_catalogues(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]:
     """List the versions of the items of a study, newest first; replaced versions without sessions may be missing."""
-    study = _study(service, slug, who, "read")
+    study = permitted_study(service, slug, who, "read")
     earlier, counts = service.database.read(
         lambda c: (studies.replaced_catalogues(c, study.row.id), sessions.count_by_catalogue(c, study.row.id))
     )
@@ -163,27 +142,27 @@ def _other_catalogue(received: object, hint: str) -> Problem:
 @router.get("/studies/{slug}", tags=["studies"], response_model=schemas.StudySchema)
 def read_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Return a study."""
-    return _facts(_study(service, slug, who, "read"), request)
+    return facts_of(permitted_study(service, slug, who, "read"), request)
 
 
 @router.post("/studies/{slug}/open", tags=["studies"], response_model=schemas.StudySchema)
 def open_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Open a study, so that it accepts answers."""
-    creation.set_open(service.database, _study(service, slug, who, "write").row, is_open=True, who=who.label)
-    return _facts(service.catalogue.by_slug(slug), request)
+    creation.set_open(service.database, permitted_study(service, slug, who, "write").row, is_open=True, who=who.label)
+    return facts_of(service.catalogue.by_slug(slug), request)
 
 
 @router.post("/studies/{slug}/close", tags=["studies"], response_model=schemas.StudySchema)
 def close_study(slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
     """Close a study, so that it accepts no answers."""
-    creation.set_open(service.database, _study(service, slug, who, "write").row, is_open=False, who=who.label)
-    return _facts(service.catalogue.by_slug(slug), request)
+    creation.set_open(service.database, permitted_study(service, slug, who, "write").row, is_open=False, who=who.label)
+    return facts_of(service.catalogue.by_slug(slug), request)
 
 
 @router.delete("/studies/{slug}", tags=["studies"], response_model=schemas.DeletedSchema)
 def delete_study(slug: Slug, service: TheService, who: TheCaller) -> JSON:
     """Delete a study with its items, sessions, populations and tokens."""
-    study = _study(service, slug, who, "delete")
+    study = permitted_study(service, slug, who, "delete")
     return _deleted(service, forgetting.delete_study(service.database, study, who.label))
 
 
@@ -193,7 +172,7 @@ def forget_participant(body: schemas.ForgetBody, slug: Slug, service: TheService
 
     The id is sent in the body, because proxies log addresses.
     """
-    study = _study(service, slug, who, "delete")
+    study = permitted_study(service, slug, who, "delete")
     return _deleted(service, forgetting.forget(service.database, study, body.participant, who.label))
 
 
@@ -213,7 +192,7 @@ def _deleted(service: Service, deleted: Deleted) -> JSON:
 @router.get("/studies/{slug}/sessions", tags=["sessions"], response_model=list[schemas.SessionSchema])
 def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]:
     """List the sessions of a study."""
-    study = _study(service, slug, who, "read")
+    study = permitted_study(service, slug, who, "read")
     rows, earlier = service.database.read(
         lambda c: (
             sessions.of_study(c, study.row.id, ["person", "simulated"]),
@@ -239,7 +218,7 @@ def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]
 @router.post("/studies/{slug}/sessions", tags=["sessions"], status_code=201, response_model=schemas.OpenedSession)
 def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who: TheCaller) -> JSON:
     """Begin a session; the response contains the session's own token."""
-    study = _study(service, slug, who, "answer")
+    study = permitted_study(service, slug, who, "answer")
     if not study.row.is_open:
         raise study_closed(slug)
     identity = {name: getattr(body, name) for name in sessions.IDENTITIES}
@@ -259,7 +238,7 @@ def sign_links(
 
     Needs the scope ``write``, because whoever can create links can act on behalf of every participant.
     """
-    study, address = _study(service, slug, who, "write").row, str(request.base_url)
+    study, address = permitted_study(service, slug, who, "write").row, str(request.base_url)
     links = [
         {"participant": name, "link": signed_link(service.link_key, address, study, name, body.days)}
         for name in body.participants
@@ -396,7 +375,7 @@ async def export_table(
 ) -> Response:
     """Export a table with the current data of a study."""
     return await table_reply(
-        service, await service.for_result(lambda: _study(service, slug, who, "read")), table, ending
+        service, await service.for_result(lambda: permitted_study(service, slug, who, "read")), table, ending
     )
 
 
@@ -408,4 +387,4 @@ async def export_table(
 )
 async def export_bundle(slug: Slug, service: TheService, who: TheCaller) -> Response:
     """Export the study as a zip."""
-    return await bundle_reply(service, await service.for_result(lambda: _study(service, slug, who, "read")))
+    return await bundle_reply(service, await service.for_result(lambda: permitted_study(service, slug, who, "read")))

@@ -22,7 +22,7 @@ from pairseek.store.sessions import IDENTITIES, SessionRow
 from pairseek.web.access.rates import network_of
 from pairseek.web.access.security import check_form, check_guard, set_cookie, signature
 from pairseek.web.access.tokens import new_token
-from pairseek.web.errors import Problem
+from pairseek.web.errors import Problem, not_found
 from pairseek.web.routes.schemas import UndoBody
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import Visitor, already_took_part, is_expired, session_expired, study_closed
@@ -35,6 +35,7 @@ from pairseek.web.sessions.links import (
     verify_link,
 )
 from pairseek.web.studies.catalogue import Study
+from pairseek.web.studies.face import style_sheet
 from pairseek.web.views import participant as views
 
 router = APIRouter(include_in_schema=False)
@@ -127,9 +128,25 @@ def start(slug: str, request: Request, service: TheService) -> Response:
     return response
 
 
+@router.get("/s/{slug}/face.css")
+def face(slug: str, service: TheService) -> Response:
+    """Return the style sheet with the study's colour; its address changes with the colour."""
+    accent = service.catalogue.by_slug(slug).configuration.accent
+    if accent is None:
+        raise not_found("style sheet", slug)
+    headers = {"cache-control": "public, max-age=31536000, immutable"}
+    return Response(style_sheet(accent), media_type="text/css", headers=headers)
+
+
 @router.post("/s/{slug}/start")
-def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str, Form()] = "") -> Response:
-    """Begin a session, or resume the previous one."""
+def begin(
+    slug: str,
+    request: Request,
+    service: TheService,
+    csrf: Annotated[str, Form()] = "",
+    texts: Annotated[str, Form(max_length=64)] = "",
+) -> Response:
+    """Begin a session, or resume the previous one; show the start page again if its texts have changed meanwhile."""
     study = _study(slug, request, service)
     check_form(request, service.secret, csrf)
     who = _LinkIdentity.of_cookie(request, service.secret, slug)
@@ -139,6 +156,9 @@ def begin(slug: str, request: Request, service: TheService, csrf: Annotated[str,
         return to_run
     if not study.row.is_open:
         raise study_closed(slug)
+    if texts not in ("", views.texts_version(study)):
+        data = views.start_page(study, begun=False, preview=False, changed=True)
+        return service.page(request, "start", data, language=study.configuration.language)
     service.rates.starts.check(network_of(request.client.host if request.client else ""))
     visitor = who.visitor()
     if row is None or study.configuration.resume.policy == "restart" or is_expired(row, study):

@@ -43,10 +43,10 @@ from pairseek.web.views.similarity import similarity_page
 
 router = APIRouter(include_in_schema=False)
 
-# Largest number of files in a form.
-_MAX_FILES = 10_050
-# Largest number of fields in a form.
-_MAX_FIELDS = 600
+MAX_FILES = 10_050
+"""Largest number of files in a form."""
+MAX_FIELDS = 600
+"""Largest number of fields in a form."""
 
 
 @router.get("/")
@@ -71,7 +71,7 @@ def new_study(request: Request, service: TheService, who: Researcher) -> Respons
 async def make_study(request: Request, service: TheService, who: Researcher) -> Response:
     """Create a study from the form or from a YAML file."""
     try:
-        async with request.form(max_files=_MAX_FILES, max_fields=_MAX_FIELDS) as form:
+        async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS) as form:
             check_form(request, service.secret, form.get("csrf"))
             return await service.heavily(lambda: _create_or_explain(request, service, who, form))
     except HTTPException as error:
@@ -94,7 +94,7 @@ def usual_texts(who: Researcher, language: str = "") -> Response:  # noqa: ARG00
 @router.post("/studies/new/columns")
 async def show_columns(request: Request, service: TheService, _: Researcher) -> Response:
     """Show which columns of an item list would become coordinates."""
-    async with request.form(max_files=1, max_fields=_MAX_FIELDS) as form:
+    async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
         check_form(request, service.secret, form.get("csrf"))
         return await service.heavily(lambda: _columns(request, service, form))
 
@@ -102,7 +102,7 @@ async def show_columns(request: Request, service: TheService, _: Researcher) -> 
 def _columns(request: Request, service: Service, form: FormData) -> Response:
     items, problem = None, None
     try:
-        items, _ = _items_sent(form)
+        items, _ = items_in_form(form)
     except InvalidItems as error:
         problem = str(error)
     return service.page(request, "_columns", views.columns_part(items, problem))
@@ -126,11 +126,12 @@ def _create_or_explain(request: Request, service: Service, who: Account, form: F
 def _create_from_form(service: Service, who: str, form: FormData, values: dict[str, str]) -> str:
     record = forms.record_of(form.get("yaml"), values)
     configuration, is_open = creation.from_record(record)
-    items, files = _items_sent(form, configuration)
+    items, files = items_in_form(form, configuration)
     return creation.create_study(service.database, configuration, items, is_open=is_open, who=who, files=files)
 
 
-def _items_sent(form: FormData, configuration: StudyConfiguration | None = None) -> tuple[Items, Files]:
+def items_in_form(form: FormData, configuration: StudyConfiguration | None = None) -> tuple[Items, Files]:
+    """Read the items of a form with their files."""
     uploads = [file for file in form.getlist("images") if isinstance(file, UploadFile) and file.filename]
     files = forms.files_of(uploads)
     sent = form.get("items")
@@ -284,21 +285,6 @@ def set_learning(
         populations.switch(service.database, study, who.name, is_on=learn == "auto")
         service.learner.soon()
     return RedirectResponse(f"/studies/{slug}#population", 303)
-
-
-@router.post("/studies/{slug}/items")
-async def add_items(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
-    """Add items to a study whose items have no coordinates."""
-    async with request.form(max_files=_MAX_FILES, max_fields=_MAX_FIELDS) as form:
-        check_form(request, service.secret, form.get("csrf"))
-        return await service.heavily(lambda: _add_items(slug, service, who, form))
-
-
-def _add_items(slug: str, service: Service, who: Account, form: FormData) -> Response:
-    study = service.catalogue.by_slug(slug)
-    items, files = _items_sent(form, study.configuration)
-    creation.add_items(service.database, study, items, who=who.name, files=files)
-    return RedirectResponse(f"/studies/{slug}#more-items", 303)
 
 
 @router.get("/studies/{slug}/delete")

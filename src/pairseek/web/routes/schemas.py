@@ -53,6 +53,23 @@ class NewStudy(_Schema):
     open: bool = True
 
 
+class EditBody(_Schema):
+    """Settings of a study to change; what is left out stays as it is."""
+
+    title: str = Field(default="", description="title")
+    instructions: str = Field(default="", description="Markdown")
+    consent: str | None = Field(default=None, description="Markdown; null: people are not asked")
+    debrief: str = Field(default="", description="Markdown")
+    names: bool | None = Field(default=None, description="whether cards show names; null: those that somebody wrote")
+    accent: str | None = Field(default=None, description="colour as #rrggbb; null: the usual one")
+
+
+class DuplicateBody(_Schema):
+    """Copy of a study."""
+
+    slug: str | None = Field(default=None, max_length=64, description="its name in the link; null: a free one")
+
+
 class OtherItems(_Schema):
     """Items to replace those of a study."""
 

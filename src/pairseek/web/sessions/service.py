@@ -23,7 +23,7 @@ from cachetools import LRUCache
 from pairseek.core.types import JSON
 from pairseek.errors import UnknownQuery
 from pairseek.people.population import Population
-from pairseek.store import events, locks, parts, populations, sessions
+from pairseek.store import events, locks, parts, populations, sessions, unanswered
 from pairseek.store.database import Database, now, stamp
 from pairseek.store.events import Answers, AskedPair, VersionConflict
 from pairseek.store.sessions import SessionRow
@@ -149,8 +149,8 @@ class Sessions:
             if id_and_token is not None:
                 return id_and_token
             # Someone else began with the claim at the same time, a population was dropped, or the study was deleted;
-            # in that case, this call raises an error.
-            self.catalogue.row(study.row.slug)
+            # in that case, this call raises an error. The items may also have been replaced.
+            study = self.catalogue.by_slug(study.row.slug)
         raise session_busy()
 
     def _try_enter(
@@ -175,6 +175,8 @@ class Sessions:
                 sessions.set_token(connection, previous.id, hash_token(renewed))
                 return previous.id, renewed
             if version is not None and not populations.is_usable(connection, study.row.id, version):
+                return None
+            if not unanswered.holds_catalogue(connection, study.row.id, study.row.catalogue):
                 return None
             if columns["kind"] == "person":
                 self._make_room(connection, study)

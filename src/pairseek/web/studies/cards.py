@@ -33,7 +33,9 @@ def safe_html(text: str) -> str:
     )
 
 
-def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], base: str) -> CardSchema:
+def card(
+    items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], base: str, *, names: bool | None = None
+) -> CardSchema:
     """Return the card of an item.
 
     Parameters
@@ -44,6 +46,8 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
         Available (width, height) of each picture by name, smallest first.
     base
         Base URL of the stored pictures, sounds and videos.
+    names
+        Whether to show the label; None if somebody wrote it. A card without anything else always shows it.
     """
     item_id, label = str(items.ids[row]), items.labels[row]
     values = {name: str(items.data[name][row]) for name in MEDIA if name in items.data}
@@ -51,17 +55,24 @@ def card(items: Items, row: int, pictures: dict[str, list[tuple[int, int]]], bas
     for name, value in values.items():
         conversion = MEDIA[name].conversion
         if conversion == "picture" and pictures.get(value):
-            media[name] = _picture(value, pictures[value], base, values.get("alt") or label)
+            media[name] = picture(value, pictures[value], base, values.get("alt") or label)
         elif conversion == "recording" and value:
             media[name] = value if is_address(value) else f"{base}/{value}"
         elif conversion in ("text", "markdown") and value:
             media[name] = safe_html(value) if conversion == "markdown" else value
     # The card hides a label that nobody wrote: the id, or a name derived from the card's content.
-    is_written = label not in (item_id, name_of({name: str(items.data[name][row]) for name in items.data}))
-    return {"id": item_id, "label": label if is_written or not media else None, "name": label, "media": media}
+    is_shown = shows_name(items, row) if names is None else names
+    return {"id": item_id, "label": label if is_shown or not media else None, "name": label, "media": media}
 
 
-def _picture(name: str, sizes: Sequence[tuple[int, int]], base: str, alt: str) -> ImageSchema:
+def shows_name(items: Items, row: int) -> bool:
+    """Return whether somebody wrote the label of an item, so that it is neither its id nor made from its content."""
+    content = {name: str(items.data[name][row]) for name in items.data}
+    return items.labels[row] not in (str(items.ids[row]), name_of(content))
+
+
+def picture(name: str, sizes: Sequence[tuple[int, int]], base: str, alt: str) -> ImageSchema:
+    """Return a stored picture with its (width, height) in all sizes, smallest first."""
     width, height = sizes[-1]
     return {
         "src": f"{base}/{name}/{width}",

@@ -1,4 +1,4 @@
-"""Catalogue of studies, cached in memory; configurations never change, and changed items have a new version."""
+"""Catalogue of studies, cached in memory; changed items have a new version, and changed settings are compared."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from pairseek.store import media, studies
 from pairseek.store.database import Database
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import not_found
-from pairseek.web.pages.contexts.shared import CardSchema
-from pairseek.web.studies.cards import card
+from pairseek.web.pages.contexts.shared import CardSchema, ImageSchema
+from pairseek.web.studies.cards import card, picture
 from pairseek.web.studies.configuration import StudyConfiguration, stored_configuration
+from pairseek.web.studies.face import LOGO_PREFIX
 from pairseek.web.studies.items import unpack_items
 
 # Number of studies in memory.
@@ -115,7 +116,9 @@ class Study:
     @property
     def has_media(self) -> bool:
         """Whether pages load pictures, sounds or videos to show the items."""
-        return bool(self.pictures) or any(name in self.items.data for name in loaded_media())
+        return any(not name.startswith(LOGO_PREFIX) for name in self.pictures) or any(
+            name in self.items.data for name in loaded_media()
+        )
 
     @property
     def has_players(self) -> bool:
@@ -130,7 +133,19 @@ class Study:
     def card(self, item: str) -> CardSchema:
         """Return the card of an item."""
         items = self._items_with(item)
-        return card(items, items.index(item), self.pictures, f"/media/{self.row.slug}")
+        names = self.configuration.names
+        return card(items, items.index(item), self.pictures, f"/media/{self.row.slug}", names=names)
+
+    @property
+    def logo_name(self) -> str | None:
+        """Stored name of the logo."""
+        return next((name for name in self.pictures if name.startswith(LOGO_PREFIX)), None)
+
+    @property
+    def logo(self) -> ImageSchema | None:
+        """Logo, whose alternative text is empty, because the title stands next to it."""
+        name = self.logo_name
+        return None if name is None else picture(name, self.pictures[name], f"/media/{self.row.slug}", "")
 
     def _items_with(self, item: str) -> Items:
         return self.items if self.items.find(item) >= 0 else self.all_items
@@ -208,7 +223,7 @@ class Catalogue:
     def _cached(self, row: StudyRow) -> Study | None:
         with self._lock:
             study = self._cache.get(row.id)
-        if study is None or study.row.additions != row.additions:
+        if study is None or study.row.additions != row.additions or study.row.configuration != row.configuration:
             return None
         return replace(study, row=row)
 

@@ -36,6 +36,7 @@ MAX_ITEMS = 200_000
 # The time per question grows with the cube of this number.
 MAX_DIMENSIONS = 100
 MAX_TEXT_LENGTH = 20_000
+MAX_TITLE_LENGTH = 200
 # Settings of the search, which similarity studies do not have.
 _PREFERENCE_SETTINGS = (
     "strategy",
@@ -168,7 +169,7 @@ class StudyConfiguration(_Strict):
     kind: Literal["preference", "similarity"] = Field(
         default="preference", description="similarity: which of two items is more like a third one?"
     )
-    title: str = Field(min_length=1, max_length=200)
+    title: str = Field(min_length=1, max_length=MAX_TITLE_LENGTH)
     slug: str | None = Field(default=None, description="name in the link; derived from the title if not given")
     language: str = Field(default="en", pattern=r"^[a-z]{2}(-[A-Z]{2})?$")
     question: str | None = Field(default=None, max_length=300, description="above each pair")
@@ -231,6 +232,14 @@ class StudyConfiguration(_Strict):
     completion: Completion = Completion()
     retention: Retention | None = Field(
         default=None, description="how long participants' data are kept; null: until they are deleted"
+    )
+    names: bool | None = Field(
+        default=None, description="whether cards show the names of items; null: the names that somebody wrote"
+    )
+    accent: str | None = Field(
+        default=None,
+        pattern=r"^#[0-9a-fA-F]{6}$",
+        description="colour of buttons and highlights on participants' pages",
     )
     result: bool = Field(default=True, description="whether participants see their result")
     seed: int | None = Field(default=None, ge=0, lt=2**63)

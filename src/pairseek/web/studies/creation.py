@@ -34,10 +34,12 @@ __all__ = [
     "create_study",
     "from_file",
     "from_record",
+    "items_changed",
     "items_in",
     "items_sent",
     "replace_items",
     "set_open",
+    "slug_taken",
 ]
 
 # Age at which a replaced catalogue without sessions is deleted; starting a session never takes that long.
@@ -148,7 +150,7 @@ def create_study(
         )
     if database.read(lambda connection: studies.by_slug(connection, slug)) is not None:
         # Check before the pictures are converted, which may take minutes.
-        raise _slug_taken(slug)
+        raise slug_taken(slug)
     record: JSON = configuration.model_dump(mode="json") | {"slug": slug}
     packed = pack_items(items)
 
@@ -164,11 +166,12 @@ def create_study(
         try:
             database.write(add)
         except sa.exc.IntegrityError:
-            raise _slug_taken(slug) from None
+            raise slug_taken(slug) from None
     return slug
 
 
-def _slug_taken(slug: str) -> Problem:
+def slug_taken(slug: str) -> Problem:
+    """Return the problem of a slug that another study has."""
     return Problem(
         409,
         "slug_taken",
@@ -226,7 +229,7 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
             return True
 
         if not database.write(change):
-            raise _items_changed(slug)
+            raise items_changed(slug)
     return joined.n
 
 
@@ -277,7 +280,7 @@ def replace_items(database: Database, study: Study, items: Items, *, who: str) -
     except sa.exc.IntegrityError:
         changed = False
     if not changed:
-        raise _items_changed(slug)
+        raise items_changed(slug)
     return True
 
 
@@ -296,7 +299,8 @@ def _with_files_of(present: Items, items: Items) -> Items:
     return Items._unwarned(items.coordinates, items.ids, items.labels, items.appeal, data, present.columns)
 
 
-def _items_changed(slug: str) -> Problem:
+def items_changed(slug: str) -> Problem:
+    """Return the problem of items that two people changed at the same time."""
     return Problem(
         409,
         "items_changed",

@@ -145,6 +145,8 @@ def copies(study_id: int, name: str, content: bytes, file: str | None = None) ->
             # Unlike Lanczos, this filter does not overshoot at edges, which would draw halos around them.
             resized = image.resize((width, height), Image.Resampling.HAMMING) if width < image.width else image
             yield StoredPicture(study_id, name, width, height, "image/webp", _encoded(resized))
+    except InvalidMedia:
+        raise
     except (*_DAMAGED, Image.DecompressionBombError) as error:
         raise InvalidMedia(f"the image {(file or name)!r} is damaged ({error}): save it again") from None
 

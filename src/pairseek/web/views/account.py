@@ -60,6 +60,7 @@ def audit_row(note: JSON, *, study: bool = False) -> AuditRow:
         "action": note["action"],
         "what": str(objects[0]) if objects else "",
         "reason": details.get("reason"),
+        "changes": details.get("changes", []),
         "session": None,
         "study": note["study"] if study else None,
     }

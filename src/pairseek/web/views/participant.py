@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
@@ -28,11 +30,20 @@ from pairseek.web.views.result import session_result
 
 
 def study_head(study: Study) -> StudyHead:
-    """Return the slug and title of a study."""
-    return {"slug": study.row.slug, "title": study.configuration.title}
+    """Return the title, colour and logo of a study."""
+    accent = study.configuration.accent
+    style = None if accent is None else f"/s/{study.row.slug}/face.css?v={accent.removeprefix('#').lower()}"
+    return {"slug": study.row.slug, "title": study.configuration.title, "style": style, "logo": study.logo}
 
 
-def start_page(study: Study, *, begun: bool, preview: bool) -> StartPage:
+def texts_version(study: Study) -> str:
+    """Return a hash of the texts that people read before they begin."""
+    configuration = study.configuration
+    texts = json.dumps([configuration.title, configuration.instructions, configuration.consent])
+    return hashlib.sha256(texts.encode()).hexdigest()[:32]
+
+
+def start_page(study: Study, *, begun: bool, preview: bool, changed: bool = False) -> StartPage:
     """Return the context of the consent and instruction page."""
     configuration = study.configuration
     return {
@@ -42,6 +53,8 @@ def start_page(study: Study, *, begun: bool, preview: bool) -> StartPage:
         "answers": configuration.answers if not configuration.stops_early else None,
         "preview": preview,
         "begun": begun,
+        "texts": texts_version(study),
+        "changed": changed,
     }
 
 
@@ -149,7 +162,7 @@ def own_data(service: Service, row: SessionRow) -> JSON:
         point = None if estimate["radius"] is None else estimate["mean"]
         estimate_record = {"estimate": point, "radius": estimate["radius"]}
     return {
-        "study": study_head(study),
+        "study": {"slug": study.row.slug, "title": study.configuration.title},
         "session": row.id,
         "ids": {
             "participant": row.participant,

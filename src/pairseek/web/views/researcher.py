@@ -57,6 +57,7 @@ from pairseek.web.studies.forms import NEVER, STOPS
 from pairseek.web.studies.texts import participant_messages
 from pairseek.web.views.account import audit_row, user_context
 from pairseek.web.views.findings import findings_context
+from pairseek.web.views.item_cards import FIRST_ITEMS, gallery_context
 from pairseek.web.views.links import qr_code
 from pairseek.web.views.overview import person_row
 from pairseek.web.views.result import dots, project, recommended_items
@@ -82,6 +83,9 @@ _SHOWN_ACTIONS = (
     "choose_version",
     "add_items",
     "replace_items",
+    "change_items",
+    "edit",
+    "duplicate_study",
     "forget",
     "expire",
     "delete_study",
@@ -145,6 +149,7 @@ def study_page(
     return {
         "user": user_context(user),
         "study": study_context(service, study.row, study.items.n),
+        "gallery": gallery_context(study, 0, FIRST_ITEMS),
         "link": link,
         "qr": qr_code(link),
         "live": live_figures(service, study),
@@ -343,6 +348,7 @@ def _audit(service: Service, study: Study) -> list[AuditRow]:
             "action": str(mark["action"]),
             "what": f"{str(mark['session_id'])[:8]} {mark['query'] or ''}".strip(),
             "reason": str(mark["reason"]),
+            "changes": [],
             "session": str(mark["session_id"]),
             "study": None,
         }

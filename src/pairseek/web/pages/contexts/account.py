@@ -22,6 +22,14 @@ class LoginPage(TypedDict):
     error: ErrorSchema | None
 
 
+class ChangeContext(TypedDict):
+    """Setting before and after a change."""
+
+    field: str
+    before: str | bool | None
+    after: str | bool | None
+
+
 class AuditRow(TypedDict):
     """Entry of the audit log; ``action`` is a message key under ``audit.``.
 
@@ -33,6 +41,7 @@ class AuditRow(TypedDict):
     action: str
     what: str
     reason: str | None
+    changes: list[ChangeContext]
     session: str | None
     study: str | None
 

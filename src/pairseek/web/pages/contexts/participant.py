@@ -5,18 +5,23 @@ from __future__ import annotations
 from typing import TypedDict
 
 from pairseek.web.pages.contexts.maps import MapData
-from pairseek.web.pages.contexts.shared import CardSchema, ErrorSchema, StateSchema
+from pairseek.web.pages.contexts.shared import CardSchema, ErrorSchema, ImageSchema, StateSchema
 
 
 class StudyHead(TypedDict):
-    """Study's name on the participant's pages."""
+    """Study's name, logo and style sheet with its colour on the participant's pages."""
 
     slug: str
     title: str
+    style: str | None
+    logo: ImageSchema | None
 
 
 class StartPage(TypedDict):
-    """``start``: consent and instructions; ``begun`` if a session will be resumed."""
+    """``start``: consent and instructions; ``begun`` if a session will be resumed.
+
+    ``texts`` identifies what the page shows, and ``changed`` says that it changed after the visitor had opened it.
+    """
 
     study: StudyHead
     consent_html: str | None
@@ -24,6 +29,8 @@ class StartPage(TypedDict):
     answers: int | None
     preview: bool
     begun: bool
+    texts: str
+    changed: bool
 
 
 class PracticeContext(TypedDict):

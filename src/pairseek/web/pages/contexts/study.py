@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from pairseek.web.pages.contexts.account import AuditRow, User
+from pairseek.web.pages.contexts.items import GalleryContext
 from pairseek.web.pages.contexts.maps import PersonMap, StudyMap
 from pairseek.web.pages.contexts.participant import Near
 from pairseek.web.pages.contexts.shared import CardSchema, ReliabilitySchema
@@ -205,6 +206,7 @@ class StudyPage(TypedDict):
 
     user: User
     study: StudyContext
+    gallery: GalleryContext
     link: str
     qr: QrCode
     live: LiveContext

@@ -67,6 +67,12 @@ document.addEventListener("change", async (event) => {
   }
 });
 
+// Choosing a colour means to use it.
+document.addEventListener("input", (event) => {
+  const name = event.target.dataset.ticks;
+  if (name) event.target.form.elements[name].checked = true;
+});
+
 // A link to a field in a folded section unfolds it.
 addEventListener("click", (event) => {
   const target = event.target.closest("a[href^='#f-']");
