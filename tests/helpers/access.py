@@ -22,6 +22,8 @@ ITEMS = [{"id": str(name), "coordinates": POINTS.coordinates[row].tolist()} for 
 # Bodies with which a request does something; other routes get an empty form.
 BODIES = {
     ("PUT", "/api/v1/studies/{slug}/items"): {"items": ITEMS},
+    ("PATCH", "/api/v1/studies/{slug}"): {"title": "Another"},
+    ("POST", "/api/v1/studies/{slug}/duplicate"): {"slug": None},
     ("POST", "/api/v1/studies/{slug}/forget"): {"participant": "p1"},
     ("POST", "/api/v1/studies/{slug}/sessions"): {"participant": "p2"},
     ("POST", "/api/v1/studies/{slug}/links"): {"participants": ["p1"]},

@@ -1,4 +1,4 @@
-"""Command group ``pairseek study``: creation, listing, opening, closing and deletion of studies."""
+"""Command group ``pairseek study``: creation, listing, opening, closing, copies and deletion of studies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pairseek.cli.options import DatabaseOption, Yes
 from pairseek.core.text import plural
 from pairseek.errors import InvalidParameter
 
-app = typer.Typer(help="Create, list, open, close and delete studies.", no_args_is_help=True)
+app = typer.Typer(help="Create, list, open, close, duplicate and delete studies.", no_args_is_help=True)
 
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Name of the study in its link.")]
 
@@ -112,6 +112,24 @@ def add(
         items, files = items_in(path, study.configuration)
         count = add_items(opened, study, items, who=current_user(), files=files)
     typer.echo(f"Added {plural(items.n, 'item')}: the study {slug} has {count:,}.")
+
+
+@app.command("duplicate")
+def duplicate(
+    slug: Slug,
+    *,
+    name: Annotated[
+        str | None, typer.Option("--slug", metavar="SLUG", help="Name of the copy in its link; by default a free one.")
+    ] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Copy a study with its settings, items and pictures, but without people. The copy is closed."""
+    with open_database(database, create=False) as opened:
+        from pairseek.web.studies import duplication
+
+        study = find_study(opened, slug)
+        copy = duplication.duplicate(opened, study, who=current_user(), slug=name)
+    typer.echo(f"Created the study {copy} with {plural(study.items.n, 'item')} from {slug}, closed.")
 
 
 @app.command("delete")
