@@ -8,7 +8,7 @@ from pairseek.web.pages.contexts.items import GalleryContext, ItemSummary
 from pairseek.web.studies.cards import shows_name
 from pairseek.web.studies.catalogue import Study
 
-FIRST_ITEMS = 12
+FIRST_ITEMS = 20
 """Number of items that the page of a study shows."""
 # Items whose names are looked at for the summary; the first ones stand for a larger catalogue.
 _NAMES_CHECKED = 2000
