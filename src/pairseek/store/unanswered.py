@@ -5,7 +5,18 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from pairseek.store import deletion
-from pairseek.store.schema import catalogues, events, learned_from, learning, media, populations, sessions, studies
+from pairseek.store.schema import (
+    catalogues,
+    events,
+    learned_from,
+    learning,
+    media,
+    populations,
+    recording_pieces,
+    recordings,
+    sessions,
+    studies,
+)
 from pairseek.store.studies import StudyRow
 
 
@@ -58,7 +69,10 @@ def holds_catalogue(connection: sa.Connection, study_id: int, number: int) -> bo
     return connection.execute(sa.select(catalogues.c.number).where(condition)).first() is not None
 
 
-def drop_media(connection: sa.Connection, study_id: int, names: set[str]) -> None:
-    """Delete files of a study that its items no longer name."""
-    for name in sorted(names):
-        connection.execute(media.delete().where((media.c.study_id == study_id) & (media.c.name == name)))
+def drop_files(connection: sa.Connection, study_id: int, *, kept: set[str]) -> None:
+    """Delete the pictures, sounds and videos of a study whose names are not among those to keep."""
+    for tables in ((media,), (recording_pieces, recordings)):
+        of_study = sa.select(tables[-1].c.name).where(tables[-1].c.study_id == study_id).distinct()
+        for name in sorted(set(connection.execute(of_study).scalars()) - kept):
+            for table in tables:
+                connection.execute(table.delete().where((table.c.study_id == study_id) & (table.c.name == name)))

@@ -43,9 +43,9 @@ from pairseek.web.views.similarity import similarity_page
 
 router = APIRouter(include_in_schema=False)
 
-MAX_FILES = 10_050
+MAX_FORM_FILES = 10_050
 """Largest number of files in a form."""
-MAX_FIELDS = 600
+MAX_FORM_FIELDS = 600
 """Largest number of fields in a form."""
 
 
@@ -71,7 +71,7 @@ def new_study(request: Request, service: TheService, who: Researcher) -> Respons
 async def make_study(request: Request, service: TheService, who: Researcher) -> Response:
     """Create a study from the form or from a YAML file."""
     try:
-        async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS) as form:
+        async with request.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS) as form:
             check_form(request, service.secret, form.get("csrf"))
             return await service.heavily(lambda: _create_or_explain(request, service, who, form))
     except HTTPException as error:
@@ -94,7 +94,7 @@ def usual_texts(who: Researcher, language: str = "") -> Response:  # noqa: ARG00
 @router.post("/studies/new/columns")
 async def show_columns(request: Request, service: TheService, _: Researcher) -> Response:
     """Show which columns of an item list would become coordinates."""
-    async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
+    async with request.form(max_files=1, max_fields=MAX_FORM_FIELDS) as form:
         check_form(request, service.secret, form.get("csrf"))
         return await service.heavily(lambda: _columns(request, service, form))
 

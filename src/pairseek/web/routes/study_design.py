@@ -14,13 +14,13 @@ from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.web.access.auth import Account
 from pairseek.web.access.security import check_form
 from pairseek.web.errors import Problem, problem_of
-from pairseek.web.routes.researcher import MAX_FIELDS, MAX_FILES, items_in_form
+from pairseek.web.routes.researcher import MAX_FORM_FIELDS, MAX_FORM_FILES, items_in_form
 from pairseek.web.routes.researcher_access import CsrfChecked, Researcher, TheService
 from pairseek.web.service import Service
 from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation, duplication, editing
 from pairseek.web.studies.catalogue import Study
-from pairseek.web.studies.media import MAX_PICTURE_BYTES
+from pairseek.web.studies.uploads import MAX_FILE_BYTES
 from pairseek.web.views.editing import edit_page
 from pairseek.web.views.gallery import gallery_page
 
@@ -42,7 +42,7 @@ def show_items(
 @router.post("/studies/{slug}/items")
 async def add_items(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
     """Add items to a study whose items have no coordinates."""
-    async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS) as form:
+    async with request.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS) as form:
         check_form(request, service.secret, form.get("csrf"))
 
         def added() -> Response:
@@ -60,7 +60,7 @@ async def add_items(slug: str, request: Request, service: TheService, who: Resea
 @router.post("/studies/{slug}/items/edit")
 async def edit_items(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
     """Change the labels of items, remove items, or replace all of them, if nobody has answered."""
-    async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS) as form:
+    async with request.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS) as form:
         check_form(request, service.secret, form.get("csrf"))
 
         def edited() -> Response:
@@ -136,7 +136,7 @@ def show_edit(slug: str, request: Request, service: TheService, who: Researcher)
 @router.post("/studies/{slug}/edit")
 async def edit_study(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
     """Change the submitted settings of a study."""
-    async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
+    async with request.form(max_files=1, max_fields=MAX_FORM_FIELDS) as form:
         check_form(request, service.secret, form.get("csrf"))
         return await service.heavily(lambda: _edit_study(slug, request, service, who, form))
 
@@ -152,7 +152,7 @@ def _edit_study(slug: str, request: Request, service: Service, who: Account, for
             study,
             _settings(values),
             who=who.name,
-            logo=None if logo is None else lambda: logo.file.read(MAX_PICTURE_BYTES + 1),
+            logo=None if logo is None else lambda: logo.file.read(MAX_FILE_BYTES + 1),
             without_logo=values.get("logo.remove") == "true",
         )
     except (InvalidParameter, InvalidItems) as error:

@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 import sqlalchemy as sa
 
+from pairseek.core.media import loaded_media
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.store import media, studies, unanswered
@@ -18,7 +19,9 @@ from pairseek.web.studies.configuration import StudyConfiguration, stored_config
 from pairseek.web.studies.creation import items_changed
 from pairseek.web.studies.face import LOGO_PREFIX, logo_copies
 from pairseek.web.studies.items import pack_items, study_items
-from pairseek.web.studies.media import Files, PictureCopies, with_pictures
+from pairseek.web.studies.media import PictureCopies, with_pictures
+from pairseek.web.studies.recordings import UploadedRecordings, with_recordings
+from pairseek.web.studies.uploads import Files
 
 EDITABLE = ("title", "instructions", "consent", "debrief", "names", "accent")
 """Settings that can change at any time; each change is recorded."""
@@ -137,15 +140,18 @@ def relabelled(items: Items, labels: Mapping[int, str], removed: set[int]) -> It
 def change_items(database: Database, study: Study, items: Items, *, who: str, files: Files | None = None) -> int:
     """Replace all items of a study that nobody has answered; return their number.
 
-    Sessions that have begun without an answer, previews and simulated people are deleted. ``files`` are the pictures of
-    new items; without them, items name pictures that the study already has.
+    Sessions that have begun without an answer, previews and simulated people are deleted. ``files`` are the pictures
+    and recordings of new items; without them, items name files that the study already has.
     """
     check(study.configuration, items)
     readers: Files = {}
+    uploaded = UploadedRecordings()
     if files is not None:
         items, readers = with_pictures(items, files)
+        items, uploaded = with_recordings(items, files)
     items = study_items(items, scaled=False)
-    packed, used = pack_items(items), {str(name) for name in items.data.get("image", ())}
+    packed = pack_items(items)
+    used = {str(name) for medium in loaded_media() for name in items.data.get(medium, ())}
 
     with PictureCopies(items, readers) as copies:
 
@@ -154,8 +160,9 @@ def change_items(database: Database, study: Study, items: Items, *, who: str, fi
                 if unanswered.count_answers(connection, study.row.id):
                     raise already_answered(study.row.slug)
                 raise items_changed(study.row.slug)
-            unanswered.drop_media(connection, study.row.id, set(study.pictures) - used - {study.logo_name or ""})
+            unanswered.drop_files(connection, study.row.id, kept=used | {study.logo_name or ""})
             copies.store(connection, study.row.id)
+            uploaded.store(connection, study.row.id)
             studies.log_action(connection, who, "change_items", study.row.slug, count=items.n)
 
         database.write(change)
