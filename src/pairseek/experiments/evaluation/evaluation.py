@@ -25,7 +25,7 @@ from pairseek.model.responses import Logistic
 from pairseek.pairs.strategies.base import Utility
 from pairseek.people.population import Choices, Population
 from pairseek.people.population.leave_one_out import FitOfAll
-from pairseek.people.population.residual import ResidualSetting
+from pairseek.people.population.residual import ResidualSetting, scale_of
 from pairseek.search.goals import LIST_SIZE, Goal, SearchGoal
 
 ANSWERS = (0, 5, 10, 20, 40)
@@ -335,7 +335,7 @@ def _fit_population(choices: Choices, items: Items | None, seed: int, learning: 
     base, _ = population.utilities()
     points, appeal = np.zeros((len(choices.ids), population.items.d)), np.full(len(choices.ids), base.mean())
     rows = [choices.ids.index(name) for name in seen]
-    appeal *= population.unit
+    appeal *= scale_of(population.residual)
     points[rows], appeal[rows] = population.items.coordinates, population.items.appeal
     provenance = {**population.provenance, "choices": choices.hash, "unseen": list(unseen)}
     error = None

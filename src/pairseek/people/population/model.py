@@ -184,8 +184,9 @@ class FittedModel:
     error: FloatArray | None = None
 
     def scaled(self, factor: float) -> FittedModel:
-        """Multiply all utilities by a factor; standard errors stay in the unit of the fit."""
-        return replace(self, appeal=factor * self.appeal, k=factor * self.k)
+        """Multiply all utilities by a factor."""
+        error = None if self.error is None else factor * self.error
+        return replace(self, appeal=factor * self.appeal, k=factor * self.k, error=error)
 
     def utilities(self, scale: float = 1.0) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the (n,) utilities for a person at the mean, the (n, d) factors, and the covariance of people."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -306,7 +305,7 @@ class Population:
         rows = [self.items.index(name) for name in ids if name in known]
         places = np.array([name in known for name in ids])
         points = np.zeros((len(ids), self.items.d))
-        appeal = np.full(len(ids), self.unit * base.mean())
+        appeal = np.full(len(ids), scale_of(self.residual) * base.mean())
         points[places], appeal[places] = self.items.coordinates[rows], self.items.appeal[rows]
         error = None
         if self.utility_error is not None:
@@ -361,18 +360,9 @@ class Population:
         """Return the (n,) utilities of the items for a person at the mean, and the (n, d) factors V.
 
         Choices identify the differences of the utilities, and V S V', where S is the people's covariance. The unit
-        makes residual utilities and the noise of an answer together logistic noise or, for a population learned from
-        ratings, the noise of a rating Gumbel noise.
+        makes residual utilities and the noise of an answer together logistic noise.
         """
-        return self._fitted.utilities(1.0 / self.unit)[:2]
-
-    @property
-    def unit(self) -> float:
-        """Logits of an answer for each unit of `utilities`."""
-        calibration = self.provenance.get("calibration", {})
-        # A scale that was judged on answers is a correction of the utilities, and belongs to them.
-        assumed = 0.0 if calibration.get("people") else calibration.get("log_scale", 0.0)
-        return scale_of(self.residual) * math.exp(assumed)
+        return self._fitted.utilities(1.0 / scale_of(self.residual))[:2]
 
     @property
     def _fitted(self) -> FittedModel:

@@ -38,10 +38,6 @@ IMPLIED_SHARES: dict[ResidualSetting, float] = {"auto": 0.6, "implied": 0.9}
 """Shares that are assumed where ratings or rankings imply the pairs. Such pairs never contradict each other, and would
 always favour the largest share. People who answer pairs do contradict themselves; ``"auto"`` allows for it.
 ``"implied"`` is for newcomers whose answers are implied by ratings too, as in an evaluation."""
-_IMPLIED_SCALES: dict[ResidualSetting, float] = {"auto": 0.77, "implied": 1.0}
-"""Scales that are assumed together with `IMPLIED_SHARES`. With 0.6 and 0.77, a residual utility varies as much as the
-noise of a rating, on the scale of the answers. Ratings do not tell how often people who answer pairs contradict
-themselves; 0.77 is a compromise between people who never do and people who agree with themselves in 75 % of pairs."""
 _SHARES = np.array([0.02, 0.2, 0.4, 0.6, 0.75, 0.87])
 _LOG_SCALES = np.array([-1.2, -0.8, -0.4, 0.0, 0.4])
 # Number of points along each axis after interpolation.
@@ -194,9 +190,7 @@ def calibrate(
     rankings or ratings imply are not judged.
     """
     if choices.derived:
-        if not isinstance(setting, str):
-            return Calibration(share_of(setting))
-        return Calibration(IMPLIED_SHARES[setting], log_scale=math.log(_IMPLIED_SCALES[setting]))
+        return Calibration(IMPLIED_SHARES[setting] if isinstance(setting, str) else share_of(setting))
     return left_out_evidence(
         choices, items, learned, setting, smoother=smoother, seed=seed, progress=progress
     ).calibration()
