@@ -267,6 +267,42 @@ START = {
     "texts": "0" * 32,
     "changed": False,
 }
+OWN_QUESTIONS = {
+    "csrf": "5a" * 32,
+    "study": HEAD,
+    "stage": "after",
+    "questions": [
+        {
+            "name": "where",
+            "text": "Where do you live?",
+            "kind": "choice",
+            "options": ["In a city", "In the country"],
+            "required": False,
+            "typed": "In a city",
+            "problem": None,
+        },
+        {
+            "name": "age",
+            "text": "How old are you?",
+            "kind": "number",
+            "options": [],
+            "required": True,
+            "typed": "31",
+            "problem": None,
+        },
+        {
+            "name": "why",
+            "text": "What did you look for?",
+            "kind": "text",
+            "options": [],
+            "required": False,
+            "typed": "",
+            "problem": None,
+        },
+    ],
+    "wrong": 0,
+    "preview": False,
+}
 NEW = {
     **USER,
     "columns": ["label", "colour", "image", "text"],
@@ -363,6 +399,21 @@ STUDY = {
     "study": study_row(),
     "gallery": {**GALLERY, "cards": GALLERY["cards"][:12]},
     "link": "https://studies.example.org/s/colours?PROLIFIC_PID={{%PROLIFIC_PID%}}",
+    "recruitment": {
+        "panels": [
+            {
+                "name": "prolific",
+                "called": "Prolific",
+                "link": "https://example.org/s/a?PROLIFIC_PID={{%PROLIFIC_PID%}}",
+            },
+            {"name": "mturk", "called": "MTurk", "link": "https://example.org/s/a?workerId=${workerId}"},
+            {"name": "sona", "called": "SONA", "link": "https://example.org/s/a?survey_code=%SURVEY_CODE%"},
+        ],
+        "address": "https://app.prolific.com/submissions/complete?cc={code}",
+        "code": "C1ABCD",
+        "quota": 300,
+        "closes": "2027-01-31T18:00",
+    },
     "qr": {"local": False, "size": 29, "path": "M4 4.5h7M13 4.5h1"},
     "live": LIVE,
     "map": study_map(),
@@ -528,6 +579,19 @@ FOUND = {
         }
         for number in (1, 2, 3)
     ],
+    "groups": [
+        {
+            "text": "Where do you live?",
+            "options": [
+                {
+                    "option": "In a city",
+                    "people": 41,
+                    "best": [{"card": card(n), "share": 0.7, "share_low": 0.6, "share_high": 0.8} for n in range(3)],
+                },
+                {"option": "In the country", "people": 2, "best": []},
+            ],
+        }
+    ],
     "map": {
         "items": [
             {
@@ -549,6 +613,7 @@ NOTHING = FOUND | {
     "answers": 0,
     "ranking": [],
     "segments": [],
+    "groups": [],
     "map": None,
     "tiers": 0,
 }
@@ -691,7 +756,27 @@ PAGES: dict[str, tuple[str, dict]] = {
         {**EDIT, "logo": None, "shades": None, "errors": {"logo": "'logo.pdf' is not a readable image: send PNG"}},
     ),
     "declined": ("declined", {"study": HEAD, "redirect": "https://example.org/?cc=NO", "code": "NOCONSENT"}),
-    "closed": ("closed", {"study": HEAD, "mine": "/s/colours/mine"}),
+    "closed": (
+        "closed",
+        {"study": HEAD, "mine": "/s/colours/mine", "full": False, "redirect": None, "code": None},
+    ),
+    "closed-full": (
+        "closed",
+        {"study": HEAD, "mine": None, "full": True, "redirect": "https://example.org/?cc=FULL", "code": "FULL"},
+    ),
+    "questions": ("questions", OWN_QUESTIONS),
+    "questions-wrong": (
+        "questions",
+        OWN_QUESTIONS
+        | {
+            "stage": "before",
+            "wrong": 1,
+            "questions": [
+                OWN_QUESTIONS["questions"][0] | {"required": True, "problem": "Please answer this question."},
+                OWN_QUESTIONS["questions"][1] | {"typed": "x", "problem": "Please write a number."},
+            ],
+        },
+    ),
     "error": ("error", {"status": 413, "error": WRONG, "back": "/studies/new"}),
     "error-404": (
         "error",

@@ -33,7 +33,13 @@ def visited(third, tmp_path_factory):
         pages.append((name, options["language"]))
         return usual(name, data, **options)
 
-    made = configuration(answers=2, consent="May we?", practice=True, language=ITALIAN)
+    made = configuration(
+        answers=2,
+        consent="May we?",
+        practice=True,
+        language=ITALIAN,
+        questions=[{"name": "age", "text": "Età?", "kind": "number", "when": "before"}],
+    )
     alike = configuration(kind="similarity", slug="alike", answers=12, language=ITALIAN)
     studies = [(made, some_items()), (alike, Items(None, [f"i{n}" for n in range(5)]))]
     path = tmp_path_factory.mktemp("languages") / "a.db"

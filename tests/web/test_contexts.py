@@ -71,7 +71,10 @@ def sent(tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
         found.setdefault(name, []).append(dict(data))
         return render(name, data, **options)
 
-    made = configuration(answers=2, consent="May we?", practice=True, offer={"tie": True, "skip": True, "undo": True})
+    asked = [{"name": "age", "text": "Your age?", "kind": "number", "when": "before"}]
+    made = configuration(
+        answers=2, consent="May we?", practice=True, questions=asked, offer={"tie": True, "skip": True, "undo": True}
+    )
     path = tmp_path_factory.mktemp("contexts") / "a.db"
     things = Items(None, [f"i{n}" for n in range(5)])
     studies = [(made, some_items()), (configuration(kind="similarity", slug="alike", answers=12), things)]
@@ -90,6 +93,8 @@ def participate(browser) -> str:
     browser.post("/s/which/decline", data={"csrf": csrf_of(page)})
     browser.get("/s/nothing")
     state = begin(browser, participant="p1")
+    page = browser.get("/s/which/questions")
+    browser.post("/s/which/questions", data={"csrf": csrf_of(page), "stage": "before", "q-age": "31"})
     browser.get("/s/which/run")
     while state["query"] is not None:
         state = answer(browser, state).json()

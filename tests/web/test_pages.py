@@ -16,7 +16,15 @@ from helpers.pages_data import PAGES, dots, result
 from helpers.pages_service import served
 from pairseek.core.messages import words
 from pairseek.web.pages import STATIC, languages, plotly_script, render
-from pairseek.web.pages.contexts import account, design, findings, participant, similarity, study
+from pairseek.web.pages.contexts import (
+    account,
+    design,
+    findings,
+    own_questions,
+    participant,
+    similarity,
+    study,
+)
 from pairseek.web.pages.files import PageFiles
 from pairseek.web.pages.map import MAX_DOTS, draw_map
 from pairseek.web.pages.rendering import FOLDER, in_script, static_address
@@ -28,6 +36,7 @@ SHAPES = {
     "result": participant.ResultPage,
     "declined": participant.DeclinedPage,
     "closed": participant.ClosedPage,
+    "questions": own_questions.QuestionsPage,
     "error": participant.ErrorPage,
     "login": account.LoginPage,
     "studies": study.StudiesPage,
@@ -126,7 +135,19 @@ def test_no_message_is_missing_or_left_over() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     used = set(re.findall(r"""\b(?:t|say)\(\s*["'`]([\w.]+)["'`]""", text))
     used |= set(re.findall(r"""["']((?:run|play|plot|number)\.[\w.]+)["']""", text))
-    built = {"learned.", "status.", "audit.", "person.", "flag.", "outcome.", "kind.", "export."}
+    built = {
+        "questions.",
+        "panel.",
+        "new.question.",
+        "learned.",
+        "status.",
+        "audit.",
+        "person.",
+        "flag.",
+        "outcome.",
+        "kind.",
+        "export.",
+    }
     built |= {
         "anchor.",
         "manner.",

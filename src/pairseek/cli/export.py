@@ -56,7 +56,10 @@ def _write_table(database: Database, study: Study, table: str, target: Path) -> 
 
     if table not in tables.TABLES:
         raise InvalidParameter(f"there is no table {table!r}: use one of {', '.join(tables.TABLES)}")
-    rows, columns = tables.rows_of(database, study, table), tables.columns_of(study, table)
+    rows, columns = (
+        tables.rows_of(database, study, table),
+        tables.columns_of(study, table, tables.variables_of(database, study)),
+    )
     pieces = [tables.as_parquet(rows, columns)] if target.suffix == ".parquet" else tables.as_csv(rows, columns)
     with open_private(target) as file:
         for piece in pieces:

@@ -97,15 +97,37 @@ class Client:
         """Open or close a study."""
         self._connection.send("POST", f"/studies/{_quoted(slug)}/{'open' if is_open else 'close'}")
 
-    def open_session(self, slug: str, *, participant: str | None = None, seed: int | None = None) -> Session:
-        """Start a session."""
-        body = {"participant": participant, "seed": seed}
+    def open_session(
+        self,
+        slug: str,
+        *,
+        participant: str | None = None,
+        seed: int | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> Session:
+        """Start a session; ``variables`` are further facts to keep, as in a link."""
+        body = {"participant": participant, "seed": seed, "variables": dict(variables or {})}
         record = self._connection.json("POST", f"/studies/{_quoted(slug)}/sessions", body, is_idempotent=False)
         return self.session(record["session"], record["token"])
 
     def session(self, session_id: str, token: str) -> Session:
         """Return an existing session."""
         return Session(session_id, token, Connection(self.address, token, self.seconds))
+
+    def set_limits(self, slug: str, *, quota: int | None, closes: str | None) -> StudyFacts:
+        """Set the quota and the closing date of a study; None: none.
+
+        Parameters
+        ----------
+        slug
+            Slug of the study.
+        quota
+            Number of finished sessions at which nobody can begin any more.
+        closes
+            ISO 8601 time with its offset from UTC, such as ``"2027-01-31T18:00+01:00"``.
+        """
+        body = {"quota": quota, "closes": closes}
+        return StudyFacts(**self._connection.json("PUT", f"/studies/{_quoted(slug)}/limits", body))
 
     def forget(self, slug: str, participant: str) -> Mapping[str, Any]:
         """Delete all sessions of a participant; return the numbers of deleted sessions and answers."""

@@ -70,6 +70,10 @@ class Session:
             body["played"] = dict(played)
         return _state(self._connection.json("POST", f"/sessions/{self.id}/answers", body))
 
+    def reply(self, replies: Mapping[str, str | float], *, stage: Literal["before", "after"] = "after") -> None:
+        """Store the replies to the researcher's own questions of a stage, by the name of the question."""
+        self._connection.send("PUT", f"/sessions/{self.id}/replies", {"stage": stage, "replies": dict(replies)})
+
     def undo(self, query: str) -> State:
         """Undo the last answer."""
         return _state(self._connection.json("POST", f"/sessions/{self.id}/undo", {"query": query}))

@@ -90,6 +90,8 @@ studies = sa.Table(
     sa.Column("created_at", TIME, nullable=False),
     sa.Column("created_by", NAME, nullable=False),
     sa.Column("closed_at", TIME, nullable=True),
+    # Closing date of the configuration, from which the study counts as closed.
+    sa.Column("closes_at", TIME, nullable=True),
     # How often items or the logo were changed; workers reload them when it changes.
     sa.Column("additions", sa.Integer, nullable=False, server_default="0"),
     # Number of the catalogue in `items`; earlier ones are in `catalogues`.
@@ -218,6 +220,10 @@ sessions = sa.Table(
     sa.Column("catalogue", sa.Integer, nullable=False, server_default="0"),
     sa.Column("parts", sa.ForeignKey("parts.key"), nullable=False),
     sa.Column("opened_by", KEY, nullable=True),
+    # Further variables of the link, by name.
+    sa.Column("variables", sa.JSON(none_as_null=True), nullable=True),
+    # Replies to the researcher's own questions, by stage (before, after) and name.
+    sa.Column("replies", sa.JSON(none_as_null=True), nullable=True),
     sa.Index("ix_sessions_study_id_kind", "study_id", "kind"),
     sa.Index("ix_sessions_study_id_participant", "study_id", "participant"),
     sa.Index("ix_sessions_study_id_prolific_pid", "study_id", "prolific_pid"),

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from pairseek.core.types import JSON
 from pairseek.store.database import now
 from pairseek.store.schema import blurs, events, learned_from, marks, queries, sessions, studies
+from pairseek.store.studies import IS_OPEN
 
 IDENTITIES = ("participant", "prolific_pid", "prolific_study", "prolific_session")
 
@@ -34,6 +35,10 @@ class SessionRow:
         Key of the resolved parts of its search.
     catalogue
         Number of the item catalogue that the session began with.
+    variables
+        Further variables of the link, by name.
+    replies
+        Replies to the researcher's own questions, by stage (before, after) and name.
     """
 
     id: str
@@ -56,6 +61,13 @@ class SessionRow:
     browser: str | None
     catalogue: int
     is_open: bool
+    variables: JSON | None = None
+    replies: JSON | None = None
+
+    @property
+    def accepts_answers(self) -> bool:
+        """Whether the session accepts answers; previews and simulated sessions do so even in a closed study."""
+        return self.is_open or self.kind != "person"
 
     @property
     def participant_name(self) -> str | None:
@@ -64,7 +76,7 @@ class SessionRow:
 
 
 # Sessions are joined with their study, because every answer depends on whether the study is open.
-_COLUMNS = [*(sessions.c[name] for name in SessionRow.__slots__ if name != "is_open"), studies.c.is_open]
+_COLUMNS = [IS_OPEN if name == "is_open" else sessions.c[name] for name in SessionRow.__slots__]
 _JOINED = sessions.join(studies, studies.c.id == sessions.c.study_id)
 # Statements are built once, because building takes as long as executing.
 _BY_TOKEN = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.token_hash == sa.bindparam("token"))
@@ -178,6 +190,39 @@ def confirm(connection: sa.Connection, session_id: str) -> bool:
     ended = (sessions.c.id == session_id) & sessions.c.finished_at.is_not(None)
     connection.execute(sessions.update().where(ended & sessions.c.confirmed_at.is_(None)).values(confirmed_at=now()))
     return connection.execute(sa.select(sessions.c.id).where(ended)).first() is not None
+
+
+def put_replies(connection: sa.Connection, session_id: str, stage: str, replies: JSON) -> bool:
+    """Store the replies of a stage in place of earlier ones; return False if the result was opened since then.
+
+    The first replies of a stage are stored in any case.
+    """
+    chosen = sessions.c.id == session_id
+    row = connection.execute(
+        sa.select(sessions.c.replies, sessions.c.confirmed_at).where(chosen).with_for_update()
+    ).first()
+    if row is None or (row.confirmed_at is not None and stage in (row.replies or {})):
+        return False
+    connection.execute(sessions.update().where(chosen).values(replies={**(row.replies or {}), stage: replies}))
+    return True
+
+
+def count_places(connection: sa.Connection, study_id: int, begun_after: str) -> tuple[int, int]:
+    """Count people's finished sessions, and the unfinished ones that began after a time."""
+    people = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
+    is_under_way = sessions.c.finished_at.is_(None) & (sessions.c.created_at > begun_after)
+    statement = sa.select(
+        sa.func.count(sessions.c.finished_at), sa.func.count(sa.case((is_under_way, sessions.c.id)))
+    ).where(people)
+    finished, under_way = connection.execute(statement).one()
+    return int(finished), int(under_way)
+
+
+def variable_names(connection: sa.Connection, study_id: int) -> list[str]:
+    """Return the names of the variables that links to a study had, sorted."""
+    has_some = (sessions.c.study_id == study_id) & sessions.c.variables.is_not(None)
+    rows = connection.execute(sa.select(sessions.c.variables).where(has_some)).scalars()
+    return sorted({name for variables in rows for name in variables})
 
 
 def mark(connection: sa.Connection, session_id: str, query: str | None, action: str, reason: str, who: str) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from pairseek.core.types import JSON
 from pairseek.store import meta
-from pairseek.store.database import now
+from pairseek.store.database import now, stamp
 from pairseek.store.schema import audit, catalogues, sessions, studies
 
 # Key in `meta` of the highest id of a deleted study.
@@ -44,7 +45,14 @@ class CatalogueRow:
     replaced_at: str
 
 
-STUDY_COLUMNS: list[sa.Column[Any]] = [studies.c[name] for name in StudyRow.__slots__]
+_IS_PAST_CLOSING = studies.c.closes_at <= sa.bindparam("present_time", callable_=now)
+IS_OPEN: sa.ColumnElement[bool] = sa.and_(
+    studies.c.is_open, sa.or_(studies.c.closes_at.is_(None), sa.not_(_IS_PAST_CLOSING))
+).label("is_open")
+"""Whether a study accepts answers: nobody has closed it, and its closing date has not passed."""
+STUDY_COLUMNS: list[sa.ColumnElement[Any]] = [
+    IS_OPEN if name == "is_open" else studies.c[name] for name in StudyRow.__slots__
+]
 """Columns of a `StudyRow`, in its order."""
 
 
@@ -67,6 +75,7 @@ def add(
         "slug": slug,
         "created_at": time,
         "closed_at": None if is_open else time,
+        "closes_at": _closing_time(configuration),
         **_unused_id(connection),
     }
     result = connection.execute(studies.insert().values(values))
@@ -159,7 +168,19 @@ def locked(connection: sa.Connection, study_id: int) -> StudyRow | None:
 
 def put_configuration(connection: sa.Connection, study_id: int, configuration: JSON) -> None:
     """Replace the configuration of a study."""
-    connection.execute(studies.update().where(studies.c.id == study_id).values(configuration=configuration))
+    values = {"configuration": configuration, "closes_at": _closing_time(configuration)}
+    connection.execute(studies.update().where(studies.c.id == study_id).values(values))
+
+
+def _closing_time(configuration: JSON) -> str | None:
+    closes = configuration.get("closes")
+    return None if closes is None else stamp(datetime.fromisoformat(closes))
+
+
+def past_closing(connection: sa.Connection) -> list[StudyRow]:
+    """Return the studies that nobody has closed although their closing date has passed."""
+    statement = sa.select(*STUDY_COLUMNS).where(studies.c.is_open & _IS_PAST_CLOSING)
+    return [StudyRow(*row) for row in connection.execute(statement)]
 
 
 def set_open(connection: sa.Connection, study_id: int, *, is_open: bool) -> None:

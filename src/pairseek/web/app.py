@@ -16,7 +16,17 @@ from pairseek.web.access.error_responses import http_error, invalid_request, pai
 from pairseek.web.access.security import SecurityMiddleware
 from pairseek.web.operations.logs import LoggingMiddleware
 from pairseek.web.pages.files import PageFiles
-from pairseek.web.routes import account, api, media, participant, researcher, researcher_access, study_design
+from pairseek.web.routes import (
+    account,
+    api,
+    media,
+    own_questions,
+    participant,
+    recruitment,
+    researcher,
+    researcher_access,
+    study_design,
+)
 from pairseek.web.routes import operations as operation
 from pairseek.web.service import Service
 from pairseek.web.settings import Settings
@@ -57,9 +67,11 @@ def create_app(settings: Settings, preloaded: Mapping[int, Study] | None = None)
     app.add_middleware(LoggingMiddleware)
     app.router.routes.extend(participant.plain_routes)
     app.include_router(participant.router)
+    app.include_router(own_questions.router)
     app.include_router(account.router)
     app.include_router(researcher.router)
     app.include_router(study_design.router)
+    app.include_router(recruitment.router)
     app.include_router(media.router)
     app.include_router(operation.router)
     app.include_router(api.router)

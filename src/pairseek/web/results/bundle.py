@@ -9,7 +9,7 @@ import json
 import platform
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -67,8 +67,9 @@ _NOT_EXPORTED = ("study_id", "version", "browser", "is_open")
 def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[Study], Ranking] | None = None) -> None:
     """Write the bundle of a study; ``ranking``, if given, returns the group ranking, which is otherwise computed."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        variables = tables.variables_of(database, study)
         for table in tables.TABLES:
-            columns = tables.columns_of(study, table)
+            columns = tables.columns_of(study, table, variables)
             with archive.open(f"{table}.csv", "w") as file:
                 for chunk in tables.as_csv(tables.rows_of(database, study, table, ranking), columns):
                     file.write(chunk)
@@ -97,7 +98,7 @@ def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[St
             records = {str(number): study.with_catalogue(number).items.record() for number in numbers}
             archive.writestr(CATALOGUES, _json(records))
         archive.writestr("texts.json", _json(versions_of(database, study)))
-        archive.writestr("codebook.csv", _codebook(study))
+        archive.writestr("codebook.csv", _codebook(study, variables))
         archive.writestr("README.txt", _README.format(slug=study.row.slug))
 
 
@@ -173,11 +174,11 @@ def _without_session(record: JSON) -> JSON:
     return {key: value for key, value in record.items() if key != "session_id"}
 
 
-def _codebook(study: Study) -> str:
+def _codebook(study: Study, variables: Sequence[str]) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["table", "column", "meaning"])
-    for table, columns in tables.codebook(study).items():
+    for table, columns in tables.codebook(study, variables=variables).items():
         writer.writerows([table, name, words] for name, words in columns.items())
     return text.getvalue()
 

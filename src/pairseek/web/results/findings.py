@@ -20,6 +20,7 @@ from pairseek.people.ranking.utilities import UtilityPosterior, mean_utilities
 from pairseek.store.database import Database
 from pairseek.web.learning.study_choices import choices_of
 from pairseek.web.pages.contexts.study import Quality
+from pairseek.web.results.own_groups import QuestionGroups, question_groups
 from pairseek.web.results.quality import NOTES, manner_of, quality_indicators
 from pairseek.web.sessions.history import SessionHistory, estimate_history, iterate_histories
 from pairseek.web.studies.catalogue import Study
@@ -74,6 +75,8 @@ class GroupAnswers:
         Times of the first and the last answer.
     points
         Estimates of the newest people in the items' coordinates: mean and covariance by session.
+    groups
+        People whom the ranking does not leave out, by their answers to the researcher's own questions.
     """
 
     people: tuple[Participation, ...]
@@ -83,6 +86,7 @@ class GroupAnswers:
     first: str | None = None
     last: str | None = None
     points: Mapping[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    groups: tuple[QuestionGroups, ...] = ()
 
     def choices(self, *, everyone: bool = False) -> Choices:
         """Return the choices; raise `InvalidChoices` with the reason if there are none."""
@@ -115,7 +119,7 @@ def no_ranking(study: Study) -> InvalidChoices:
 def group_answers(database: Database, study: Study, *, located: bool = False) -> GroupAnswers:
     """Read the answers of a study's people; simulated people count as long as no real person has answered.
 
-    With ``located``, the estimates of the people on the map are included.
+    With ``located``, the estimates of the people on the map and the groups by own questions are included.
     """
     if study.configuration.is_similarity:
         raise no_ranking(study)
@@ -134,6 +138,7 @@ def group_answers(database: Database, study: Study, *, located: bool = False) ->
         times[0] if times else None,
         times[-1] if times else None,
         _points(study, chosen) if located else {},
+        question_groups(study, kept) if located else (),
     )
 
 

@@ -125,7 +125,8 @@ class FindingsKeeper:
         """Return a number that changes with the sessions and the items of a study."""
         kinds = ["person", "simulated"]
         rows = self._database.read(lambda connection: sessions.of_study(connection, study.row.id, kinds))
-        return hash((study.row.additions, *((row.id, row.version, row.finished_at is None) for row in rows)))
+        facts = ((row.id, row.version, row.finished_at is None, str(row.replies)) for row in rows)
+        return hash((study.row.additions, *facts))
 
     def _request(self, study: Study, fingerprint: int) -> Future[StudyFindings | None]:
         """Return the computation that will include all present answers; the caller holds the lock."""

@@ -17,6 +17,7 @@ from pairseek.core.types import JSON
 from pairseek.errors import InvalidChoices, MissingExtra
 from pairseek.people.ranking import Ranking
 from pairseek.people.ranking.ranking import RANKING_COLUMNS
+from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.store.events import AskedPair, EventRow
 from pairseek.store.sessions import SessionRow
@@ -27,8 +28,13 @@ from pairseek.web.sessions.history import SessionHistory, estimate_history, iter
 from pairseek.web.sessions.parts import SessionParts
 from pairseek.web.sessions.state import EffectiveAnswer, voids_of
 from pairseek.web.studies.catalogue import Study
+from pairseek.web.studies.questions import replies_by_question
 
 TABLES = ("answers", "participants", "estimates", "items", "ranking")
+
+
+URL_PREFIX, QUESTION_PREFIX = "url_", "question_"
+"""Beginnings of the columns of a link's variables, and of the researcher's own questions."""
 
 
 def formats() -> list[str]:
@@ -116,6 +122,8 @@ def participant_row(study: Study, session: SessionHistory) -> JSON:
     return {
         "study": study.row.slug,
         **identity(row),
+        **{f"{URL_PREFIX}{name}": value for name, value in (row.variables or {}).items()},
+        **question_cells(study, row),
         "started_at": row.created_at,
         "finished_at": row.finished_at,
         "reason": row.reason,
@@ -207,8 +215,16 @@ def rows_of(
             yield (participant_row if table == "participants" else estimate_row)(study, session)
 
 
-def columns_of(study: Study, table: str) -> list[str]:
-    """Return the columns of a table, which do not depend on there being sessions."""
+def question_cells(study: Study, row: SessionRow) -> JSON:
+    """Return the replies to the researcher's own questions, a column for each."""
+    replies = replies_by_question(row.replies)
+    return {
+        f"{QUESTION_PREFIX}{question.name}": replies.get(question.name) for question in study.configuration.questions
+    }
+
+
+def columns_of(study: Study, table: str, variables: Sequence[str] = ()) -> list[str]:
+    """Return the columns of a table; only the ``variables`` of links depend on the sessions that there are."""
     if table == "items":
         return list(next(item_rows(study)))
     if table == "ranking":
@@ -224,7 +240,10 @@ def columns_of(study: Study, table: str) -> list[str]:
         final = {"mean": [0.0] * study.items.d, "radius": 0.0}
         session = replace(nobody, row=replace(row, final=final), queries=(query,), events=(event,))
         return list(next(answer_rows(study, session)))
-    return list(participant_row(study, nobody) if table == "participants" else estimate_row(study, nobody))
+    if table == "participants":
+        named = replace(row, variables=dict.fromkeys(variables, ""))
+        return list(participant_row(study, replace(nobody, row=named)))
+    return list(estimate_row(study, nobody))
 
 
 def as_csv(rows: Iterator[JSON], columns: Sequence[str]) -> Iterator[bytes]:
@@ -285,7 +304,8 @@ def _column(pa: Any, name: str, values: list[Any]) -> Any:
 def _cell(name: str, value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
-    if name in _VISITOR_COLUMNS and isinstance(value, str) and _is_formula(value):
+    is_visitors = name in _VISITOR_COLUMNS or name.startswith((URL_PREFIX, QUESTION_PREFIX))
+    if is_visitors and isinstance(value, str) and _is_formula(value):
         return f"'{value}"
     return value
 
@@ -319,14 +339,22 @@ def data_names(study: Study) -> dict[str, str]:
     return {name: f"{name}_data" if is_known(name) else name for name in further}
 
 
-def codebook(study: Study, language: str = DEFAULT) -> Mapping[str, Mapping[str, str]]:
+def variables_of(database: Database, study: Study) -> list[str]:
+    """Return the names of the variables that links to the study had."""
+    return database.read(lambda connection: sessions.variable_names(connection, study.row.id))
+
+
+def codebook(study: Study, language: str = DEFAULT, variables: Sequence[str] = ()) -> Mapping[str, Mapping[str, str]]:
     """Return the description of every column by table, in the given language."""
     catalogue = words(language)
     places, further = coordinate_names(study), data_names(study).values()
-    return {
-        table: {
-            name: meaning(catalogue, table, name, places, further if table == "items" else ())
-            for name in columns_of(study, table)
-        }
-        for table in TABLES
-    }
+    asked = {f"{QUESTION_PREFIX}{question.name}": question.text for question in study.configuration.questions}
+
+    def said(table: str, name: str) -> str:
+        if table == "participants" and name in asked:
+            return catalogue.say("codebook.question", text=asked[name])
+        if table == "participants" and name.startswith(URL_PREFIX):
+            return catalogue.say("codebook.variable", name=name.removeprefix(URL_PREFIX))
+        return meaning(catalogue, table, name, places, further if table == "items" else ())
+
+    return {table: {name: said(table, name) for name in columns_of(study, table, variables)} for table in TABLES}

@@ -39,6 +39,8 @@ from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.items import study_items
+from pairseek.web.studies.questions import checked_replies, replies_by_question
+from pairseek.web.studies.recruitment import set_limits
 from pairseek.web.views.result import estimate_facts
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -159,6 +161,14 @@ def close_study(slug: Slug, request: Request, service: TheService, who: TheCalle
     return facts_of(service.catalogue.by_slug(slug), request)
 
 
+@router.put("/studies/{slug}/limits", tags=["studies"], response_model=schemas.StudySchema)
+def put_limits(body: schemas.LimitsBody, slug: Slug, request: Request, service: TheService, who: TheCaller) -> JSON:
+    """Set the quota and the closing date of a study; the request is idempotent."""
+    row = permitted_study(service, slug, who, "write").row
+    set_limits(service.database, row, body.model_dump(mode="json"), who.label)
+    return facts_of(service.catalogue.by_slug(slug), request)
+
+
 @router.delete("/studies/{slug}", tags=["studies"], response_model=schemas.DeletedSchema)
 def delete_study(slug: Slug, service: TheService, who: TheCaller) -> JSON:
     """Delete a study with its items, sessions, populations and tokens."""
@@ -210,6 +220,8 @@ def list_sessions(slug: Slug, service: TheService, who: TheCaller) -> list[JSON]
             "started_at": row.created_at,
             "finished_at": row.finished_at,
             "reason": row.reason,
+            "variables": row.variables or {},
+            "replies": replies_by_question(row.replies),
         }
         for row in rows
     ]
@@ -222,7 +234,9 @@ def open_session(body: schemas.NewSession, slug: Slug, service: TheService, who:
     if not study.row.is_open:
         raise study_closed(slug)
     identity = {name: getattr(body, name) for name in sessions.IDENTITIES}
-    session_id, token = service.sessions.open(study, identity, seed=body.seed, opened_by=who.token_hash)
+    session_id, token = service.sessions.open(
+        study, identity, seed=body.seed, opened_by=who.token_hash, variables=body.variables
+    )
     row = service.sessions.by_id(session_id)
     if row is None:
         raise session_deleted()
@@ -266,6 +280,17 @@ def undo_answer(body: schemas.UndoBody, row: TheSession, service: TheService) ->
     """Undo the last answer."""
     with service.gate.working():
         return service.undone(row, body.query)
+
+
+@router.put("/sessions/{session_id}/replies", tags=["sessions"], status_code=204)
+def put_replies(body: schemas.RepliesBody, row: TheSession, service: TheService) -> None:
+    """Store the replies to the researcher's own questions of a stage, in place of earlier ones.
+
+    Pages ask the questions at the right time; a program decides that itself.
+    """
+    service.rates.answers.check(row.id)
+    study = service.catalogue.by_id(row.study_id)
+    service.sessions.reply(row, body.stage, checked_replies(study.configuration.questions, body.stage, body.replies))
 
 
 def _check_preference(service: Service, row: SessionRow) -> None:

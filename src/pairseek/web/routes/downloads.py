@@ -22,7 +22,8 @@ async def table_reply(service: Service, study: Study, table: str, ending: str) -
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{table}.{ending}"'}
 
     def begun() -> Response:
-        columns, rows = tables.columns_of(study, table), tables.rows_of(service.database, study, table, ranking)
+        columns = tables.columns_of(study, table, tables.variables_of(service.database, study))
+        rows = tables.rows_of(service.database, study, table, ranking)
         if ending == "parquet":
             content = tables.as_parquet(rows, columns)
             return Response(content, media_type="application/vnd.apache.parquet", headers=headers)

@@ -7,7 +7,7 @@ import base64
 import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, Form, Request
@@ -27,6 +27,8 @@ from pairseek.web.routes.schemas import UndoBody
 from pairseek.web.service import Service, service_of
 from pairseek.web.sessions.access import Visitor, already_took_part, is_expired, session_expired, study_closed
 from pairseek.web.sessions.advance import TIMESTAMP, Answer
+from pairseek.web.sessions.limits import has_reached_quota
+from pairseek.web.sessions.link_variables import variables_of
 from pairseek.web.sessions.links import (
     SIGNATURE_PARAMETER,
     invitation_needed,
@@ -36,6 +38,7 @@ from pairseek.web.sessions.links import (
 )
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.face import style_sheet
+from pairseek.web.studies.questions import pending_stage
 from pairseek.web.views import participant as views
 
 router = APIRouter(include_in_schema=False)
@@ -48,7 +51,11 @@ _LINK_PARAMETERS = {
     "SESSION_ID": "prolific_session",
     "participant": "participant",
     "puid": "participant",
+    "workerId": "participant",
+    "survey_code": "participant",
 }
+# Parameters of a link that are not kept as variables.
+_KNOWN_PARAMETERS = frozenset({*_LINK_PARAMETERS, SIGNATURE_PARAMETER, "until"})
 # Maximum size of a cookie; browsers drop cookies larger than 4096 bytes.
 _MAX_COOKIE_BYTES = 3800
 # Seconds that a request waits for prefetched pairs; the page asks again after a pause.
@@ -91,8 +98,12 @@ TheSession = Annotated[SessionRow, Depends(session_of)]
 
 
 def _study(slug: str, request: Request, service: Service) -> Study:
-    """Return a study, and set the language and the texts of its pages and of later errors."""
-    study = service.catalogue.by_slug(slug)
+    """Return a study, and let its pages and later errors speak like it."""
+    return speak_like(request, service.catalogue.by_slug(slug))
+
+
+def speak_like(request: Request, study: Study) -> Study:
+    """Set the language and the texts of the pages that answer a request to those of a study; return it."""
     request.state.language = study.configuration.language
     request.state.texts = study.configuration.texts
     return study
@@ -118,9 +129,11 @@ def start(slug: str, request: Request, service: TheService) -> Response:
         return _closed(service, request, study, row)
     if row is None:
         who.check(study)
+        if service.database.read(lambda connection: has_reached_quota(connection, study)):
+            return _full(service, request, study, who)
     data = views.start_page(study, begun=begun, preview=row is not None and row.kind == "preview")
     response = service.page(request, "start", data, language=study.configuration.language)
-    if who.ids or _identity_cookie(slug) in request.cookies:
+    if who.ids or who.variables or _identity_cookie(slug) in request.cookies:
         # Replaced even without an id, because the visitor may be a different person than before.
         set_cookie(
             response, _identity_cookie(slug), who.signed(service.secret, slug), service.settings, path=f"/s/{slug}"
@@ -165,10 +178,15 @@ def begin(
         # A new session needs a valid link, even in a browser that had one before.
         who.check(study)
     if row is not None and not who.ids:
-        visitor = Visitor({name: getattr(row, name) for name in IDENTITIES})
+        visitor = Visitor({name: getattr(row, name) for name in IDENTITIES}, variables=row.variables or {})
         if study.configuration.resume.policy == "block" and not is_expired(row, study):
             raise already_took_part()
-    _, token = service.sessions.arrive(study, visitor)
+    try:
+        _, token = service.sessions.arrive(study, visitor)
+    except Problem as problem:
+        if problem.code == "study_full":
+            return _full(service, request, study, who)
+        raise
     set_cookie(to_run, cookie_of(slug), token, service.settings, path=f"/s/{slug}")
     return to_run
 
@@ -194,6 +212,8 @@ def run(slug: str, request: Request, service: TheService) -> Response:
         return RedirectResponse(f"/s/{slug}/result", 303)
     if state["status"] == "closed":
         return _closed(service, request, study, row)
+    if pending_stage(study.configuration.questions, row.replies, finished=False) and not row.version:
+        return RedirectResponse(f"/s/{slug}/questions", 303)
     data = views.run_page(study, row, state, prefetch=service.prefetcher_of(row) is not None)
     return service.page(request, "run", data, language=study.configuration.language)
 
@@ -206,7 +226,11 @@ async def result(slug: str, request: Request, service: TheService, row: TheSessi
 
 def _result(slug: str, request: Request, service: Service, row: SessionRow) -> Response:
     study = _study(slug, request, service)
-    if service.sessions.state(row)["status"] != "finished" or not service.sessions.confirm(row):
+    if service.sessions.state(row)["status"] != "finished":
+        return RedirectResponse(f"/s/{slug}/run", 303)
+    if row.confirmed_at is None and pending_stage(study.configuration.questions, row.replies, finished=True):
+        return RedirectResponse(f"/s/{slug}/questions", 303)
+    if not service.sessions.confirm(row):
         return RedirectResponse(f"/s/{slug}/run", 303)
     if study.configuration.completion.wait == 0 and row.kind != "preview":
         address = views.result_page(service, study, row)["redirect"]
@@ -327,6 +351,12 @@ def _is_resumed(row: SessionRow, study: Study) -> bool:
     return (policy == "resume" or (policy == "block" and row.version == 0)) and not is_expired(row, study)
 
 
+def _full(service: Service, request: Request, study: Study, who: _LinkIdentity) -> Response:
+    """Show that the quota is reached, with the way back to the panel."""
+    data = views.full_page(study, who.ids)
+    return service.page(request, "closed", data, status=200, language=study.configuration.language)
+
+
 def _closed(service: Service, request: Request, study: Study, row: SessionRow | None) -> Response:
     data = views.closed_page(study, row)
     return service.page(request, "closed", data, status=200, language=study.configuration.language)
@@ -334,7 +364,9 @@ def _closed(service: Service, request: Request, study: Study, row: SessionRow | 
 
 @dataclass(frozen=True, slots=True)
 class _LinkIdentity:
-    """Visitor as identified by their link: ids, expiry of a signed link (None without one), and the browser's nonce.
+    """Visitor as identified by their link.
+
+    It has ids, the expiry of a signed link (None without one), the browser's nonce, and further variables of the link.
 
     A signed cookie carries it from the start page to the beginning of the session.
     """
@@ -342,6 +374,7 @@ class _LinkIdentity:
     ids: dict[str, str]
     until: int | None = None
     nonce: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_link(cls, request: Request, study: Study, service: Service) -> Self:
@@ -354,7 +387,7 @@ class _LinkIdentity:
         else:
             ids = _identity(request.query_params)
         nonce = cls.of_cookie(request, service.secret, study.row.slug).nonce
-        return cls(ids, until, nonce or new_token())
+        return cls(ids, until, nonce or new_token(), variables_of(request.query_params, _KNOWN_PARAMETERS))
 
     @classmethod
     def of_cookie(cls, request: Request, secret: str, slug: str) -> Self:
@@ -366,7 +399,7 @@ class _LinkIdentity:
 
     def signed(self, secret: str, slug: str) -> str:
         """Return the content of the cookie."""
-        content = json.dumps([self.ids, self.until, self.nonce], ensure_ascii=False)
+        content = json.dumps([self.ids, self.until, self.nonce, dict(self.variables)], ensure_ascii=False)
         body = base64.urlsafe_b64encode(content.encode()).decode()
         if len(body) > _MAX_COOKIE_BYTES:
             raise _too_long()
@@ -382,7 +415,7 @@ class _LinkIdentity:
     def visitor(self) -> Visitor:
         """Return the visitor for the session service."""
         signed = self.until is not None and is_valid(self.until)
-        return Visitor(dict(self.ids), signed, self.nonce)
+        return Visitor(dict(self.ids), signed, self.nonce, self.variables)
 
 
 def _identity(parameters: Mapping[str, str]) -> dict[str, str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from pairseek.core.validation import MAX_ID_LENGTH
 from pairseek.web.pages.contexts.shared import ErrorSchema, ReliabilitySchema, StateSchema
 from pairseek.web.routes.item_bodies import ItemList
+from pairseek.web.sessions.link_variables import MAX_VARIABLES, NAME_PATTERN
+from pairseek.web.studies.questions import MAX_QUESTIONS, Stage
 
 
 class _Schema(BaseModel):
@@ -102,6 +104,10 @@ class StudySchema(_Schema):
     configuration: dict[str, Any]
 
 
+VariableName = Annotated[str, Field(pattern=NAME_PATTERN)]
+VariableValue = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH)]
+
+
 class NewSession(_Schema):
     """Ids of the participant, as far as they are known."""
 
@@ -110,6 +116,23 @@ class NewSession(_Schema):
     prolific_study: str | None = Field(default=None, max_length=MAX_ID_LENGTH)
     prolific_session: str | None = Field(default=None, max_length=MAX_ID_LENGTH)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
+    variables: dict[VariableName, VariableValue] = Field(
+        default={}, max_length=MAX_VARIABLES, description="further facts to keep, such as the variables of a link"
+    )
+
+
+class RepliesBody(_Schema):
+    """Replies to the researcher's own questions of a stage; those that are left out are not answered."""
+
+    stage: Stage = Field(default="after", description="before or after the pairs")
+    replies: dict[str, str | float] = Field(max_length=MAX_QUESTIONS, description="by the name of the question")
+
+
+class LimitsBody(_Schema):
+    """Quota and closing date of a study; null: none."""
+
+    quota: int | None = Field(ge=1, le=1_000_000, description="number of finished sessions")
+    closes: AwareDatetime | None = Field(description="with its offset from UTC: 2027-01-31T18:00+01:00")
 
 
 class NewLinks(_Schema):
@@ -147,6 +170,8 @@ class SessionSchema(_Schema):
     started_at: str
     finished_at: str | None
     reason: str | None
+    variables: dict[str, str] = Field(description="further variables of the link")
+    replies: dict[str, str | float] = Field(description="replies to the researcher's own questions")
 
 
 class EstimateSchema(_Schema):

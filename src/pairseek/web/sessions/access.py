@@ -25,11 +25,14 @@ class Visitor:
         Whether a signed link proves these ids.
     nonce
         Random text that only this browser has; empty if unknown.
+    variables
+        Further variables of the link.
     """
 
     identity: Mapping[str, str | None] = field(default_factory=dict)
     signed: bool = False
     nonce: str = field(default="", repr=False)
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def browser(self) -> str | None:

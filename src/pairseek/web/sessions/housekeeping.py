@@ -15,6 +15,7 @@ from pairseek.web.operations.metrics import BACKGROUND_FAILURES
 from pairseek.web.operations.rounds import Rounds, attempt_all
 from pairseek.web.sessions import forgetting
 from pairseek.web.studies.catalogue import Catalogue
+from pairseek.web.studies.recruitment import close_due
 
 # Seconds between two checks for deletions by other workers and commands.
 _ROUND_SECONDS = 5.0
@@ -81,12 +82,13 @@ class Housekeeper:
         return self.rounds.problem
 
     def round(self) -> None:
-        """Delete expired data once an hour, and remove the traces of deletions since the last round."""
+        """Close studies, delete expired data once an hour, and remove the traces of deletions since the last round."""
         attempt_all((self._check_expiry, self._clear_after_deletion, self._scrub))
 
     def _check_expiry(self) -> None:
-        """Check every few minutes whether the deletion of expired data is due."""
+        """Every few minutes, close studies whose date has passed, and check whether the deletion of data is due."""
         if monotonic() >= self._next_check:
+            close_due(self._database)
             self._expire()
             self._next_check = monotonic() + _CHECK_SECONDS
 

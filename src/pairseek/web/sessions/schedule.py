@@ -95,7 +95,7 @@ def _balanced_pair(
     items: Items, seed: int, done: Sequence[AnsweredPair], shared_seed: int, begin: int
 ) -> AskedPair | None:
     """Return the next pair of the balanced design; None after the person was asked every pair."""
-    asked = {frozenset((items.index(pair.left), items.index(pair.right))) for pair in done}
+    asked = {frozenset((items.find(pair.left), items.find(pair.right))) for pair in done}
     rows = balanced_pair(items.n, shared_seed, begin, asked)
     if rows is None:
         return None

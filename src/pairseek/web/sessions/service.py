@@ -43,12 +43,14 @@ from pairseek.web.sessions.access import (
 )
 from pairseek.web.sessions.advance import Answer, Step, advance, resume, undo
 from pairseek.web.sessions.history import populations_of
+from pairseek.web.sessions.limits import has_reached_quota
 from pairseek.web.sessions.parts import Learned, PartsKey, SessionParts, parts_key, records_of
 from pairseek.web.sessions.snapshot import Snapshot
 from pairseek.web.sessions.state import voids_of
 from pairseek.web.sessions.view import state_of
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Catalogue, Study
+from pairseek.web.studies.questions import Stage
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -122,6 +124,7 @@ class Sessions:
         seed: int | None = None,
         truth: JSON | None = None,
         opened_by: str | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> tuple[str, str]:
         """Begin a session and return its id and token.
 
@@ -132,7 +135,7 @@ class Sessions:
         policy = study.configuration.resume.policy
         claim = sessions.claim_of(identity) if kind == "person" and policy == "block" else None
         columns = {"kind": kind, "truth": truth, "opened_by": opened_by}
-        return self._enter(study, Visitor(identity), claim, seed, columns)
+        return self._enter(study, Visitor(identity, variables=variables or {}), claim, seed, columns)
 
     def arrive(self, study: Study, visitor: Visitor) -> tuple[str, str]:
         """Begin a session or resume the previous one, as the study's policy requires; return its id and token."""
@@ -183,7 +186,7 @@ class Sessions:
             session_seed = _seed(connection, study) if seed is None else seed
             values = {"id": session_id, "token_hash": hash_token(token), "seed": session_seed, **columns}
             values |= {name: visitor.identity.get(name) for name in sessions.IDENTITIES}
-            values |= {"claim": claim, "browser": visitor.browser}
+            values |= {"claim": claim, "browser": visitor.browser, "variables": dict(visitor.variables) or None}
             values |= {"study_id": study.row.id, "catalogue": study.row.catalogue}
             values |= {"population": version, "parts": parts.add(connection, resolved.record)}
             sessions.add(connection, values)
@@ -211,6 +214,11 @@ class Sessions:
 
     def _make_room(self, connection: sa.Connection, study: Study) -> None:
         """Raise a `Problem` if the study is full, even after deleting expired sessions without answers."""
+        if study.configuration.quota is not None:
+            # Starts are counted one at a time across all servers.
+            locks.wait_in_transaction(connection, f"start-{study.row.id}")
+            if has_reached_quota(connection, study):
+                raise study_full()
         if sessions.count(connection, study.row.id, ["person"]) < self._max_sessions - _MAX_CONCURRENT_STARTS:
             return
         # Near the limit, starts are counted one at a time across all servers.
@@ -273,9 +281,15 @@ class Sessions:
             return True
         return self.database.write(lambda connection: sessions.confirm(connection, row.id))
 
+    def reply(self, row: SessionRow, stage: Stage, replies: JSON) -> None:
+        """Store the replies to the researcher's own questions; they cannot change once the result was opened."""
+        if stage == "before" and not row.accepts_answers:
+            raise study_closed(self.catalogue.by_id(row.study_id).row.slug)
+        self.database.write(lambda connection: sessions.put_replies(connection, row.id, stage, replies))
+
     def blur(self, row: SessionRow, query: str, lost_at: str, ms: int) -> None:
         """Store that the page lost focus during a query."""
-        if not row.is_open and row.kind == "person":
+        if not row.accepts_answers:
             raise study_closed(self.catalogue.by_id(row.study_id).row.slug)
 
         def add(connection: sa.Connection) -> None:

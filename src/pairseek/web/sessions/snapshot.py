@@ -76,7 +76,7 @@ class Snapshot:
     @property
     def accepts_answers(self) -> bool:
         """Whether the session accepts answers; previews and simulated sessions do so even in a closed study."""
-        return self.row.is_open or self.row.kind != "person"
+        return self.row.accepts_answers
 
     def outcome_of(self, name: str) -> str | None:
         """Return the answer to a pair, even if it was undone; None without an answer."""

@@ -208,7 +208,9 @@ class SessionState:
         return np.asarray(self.search.estimate().covariance[:d, :d])
 
     def _details(self, pair: AskedPair) -> JSON:
-        if pair.kind == "strategy":
+        is_ranked = all(self.parts.study_items.find(name) >= 0 for name in (pair.left, pair.right))
+        if pair.kind == "strategy" or not is_ranked:
+            # Nothing is expected of the items of attention pairs that are not ranked.
             return pair.details
         return {**pair.details, **_info_record(self.search.expect(pair.left, pair.right))}
 

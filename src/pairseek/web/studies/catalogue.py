@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from cachetools import LRUCache
@@ -17,6 +18,7 @@ from pairseek.store.database import Database
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import not_found
 from pairseek.web.pages.contexts.shared import CardSchema, ImageSchema
+from pairseek.web.studies.attention import attention_items
 from pairseek.web.studies.cards import card, picture
 from pairseek.web.studies.configuration import StudyConfiguration, stored_configuration
 from pairseek.web.studies.face import LOGO_PREFIX
@@ -148,7 +150,13 @@ class Study:
         return None if name is None else picture(name, self.pictures[name], f"/media/{self.row.slug}", "")
 
     def _items_with(self, item: str) -> Items:
+        if self._attention_items is not None and self._attention_items.find(item) >= 0:
+            return self._attention_items
         return self.items if self.items.find(item) >= 0 else self.all_items
+
+    @cached_property
+    def _attention_items(self) -> Items | None:
+        return attention_items(self.configuration)
 
 
 class Catalogue:

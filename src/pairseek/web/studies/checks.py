@@ -47,7 +47,14 @@ def check(configuration: StudyConfiguration, items: Items) -> None:
             field="language",
         )
     check_texts(configuration.texts)
-    ids = set(items.ids)
+    apart = [] if configuration.attention is None else configuration.attention.items
+    ids = {*items.ids, *(item.id for item in apart)}
+    clash = next((item.id for item in apart if items.find(item.id) >= 0), None)
+    if clash is not None:
+        raise InvalidParameter(
+            f"attention.items has an item {clash!r}, and so has the list of items: give it another id",
+            field="attention",
+        )
     for name, setting in _named_items(configuration):
         if name not in ids:
             raise InvalidParameter(

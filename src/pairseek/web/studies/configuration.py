@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AwareDatetime, BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from pairseek.core.limits import Limit, Size, check_limits
@@ -26,6 +26,8 @@ from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.defaults import TIE_WIDTH, default_response
 from pairseek.search.goals import Goal
 from pairseek.search.stopping import StopRule
+from pairseek.web.studies.questions import MAX_QUESTIONS, Question
+from pairseek.web.studies.strict import StrictModel
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 RESERVED_SLUGS = ("new",)
@@ -64,11 +66,7 @@ Text = Annotated[str, Field(max_length=MAX_TEXT_LENGTH)]
 Code = Annotated[str, Field(max_length=100, pattern=r"^[\w.-]*$")]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Offer(_Strict):
+class Offer(StrictModel):
     """Actions that people may take besides choosing an item."""
 
     tie: bool = False
@@ -76,7 +74,7 @@ class Offer(_Strict):
     undo: bool = True
 
 
-class KnownPair(_Strict):
+class KnownPair(StrictModel):
     """Pair with a known answer; in a similarity study it also has an anchor."""
 
     left: str
@@ -93,15 +91,25 @@ class KnownPair(_Strict):
         return self
 
 
-class Attention(_Strict):
+class AttentionItem(StrictModel):
+    """Item that only attention pairs show."""
+
+    id: str = Field(min_length=1, max_length=200)
+    label: str = Field(max_length=2000)
+    media: dict[str, Text] = Field(default={}, max_length=20, description="its text, colour, picture and so on")
+
+
+class Attention(StrictModel):
     """Attention pairs, and how often they are asked: once in ``every`` pairs."""
 
     pairs: list[KnownPair] = Field(min_length=1, max_length=100)
     every: int = Field(default=10, ge=2, le=1000)
     allowed: int = Field(default=0, ge=0, description="number of wrong answers that is tolerated")
+    apart: bool = Field(default=False, description="whether their items are shown in these pairs only, and not ranked")
+    items: list[AttentionItem] = Field(default=[], max_length=300, description="items that are not in the list")
 
 
-class PracticePair(_Strict):
+class PracticePair(StrictModel):
     """Practice pair, whose answer is not stored; in a similarity study it has an anchor."""
 
     left: str
@@ -109,7 +117,7 @@ class PracticePair(_Strict):
     anchor: str | None = None
 
 
-class Resume(_Strict):
+class Resume(StrictModel):
     """Policy for returning participants: resume, restart or block."""
 
     policy: Literal["resume", "restart", "block"] = "resume"
@@ -120,22 +128,23 @@ class Resume(_Strict):
     )
 
 
-class Retention(_Strict):
+class Retention(StrictModel):
     """Number of days after the end of a session, or the closing of the study, for which participants' data are kept."""
 
     days: int = Field(ge=1, le=3660)
     after: Literal["session", "close"] = "session"
 
 
-class Codes(_Strict):
+class Codes(StrictModel):
     """Completion codes."""
 
     finished: Code | None = None
     failed_attention: Code | None = None
     no_consent: Code | None = None
+    quota_full: Code | None = None
 
 
-class Completion(_Strict):
+class Completion(StrictModel):
     """Completion URL and codes; ``{code}`` and ``{participant}`` in the URL are replaced."""
 
     address: str | None = Field(default=None, max_length=1000)
@@ -163,7 +172,7 @@ class Completion(_Strict):
         return address
 
 
-class StudyConfiguration(_Strict):
+class StudyConfiguration(StrictModel):
     """Settings of a study, except its items."""
 
     kind: Literal["preference", "similarity"] = Field(
@@ -189,7 +198,7 @@ class StudyConfiguration(_Strict):
     prior: Part | None = None
     posterior: Part | None = None
     candidates: Part | None = None
-    rest: dict[str, Any] = {}
+    rest: dict[str, Any] = Field(default={})
     standardize: bool = Field(
         default=False, description="centre each coordinate and divide it by its standard deviation"
     )
@@ -216,6 +225,15 @@ class StudyConfiguration(_Strict):
     play: Annotated[Literal["end"] | float, Limit(0, 3600)] = Field(
         default="end",
         description="how much of each sound and video people play before they choose: end, or seconds; 0: nothing",
+    )
+    questions: list[Question] = Field(
+        default=[], max_length=MAX_QUESTIONS, description="the researcher's own, before or after the pairs"
+    )
+    quota: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="number of finished sessions at which nobody can begin any more"
+    )
+    closes: AwareDatetime | None = Field(
+        default=None, description="when the study closes, with its offset from UTC: 2027-01-31T18:00+01:00"
     )
     practice: PracticePair | bool = Field(
         default=False, description="a pair of items, or true for the built-in practice pair"
@@ -278,6 +296,14 @@ class StudyConfiguration(_Strict):
     def stops_early(self) -> bool:
         """Whether stop rules or the goal can end a session before the maximum number of answers."""
         return self.goal != "taste" if self.stop is None else bool(self.stop)
+
+    @field_validator("questions")
+    @classmethod
+    def _check_names(cls, questions: list[Question]) -> list[Question]:
+        names = [question.name for question in questions]
+        if len(set(names)) < len(names):
+            raise ValueError("two questions have the same name: give each a name of its own")
+        return questions
 
     @field_validator("slug")
     @classmethod

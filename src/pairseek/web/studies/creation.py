@@ -20,6 +20,7 @@ from pairseek.store import studies
 from pairseek.store.database import Database, stamp
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import Problem
+from pairseek.web.studies.attention import set_apart, with_ids
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.checks import check
 from pairseek.web.studies.configuration import RESERVED_SLUGS, StudyConfiguration, configured
@@ -140,9 +141,13 @@ def create_study(
     files: Files | None = None,
 ) -> str:
     """Store a study with its pictures, sounds and videos, and return its slug."""
+    configuration = with_ids(configuration, items)
     check(configuration, items)
     items, readers = with_pictures(items, files or {})
     items, recordings = with_recordings(items, files or {})
+    configuration, ranked = set_apart(configuration, items)
+    if ranked is not items:
+        check(configuration, ranked)
     slug = configuration.slug_or_default()
     if slug in RESERVED_SLUGS:
         raise InvalidParameter(
@@ -152,16 +157,16 @@ def create_study(
         # Check before the pictures are converted, which may take minutes.
         raise slug_taken(slug)
     record: JSON = configuration.model_dump(mode="json") | {"slug": slug}
-    packed = pack_items(items)
+    packed = pack_items(ranked)
 
     with PictureCopies(items, readers) as copies:
 
         def add(connection: sa.Connection) -> None:
             # Use a single transaction, because other workers cache a study as soon as they see it.
-            number = studies.add(connection, slug, record, packed, size=(items.n, items.d), is_open=is_open, who=who)
+            number = studies.add(connection, slug, record, packed, size=(ranked.n, ranked.d), is_open=is_open, who=who)
             copies.store(connection, number)
             recordings.store(connection, number)
-            studies.log_action(connection, who, "create_study", slug, items=items.n)
+            studies.log_action(connection, who, "create_study", slug, items=ranked.n)
 
         try:
             database.write(add)
@@ -315,6 +320,10 @@ def set_open(database: Database, row: StudyRow, *, is_open: bool, who: str) -> N
 
     def change(connection: sa.Connection) -> None:
         studies.set_open(connection, row.id, is_open=is_open)
+        opened = studies.by_id(connection, row.id)
+        if is_open and opened is not None and not opened.is_open:
+            # A closing date that has passed would close the study again.
+            studies.put_configuration(connection, row.id, {**opened.configuration, "closes": None})
         studies.log_action(connection, who, "open" if is_open else "close", row.slug)
 
     if row.is_open != is_open:

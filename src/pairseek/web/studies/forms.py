@@ -12,6 +12,9 @@ from pairseek.core.messages import DEFAULT, Message
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter, PairseekError
 from pairseek.web.errors import InvalidMedia
+from pairseek.web.studies.configuration import slug_of
+from pairseek.web.studies.questions import MAX_QUESTIONS
+from pairseek.web.studies.recruitment import closing_time
 from pairseek.web.studies.texts import participant_messages
 from pairseek.web.studies.uploads import MAX_FILE_BYTES, MAX_FILES, Files, from_zip
 from pairseek.web.studies.yaml_reader import MAX_YAML_LENGTH, read_yaml
@@ -43,8 +46,9 @@ _NUMBER_FIELDS = (
     "prior.covariance",
     "rest.pair",
     "rest.item",
+    "quota",
 )
-_INTEGER_FIELDS = ("answers", "dimensions", "completion.wait", "rest.pair", "rest.item")
+_INTEGER_FIELDS = ("quota", "answers", "dimensions", "completion.wait", "rest.pair", "rest.item")
 _CHECKBOXES = ("standardize", "scaled", "offer.undo", "offer.tie", "offer.skip")
 _NESTED_FIELDS = (
     "practice.left",
@@ -58,6 +62,7 @@ _NESTED_FIELDS = (
     "completion.codes.finished",
     "completion.codes.failed_attention",
     "completion.codes.no_consent",
+    "completion.codes.quota_full",
 )
 _FIELDS = {
     *_TEXT_FIELDS,
@@ -65,6 +70,7 @@ _FIELDS = {
     *_CHECKBOXES,
     *_NESTED_FIELDS,
     "attention",
+    "closes",
     "stop.name",
     "stop.value",
     "items",
@@ -94,15 +100,21 @@ def record_of(file: object, values: Mapping[str, str]) -> JSON:
         record["coordinates"] = json.loads(values["coordinates"])
     for name in _CHECKBOXES:
         _put(record, name, values.get(name) == "true")
-    if texts := _texts(values):
-        record["texts"] = texts
-    parts = _attention(values.get("attention", "")) | _stop(values)
+    if values.get("closes", "").strip():
+        record["closes"] = closing_time(values["closes"])
+    record |= {"texts": _texts(values), "questions": _questions(values)}
+    parts = _attention(values.get("attention", ""), apart=values.get("attention.apart") == "true") | _stop(values)
     return _complete(record, values) | parts | _further_settings(values.get("more", ""))
 
 
 def field_of(error: PairseekError, values: Mapping[str, str]) -> str:
     """Return the form field of an invalid setting, or the field that contains it; empty for the whole form."""
     part, _, setting = error.field.partition(".")
+    if part == "questions" and setting[:1].isdecimal():
+        # The form's questions are counted with those that are left empty.
+        filled = [number for number in range(MAX_QUESTIONS) if values.get(f"questions.{number}.text", "").strip()]
+        index = int(setting.partition(".")[0])
+        return f"questions.{filled[index]}.text" if index < len(filled) else "more"
     if part == "texts":
         return next((name for name in (error.field, f"{error.field}.one") if name in values), "more")
     if part == "stop" and setting not in ("", "name"):
@@ -129,6 +141,25 @@ def _texts(values: Mapping[str, str]) -> dict[str, Message]:
             if any(forms.values()):
                 texts[key] = {form: text for form, text in forms.items() if text}
     return texts
+
+
+def _questions(values: Mapping[str, str]) -> list[JSON]:
+    """Return the researcher's own questions; each is named after its text."""
+    questions: list[JSON] = []
+    for number in range(MAX_QUESTIONS):
+        fields = {
+            name: values.get(f"questions.{number}.{name}", "").strip() for name in ("text", "kind", "options", "when")
+        }
+        if not fields["text"]:
+            continue
+        question: JSON = {name: fields[name] for name in ("text", "kind", "when") if fields[name]}
+        plain = slug_of(fields["text"]).replace("-", "_")[:30].strip("_")
+        question["name"] = f"q{number + 1}_{plain}"
+        if question.get("kind", "choice") == "choice":
+            question["options"] = [line.strip() for line in fields["options"].splitlines() if line.strip()]
+        question["required"] = values.get(f"questions.{number}.required") == "true"
+        questions.append(question)
+    return questions
 
 
 def _record_of_file(file: UploadFile) -> JSON:
@@ -233,12 +264,13 @@ def _number(name: str, text: str) -> float | int:
     return int(number) if number.is_integer() and name in _INTEGER_FIELDS else number
 
 
-def _attention(text: str) -> JSON:
+def _attention(text: str, *, apart: bool) -> JSON:
     pairs = []
     for line in text.splitlines():
         if not line.strip():
             continue
-        parts = [part.strip() for part in line.split(",")]
+        # A label may contain commas.
+        parts = [part.strip() for part in line.split(";" if ";" in line else ",")]
         if len(parts) not in (3, 4):
             raise InvalidParameter(
                 f"the setting 'attention' has the line {line[:80]!r}: write left, right, answer, followed in a "
@@ -246,4 +278,4 @@ def _attention(text: str) -> JSON:
                 field="attention",
             )
         pairs.append(dict(zip(("left", "right", "answer", "anchor"), parts, strict=False)))
-    return {"attention": {"pairs": pairs}} if pairs else {}
+    return {"attention": {"pairs": pairs, "apart": apart}} if pairs else {}

@@ -53,12 +53,13 @@ def tokens_page(service: Service, user: Account, fresh: str | None = None, error
 def audit_row(note: JSON, *, study: bool = False) -> AuditRow:
     """Return the context of an entry of the audit log, which names its study with ``study``."""
     details = note["details"]
-    objects = [details[name] for name in ("count", "version", "sessions", "user", "name") if name in details]
+    objects = [details[name] for name in ("quota", "closes") if details.get(name)]
+    objects += [details[name] for name in ("count", "version", "sessions", "user", "name") if name in details]
     return {
         "when": note["at"],
         "who": note["who"],
         "action": note["action"],
-        "what": str(objects[0]) if objects else "",
+        "what": ", ".join(map(str, objects)) if note["action"] == "limits" else str(objects[0]) if objects else "",
         "reason": details.get("reason"),
         "changes": details.get("changes", []),
         "session": None,

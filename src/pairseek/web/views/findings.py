@@ -20,6 +20,7 @@ from pairseek.web.pages.contexts.findings import (
     FindingsContext,
     NothingContext,
     QualityRow,
+    QuestionContext,
     RankRow,
     ReportPage,
     SegmentContext,
@@ -37,6 +38,8 @@ MAX_RANKED_ITEMS = 500
 MAX_MAP_ITEMS = 300
 # Largest number of people in the table of data quality; the newest are shown.
 MAX_QUALITY_ROWS = 500
+# Number of items shown of each group.
+_BEST_OF_GROUP = 3
 # Posterior probability of the ellipse around a person on the map.
 _ELLIPSE_PROBABILITY = 0.5
 _PICTURE_PATH = re.compile(r"^/media/[^/]+/(?P<name>[^/]+)/(?P<width>\d+)$")
@@ -60,6 +63,7 @@ def findings_context(study: Study, findings: StudyFindings, *, everyone: bool) -
         "ranking": [],
         "segments": [],
         "map": None,
+        "groups": _groups(study, group),
         "quality": [_quality_row(person, result) for person in group.people[::-1][:MAX_QUALITY_ROWS]],
     }
     if isinstance(result, InvalidChoices):
@@ -96,6 +100,31 @@ def _segments(study: Study, segmentation: Segmentation) -> list[SegmentContext]:
             "distinctive": [study.card(str(item)) for item in segment.distinctive],
         }
         for number, segment in enumerate(segmentation.segments, 1)
+    ]
+
+
+def _groups(study: Study, group: GroupAnswers) -> list[QuestionContext]:
+    return [
+        {
+            "text": question.text,
+            "options": [
+                {
+                    "option": option.option,
+                    "people": option.people,
+                    "best": [
+                        {
+                            "card": study.card(str(item.id)),
+                            "share": item.share,
+                            "share_low": item.share_low,
+                            "share_high": item.share_high,
+                        }
+                        for item in (option.ranking.items[:_BEST_OF_GROUP] if option.ranking else ())
+                    ],
+                }
+                for option in question.options
+            ],
+        }
+        for question in group.groups
     ]
 
 
@@ -173,6 +202,9 @@ def report_page(
         }
         for segment in context["segments"]
     ]
+    for question in context["groups"]:
+        for option in question["options"]:
+            option["best"] = [{**item, "card": embed(item["card"])} for item in option["best"]]
     if context["map"] is not None:
         context["map"]["items"] = [{**item, "card": embed(item["card"])} for item in context["map"]["items"]]
     return {
@@ -185,7 +217,7 @@ def report_page(
         "balanced": not study.items.d and study.configuration.learns(study.items.d),
         "codebook": [
             {"table": table, "column": column, "meaning": words}
-            for table, columns in tables.codebook(study, language).items()
+            for table, columns in tables.codebook(study, language, tables.variables_of(database, study)).items()
             for column, words in columns.items()
         ],
     }

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
+from datetime import UTC
 from urllib.parse import urlsplit
 
 import segno
 
-from pairseek.web.pages.contexts.study import QrCode
+from pairseek.web.pages.contexts.study import QrCode, RecruitmentContext
+from pairseek.web.studies.catalogue import Study
 
+# Panels, and the variables with the placeholders that each replaces in a link.
+_PANELS = {
+    "prolific": (
+        "Prolific",
+        "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}",
+    ),
+    "mturk": ("MTurk", "workerId=${workerId}&assignmentId=${assignmentId}&hitId=${hitId}"),
+    "sona": ("SONA", "survey_code=%SURVEY_CODE%"),
+}
 # Width in modules of the white border that scanners need.
 _BORDER = 4
 
@@ -27,6 +38,21 @@ def is_local(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def recruitment_context(study: Study, link: str) -> RecruitmentContext:
+    """Return the links for panels, the way back to them, the quota and the closing date in UTC."""
+    configuration = study.configuration
+    closes = None if configuration.closes is None else configuration.closes.astimezone(UTC)
+    return {
+        "panels": [
+            {"name": name, "called": called, "link": f"{link}?{query}"} for name, (called, query) in _PANELS.items()
+        ],
+        "address": configuration.completion.address,
+        "code": configuration.completion.codes.finished,
+        "quota": configuration.quota,
+        "closes": None if closes is None else closes.strftime("%Y-%m-%dT%H:%M"),
+    }
 
 
 def qr_code(link: str) -> QrCode:

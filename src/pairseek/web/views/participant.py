@@ -26,6 +26,7 @@ from pairseek.web.sessions.state import EffectiveAnswer
 from pairseek.web.studies.cards import safe_html
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import PracticePair
+from pairseek.web.studies.questions import replies_by_question
 from pairseek.web.views.result import session_result
 
 
@@ -129,7 +130,16 @@ def declined_page(study: Study, identity: Mapping[str, str | None]) -> DeclinedP
 
 def closed_page(study: Study, row: SessionRow | None) -> ClosedPage:
     """Return the context of the page of a closed study."""
-    return {"study": study_head(study), "mine": f"/s/{study.row.slug}/mine" if row is not None else None}
+    mine = f"/s/{study.row.slug}/mine" if row is not None else None
+    return {"study": study_head(study), "mine": mine, "full": False, "redirect": None, "code": None}
+
+
+def full_page(study: Study, identity: Mapping[str, str | None]) -> ClosedPage:
+    """Return the context of the page of a study that has reached its quota."""
+    code = study.configuration.completion.codes.quota_full
+    who = identity.get("prolific_pid") or identity.get("participant")
+    redirect = completion_url(study, code, who) if code else None
+    return {"study": study_head(study), "mine": None, "full": True, "redirect": redirect, "code": code}
 
 
 def completion_code(study: Study, checks: Sequence[EffectiveAnswer]) -> str | None:
@@ -170,6 +180,8 @@ def own_data(service: Service, row: SessionRow) -> JSON:
             "STUDY_ID": row.prolific_study,
             "SESSION_ID": row.prolific_session,
         },
+        "variables": row.variables or {},
+        "replies": replies_by_question(row.replies),
         "started": row.created_at,
         "answers": [
             {

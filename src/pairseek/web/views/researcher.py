@@ -54,11 +54,12 @@ from pairseek.web.service import Service
 from pairseek.web.sessions import forgetting, history
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.forms import NEVER, STOPS
+from pairseek.web.studies.questions import replies_by_question
 from pairseek.web.studies.texts import participant_messages
 from pairseek.web.views.account import audit_row, user_context
 from pairseek.web.views.findings import findings_context
 from pairseek.web.views.item_cards import FIRST_ITEMS, gallery_context
-from pairseek.web.views.links import qr_code
+from pairseek.web.views.links import qr_code, recruitment_context
 from pairseek.web.views.overview import person_row
 from pairseek.web.views.result import dots, project, recommended_items
 
@@ -72,6 +73,7 @@ _MAP_SAMPLE_COUNT = 400
 _SHOWN_ACTIONS = (
     "open",
     "close",
+    "limits",
     "create_study",
     "simulate",
     "population",
@@ -91,6 +93,8 @@ _SHOWN_ACTIONS = (
     "delete_study",
     "link",
 )
+# Largest number of items from which the form picks attention pairs.
+_MAX_PICKED = 1000
 # Largest number of items on a map; more could not be told apart.
 _MAX_DOTS = 4000
 
@@ -151,6 +155,7 @@ def study_page(
         "study": study_context(service, study.row, study.items.n),
         "gallery": gallery_context(study, 0, FIRST_ITEMS),
         "link": link,
+        "recruitment": recruitment_context(study, link),
         "qr": qr_code(link),
         "live": live_figures(service, study),
         "map": {
@@ -236,13 +241,18 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
     done, estimates = session.done, history.estimate_history(study, session)
     estimate = history.latest_estimate(study, session, estimates)
     track = [point for point in estimates if point["radius"] is not None]
+    asked, replies = study.configuration.questions, replies_by_question(row.replies)
     state = session.state(study, done) if session.parts.is_usable and not study.configuration.is_similarity else None
     return {
         "user": user_context(user),
         "study": study_context(service, study.row, study.items.n),
         "person": person_row(study, session, estimates),
         "reliability": estimate.get("reliability"),
-        "ids": {name: str(value) for name, value in tables.identity(row).items() if value and name != "simulated"},
+        "ids": {
+            **{name: str(value) for name, value in tables.identity(row).items() if value and name != "simulated"},
+            **(row.variables or {}),
+            **{question.text: str(replies[question.name]) for question in asked if question.name in replies},
+        },
         "map": {
             "items": _thinned(dots(study.items)),
             "samples": [] if state is None else project(study.items, _even_samples(state.search.belief, study.items.d)),
@@ -280,8 +290,9 @@ def columns_of(items: Items) -> ColumnsContext:
 def columns_part(items: Items | None, problem: str | None) -> ColumnsPart:
     """Return the context of the form's section on columns: the columns of the item list, or its problem."""
     if items is None:
-        return {"count": 0, "columns": None, "problem": problem}
-    return {"count": items.n, "columns": columns_of(items), "problem": problem}
+        return {"count": 0, "columns": None, "labels": [], "problem": problem}
+    labels = list(dict.fromkeys(items.labels))[:_MAX_PICKED]
+    return {"count": items.n, "columns": columns_of(items), "labels": labels, "problem": problem}
 
 
 def new_study_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]) -> NewStudyPage:

@@ -62,6 +62,30 @@ class NothingContext(TypedDict):
     text: str
 
 
+class BestItem(TypedDict):
+    """Item that a group chooses most, with the 90 % interval of its share."""
+
+    card: CardSchema
+    share: float
+    share_low: float
+    share_high: float
+
+
+class OptionContext(TypedDict):
+    """People who gave the same answer, and what they choose most; empty if they are too few."""
+
+    option: str
+    people: int
+    best: list[BestItem]
+
+
+class QuestionContext(TypedDict):
+    """Groups by the answers to one of the researcher's own questions."""
+
+    text: str
+    options: list[OptionContext]
+
+
 class FindingsContext(TypedDict):
     """Findings of a study; ``problem`` is the reason if there is no ranking.
 
@@ -83,6 +107,7 @@ class FindingsContext(TypedDict):
     ranking: list[RankRow]
     segments: list[SegmentContext]
     map: GroupMap | None
+    groups: list[QuestionContext]
     quality: list[QualityRow]
 
 

@@ -122,10 +122,16 @@ class DeclinedPage(TypedDict):
 
 
 class ClosedPage(TypedDict):
-    """``closed``: the study accepts no answers; ``mine`` links to the person's data, if any."""
+    """``closed``: the study accepts no answers, or is ``full``; ``mine`` links to the person's data, if any.
+
+    ``redirect`` and ``code`` lead from a full study back to the panel.
+    """
 
     study: StudyHead
     mine: str | None
+    full: bool
+    redirect: str | None
+    code: str | None
 
 
 class ErrorPage(TypedDict):

@@ -40,10 +40,14 @@ class ColumnsContext(TypedDict):
 
 
 class ColumnsPart(TypedDict):
-    """``_columns``: part of the form for a new study that lists the columns of ``count`` items, or a ``problem``."""
+    """``_columns``: part of the form for a new study that lists the columns of ``count`` items, or a ``problem``.
+
+    ``labels`` are those of the items from which attention pairs can be picked.
+    """
 
     count: int
     columns: ColumnsContext | None
+    labels: list[str]
     problem: str | None
 
 
@@ -198,6 +202,24 @@ class QrCode(TypedDict):
     path: str
 
 
+class PanelLink(TypedDict):
+    """Link for a panel, with the placeholders that the panel replaces."""
+
+    name: str
+    called: str
+    link: str
+
+
+class RecruitmentContext(TypedDict):
+    """Links for panels, completion URL and code, quota, and closing date in UTC as a form's field has it."""
+
+    panels: list[PanelLink]
+    address: str | None
+    code: str | None
+    quota: int | None
+    closes: str | None
+
+
 class StudyPage(TypedDict):
     """``study``: the dashboard; ``simulating`` is the number of simulated people just requested.
 
@@ -208,6 +230,7 @@ class StudyPage(TypedDict):
     study: StudyContext
     gallery: GalleryContext
     link: str
+    recruitment: RecruitmentContext
     qr: QrCode
     live: LiveContext
     map: StudyMap

@@ -59,6 +59,7 @@ document.addEventListener("change", async (event) => {
     if (!reply.ok) throw new Error(reply.statusText);
     const part = new DOMParser().parseFromString(await reply.text(), "text/html").body;
     columns.replaceChildren(...part.childNodes);
+    offerAttentionPairs();
   } catch {
     const line = document.createElement("p");
     line.className = "hint";
@@ -92,3 +93,21 @@ document.addEventListener("change", async (event) => {
     label.lang = value;
   }
 });
+
+// Pick attention pairs by label, once the items are known.
+function offerAttentionPairs() {
+  const offered = document.getElementById("attention-picker");
+  const field = document.getElementById("f-attention");
+  if (!offered || !field) return;
+  document.querySelector("[data-picker]")?.remove();
+  const picker = document.createElement("div");
+  picker.dataset.picker = "";
+  picker.append(offered.content.cloneNode(true));
+  field.closest(".field").after(picker);
+  picker.querySelector("button").addEventListener("click", () => {
+    const [right, other] = [...picker.querySelectorAll("select")].map((select) => select.value);
+    if (right === other) return;
+    const before = field.value.trim();
+    field.value = `${before}${before ? "\n" : ""}${right}; ${other}; ${right}`;
+  });
+}
