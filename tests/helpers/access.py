@@ -30,6 +30,8 @@ BODIES = {
     ("POST", "/api/v1/sessions/{session_id}/answers"): {"query": "p3", "outcome": "left"},
     ("POST", "/api/v1/sessions/{session_id}/undo"): {"query": "p2"},
     ("POST", "/api/v1/sessions/{session_id}/recommendations"): {"count": 2},
+    ("PUT", "/api/v1/studies/{slug}/limits"): {"quota": 5, "closes": None},
+    ("PUT", "/api/v1/sessions/{session_id}/replies"): {"stage": "before", "replies": {}},
     ("POST", "/s/{slug}/answer"): {"query": "p3", "outcome": "left"},
     ("POST", "/s/{slug}/undo"): {"query": "p2"},
     ("POST", "/s/{slug}/focus"): {"query": "p2", "lost_at": "2026-01-01T00:00:00Z", "ms": 5},

@@ -9,7 +9,8 @@ import numpy as np
 
 from pairseek.core.media import MEDIA, PICTURE_FILE
 from pairseek.model.items import Items
-from pairseek.web.studies.configuration import Attention, AttentionItem, KnownPair, StudyConfiguration
+from pairseek.web.studies.attention_settings import Attention, AttentionItem, KnownPair
+from pairseek.web.studies.configuration import StudyConfiguration
 
 
 def with_ids(configuration: StudyConfiguration, items: Items) -> StudyConfiguration:

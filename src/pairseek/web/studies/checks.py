@@ -10,7 +10,8 @@ from pairseek.embed.active import check_count
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.web.pages import languages
-from pairseek.web.studies.configuration import KnownPair, PracticePair, StudyConfiguration
+from pairseek.web.studies.attention_settings import KnownPair
+from pairseek.web.studies.configuration import PracticePair, StudyConfiguration
 from pairseek.web.studies.texts import check_texts
 
 MIN_ITEMS = 4
