@@ -107,7 +107,7 @@ def test_texts_colour_and_logo_are_edited_and_a_refused_logo_stays_chosen(signed
     assert page.get_by_label("Use a colour of our own").is_checked()
     page.locator("#f-logo").set_input_files({"name": "a.png", "mimeType": "image/png", "buffer": b"no picture"})
     page.get_by_role("button", name="Save").click()
-    page.get_by_role("alert").filter(has_text="not a readable image").wait_for()
+    page.get_by_role("alert").filter(has_text="logo").wait_for()
     assert page.evaluate("document.getElementById('f-logo').files[0].name") == "a.png"
     assert page.get_by_label("Consent").input_value() == "We keep **little**."
     check(page)
