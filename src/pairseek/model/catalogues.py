@@ -110,7 +110,7 @@ def _spread_rows(items: Items, count: int) -> IntArray:
     """Return the rows of `count` items that cover the catalogue.
 
     Repeated halving along the widest coordinate divides the items into `count` cells of equal size. Each cell
-    contributes its most appealing item or, among several, the one nearest to the mean of the cell.
+    contributes its most appealing item or, among several, the one at the median distance from the mean of the cell.
     """
     points = np.asarray(items.coordinates)
     chosen: list[int] = []
@@ -131,7 +131,11 @@ def _spread_rows(items: Items, count: int) -> IntArray:
 
 def _representative(items: Items, rows: IntArray, points: FloatArray) -> int:
     distance = np.sum((points - points.mean(axis=0)) ** 2, axis=1)
-    return int(rows[np.lexsort((rows, distance, -items.appeal[rows]))[0]])
+    order = np.lexsort((rows, distance, -items.appeal[rows]))
+    most_appealing = int(np.sum(items.appeal[rows] == items.appeal[rows].max()))
+    # In many dimensions a cell is nearly as wide as the catalogue, and the items nearest to its mean are those that
+    # differ least from each other, whose comparisons tell little.
+    return int(rows[order[most_appealing // 2]])
 
 
 def permitted_rows(

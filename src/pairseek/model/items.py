@@ -326,8 +326,8 @@ class Items:
         ids, labels, appeal, data
             As for `Items`; they override the columns of a table.
         dimension
-            Number of principal axes to keep. ``"auto"``: as many as `answers` can resolve, but no more than it takes to
-            explain 95 % of the variance.
+            Number of principal axes to keep. ``"auto"``: three for each of the `answers`, but no more than 64, or than
+            it takes to explain 95 % of the variance.
         answers
             Intended number of answers per person.
         standardize

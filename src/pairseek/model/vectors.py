@@ -1,4 +1,4 @@
-"""Dimension reduction: linear maps from vectors to coordinates, and the number of dimensions answers can resolve."""
+"""Dimension reduction: linear maps from vectors to coordinates, and the number of dimensions worth keeping."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ else:
 
 DEFAULT_ANSWERS = 10
 """Number of answers that ``dimension="auto"`` assumes."""
-BITS_PER_ANSWER = 1.0
-"""Upper bound on the information in an answer, in bits."""
+AXES_PER_ANSWER = 3
+"""Axes that ``dimension="auto"`` keeps for each answer.
+
+The prior shrinks axes that the answers do not resolve. Without them, items that differ only along them would count as
+the same.
+"""
 MAX_EXPLAINED_VARIANCE = 0.95
 """Fraction of the variance beyond which further axes are dropped."""
 MAX_COORDINATES = 64
@@ -160,21 +164,6 @@ def _length_mismatch(vectors: object, ids: Sequence[object] | None) -> str | Non
     return None
 
 
-def resolvable_axis_count(variances: npt.ArrayLike, answers: int = DEFAULT_ANSWERS) -> int:
-    """Return the number of axes with these variances that this many answers can resolve.
-
-    With B bits about a Gaussian point, the squared error is least if each axis whose variance exceeds a level θ gets
-    ½ log2(variance/θ) bits (reverse water-filling: Cover and Thomas, *Elements of Information Theory*, section 10.3.3).
-    Axes below the level get none. One answer informs about one direction, so there are at most ``answers`` axes.
-    """
-    logs = np.log2(np.maximum(np.sort(np.asarray(variances, dtype=np.float64))[::-1], 1e-300))
-    logs = logs[: max(int(answers), 1)]
-    bits = BITS_PER_ANSWER * answers
-    # cost[i]: bits that the axes before axis i take when θ is the variance of axis i.
-    cost = 0.5 * (np.cumsum(logs) - np.arange(1, len(logs) + 1) * logs)
-    return int(np.searchsorted(cost, bits, side="right"))
-
-
 def principal_map(
     vectors: object,
     *,
@@ -190,7 +179,7 @@ def principal_map(
     vectors
         (n, D) finite numbers.
     dimension
-        Number of axes. ``"auto"``: as many as the answers can resolve, but no more than it takes to explain 95 % of the
+        Number of axes. ``"auto"``: three for each answer, but no more than 64, or than it takes to explain 95 % of the
         variance.
     answers
         Intended number of answers.
@@ -222,9 +211,9 @@ def principal_map(
     values, directions = principal_axes(array, centre, unit)
     rank = int(np.sum(values > 1e-12 * values[0]))
     fractions = values / values.sum()
-    resolved = min(resolvable_axis_count(values[:rank], answers), rank)
+    largest = min(AXES_PER_ANSWER * answers, MAX_COORDINATES)
     needed = min(int(np.searchsorted(np.cumsum(fractions), MAX_EXPLAINED_VARIANCE)) + 1, rank)
-    d = min(resolved, needed) if dimension == "auto" else _checked_dimension(dimension)
+    d = min(largest, needed) if dimension == "auto" else _checked_dimension(dimension)
     if d > rank:
         raise InvalidParameter(
             f"dimension is {d} but the vectors vary along {rank} directions: give at most {rank}", field="dimension"
@@ -240,7 +229,6 @@ def principal_map(
         "dimension": d,
         "chosen": dimension == "auto",
         "answers": answers,
-        "resolved_by_answers": resolved,
         "needed_for_95_percent": needed,
         "variance_kept": float(fractions[:d].sum()),
         "variances": [float(fraction) for fraction in fractions[: max(d, 16)]],
@@ -271,8 +259,7 @@ def dimension_note(coordinates: FloatArray) -> str | None:
     provenance = principal_map(subsample).provenance
     dimension, percent = provenance["dimension"], 100 * provenance["variance_kept"]
     return (
-        f"the items have {d} coordinates, but {DEFAULT_ANSWERS} answers resolve only about "
-        f"{provenance['resolved_by_answers']} directions; {dimension} principal axes explain {percent:.0f} % of the "
-        f"variance. The search works, but slowly, and wastes answers on unimportant directions: use "
-        f"ps.Items.from_vectors(vectors), which keeps {dimension}, or choose another number with dimension=..."
+        f"the items have {d} coordinates, and {dimension} principal axes explain {percent:.0f} % of the variance. The "
+        f"search works, but slowly: use ps.Items.from_vectors(vectors), which keeps {dimension} for {DEFAULT_ANSWERS} "
+        f"answers, or choose another number with dimension=..."
     )
