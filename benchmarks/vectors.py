@@ -87,7 +87,7 @@ def by_search(items: ps.Items, utility: np.ndarray, seed: int, **settings: objec
 def compare(name: str, vectors: np.ndarray, people: int) -> None:
     """Print the mean scores, and the leads over the average with their standard errors."""
     items = ps.Items.from_vectors(vectors)
-    recipe = {"askable": 300, "goal": "best", "rest": ps.Rest(item=20), "stop": ()}
+    recipe = {"askable": 300, "goal": "best", "stop": ()}
     scores, averages = [], []
     for kind in KINDS:
         for seed in range(people):
