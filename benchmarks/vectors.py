@@ -6,8 +6,8 @@ The score is the mean utility, in logits, of ten recommended items after 5, 10 a
 vectors from files of (n, D) numbers; image-like clusters, with few axes of their own each; Food-10k in 20 dimensions.
 People like a direction, what is near a place, categories (clusters) or what resembles three single items; to each
 utility, of standard deviation 1.5, the item adds a quarter of the variance that no vector explains. The average asks
-random pairs and recommends by the product with the mean of winners' minus losers' vectors. The guide's recipe is that of
-docs/how-to/your-own-back-end.md.
+random pairs and recommends by the product with the mean of winners' minus losers' vectors. The
+recipe of docs/how-to/your-own-back-end.md is compared with it.
 """
 
 from __future__ import annotations
