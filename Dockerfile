@@ -1,5 +1,8 @@
 FROM python:3.12.12-slim-trixie
 
+# A slide as PNG is drawn with the fonts of the image.
+RUN apt-get update && apt-get install --yes --no-install-recommends fonts-dejavu-core fonts-noto-color-emoji \
+  && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home pairseek
 WORKDIR /srv
 COPY pyproject.toml README.md LICENSE constraints.txt ./

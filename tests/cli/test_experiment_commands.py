@@ -322,3 +322,17 @@ class TestMissingData:
         (tmp_path / "pairseek-results" / "quick").mkdir(parents=True)
         code, _, err = command("reproduce", "figure2", "--finished")
         assert (code, err) == (0, "")
+
+
+def test_a_plan_of_items_without_coordinates_says_how_precise_the_ranking_will_be(command, tmp_path):
+    path = tmp_path / "teas.csv"
+    path.write_text("label\n" + "".join(f"tea {k}\n" for k in range(12)))
+    code, out, _ = command("plan", "--items", path, "--people", 40, "--answers", 30)
+    assert code == 0
+    assert "12 items, 40 people, 30 answers each" in out
+    assert "spans about 4 of 12 places" in out
+    assert "Warning" not in out
+    assert "cannot tell the items apart" in command("plan", "--count", 3000, "--people", 100, "--answers", 20)[1]
+    code, _, err = command("plan", "--people", 100)
+    assert code == 2
+    assert "give either --items" in err

@@ -121,7 +121,7 @@ def test_the_separator_is_the_one_that_fits_all_rows(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"PK\x03\x04rest", "is a workbook or an archive: save the sheet as CSV"),
+        (b"PK\x03\x04rest", "is a workbook or an archive: give a workbook the name .xlsx"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "is not a text file: save it as CSV in UTF-8|is damaged"),
         ("id,x\nä,1\nö,2\nü".encode()[:-1], "is damaged in line 4: save it again as CSV in UTF-8"),
         (

@@ -457,7 +457,7 @@ class TestFiles:
         write(tmp_path / "a.json", "{}")
         with pytest.raises(
             InvalidItems,
-            match=r"has an unknown extension '\.json': use \.csv, .*\.parquet, \.npy, \.npz or \.mat",
+            match=r"has an unknown extension '\.json': use \.csv, .*\.xlsx, \.parquet, \.npy, \.npz or \.mat",
         ):
             Items.from_file(tmp_path / "a.json")
         for ending in ("npy", "npz", "mat"):

@@ -250,7 +250,7 @@ def test_pictures_alone_make_a_study_and_are_added_to_it(visitors, ann, images):
 def test_a_study_without_items_and_pictures_says_what_to_choose(ann):
     reply = ann.post("/studies/new", data={"csrf": csrf_of(ann.get("/studies/new")), "title": "Nothing"})
     assert reply.status_code == 422
-    assert "choose pictures, sounds or videos, or a CSV or Parquet file with a column id or label" in reply.text
+    assert "choose pictures, sounds or videos, or a table (XLSX, CSV or Parquet) with a column id or" in reply.text
 
 
 def test_a_folder_of_pictures_is_enough_for_a_study_file(tmp_path):
@@ -418,7 +418,7 @@ def test_a_participant_and_an_answer_are_voided_and_restored_on_record(visitors,
 
 
 def rows(browser, table, session, slug="which"):
-    text = browser.get(f"/studies/{slug}/export/{table}.csv").text
+    text = browser.get(f"/studies/{slug}/export/{table}.csv").content.decode("utf-8-sig")
     return [row for row in csv.DictReader(io.StringIO(text)) if row["session"] == session]
 
 

@@ -35,6 +35,8 @@ ROUTES = {
     ("POST", f"{STUDY}/links"): {"write"},
     ("GET", f"{STUDY}/export/{{table}}.{{ending}}"): {"read"},
     ("GET", f"{STUDY}/bundle.zip"): {"read"},
+    ("GET", f"{STUDY}/workbook.xlsx"): {"read"},
+    ("GET", f"{STUDY}/slide.{{ending}}"): {"read"},
     ("DELETE", SESSION): {"delete"},
     ("GET", f"{SESSION}/query"): set(),
     ("POST", f"{SESSION}/answers"): set(),

@@ -1,4 +1,4 @@
-"""Command ``pairseek export``: the data of a study as a bundle or as one table."""
+"""Command ``pairseek export``: the data of a study as a bundle, as a workbook or as one table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def command(
         str | None,
         typer.Option(
             metavar="TABLE",
-            help="Export one table instead of all: answers, participants, estimates, items or ranking.",
+            help="Export one table instead of all: answers, participants, estimates, items, ranking or people.",
         ),
     ] = None,
     database: DatabaseOption = None,
@@ -35,13 +35,19 @@ def command(
     """Export the data of a study, during or after it.
 
     The export is a zip bundle with all tables, or with --table a single table as
-    CSV or Parquet, depending on the file's extension. Only you can read the new
-    file. [bold]pairseek replay[/] recomputes the estimates of a bundle.
+    CSV or Parquet, depending on the file's extension. A file that ends in .xlsx
+    gets an Excel workbook of the study. Only you can read the new file.
+    [bold]pairseek replay[/] recomputes the estimates of a bundle.
     """
     with open_database(database, create=False) as opened:
         study = find_study(opened, slug)
         target = Path(f"{slug}.zip" if table is None else f"{slug}-{table}.csv") if out is None else out
-        if table is None:
+        if table is None and target.suffix.lower() == ".xlsx":
+            from pairseek.web.results import workbook
+
+            with open_private(target) as file:
+                workbook.write(opened, study, file)
+        elif table is None:
             from pairseek.web.results import bundle
 
             with open_private(target) as file:

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 from rich.console import Console
 from rich.table import Table as Columns
@@ -14,6 +15,7 @@ from rich.text import Text
 
 from pairseek.cli.items import read_items
 from pairseek.cli.options import AsJson, Coordinates, Jobs, Scaled, Scheduler
+from pairseek.cli.plan_list import show_precision
 from pairseek.cli.progress import RunProgress
 from pairseek.cli.runs import interruptible, job_count, print_paths
 from pairseek.core.validation import one_of, whole
@@ -29,7 +31,16 @@ _UNINFORMATIVE_BOUND = 1e4
 
 def command(
     *,
-    items: Annotated[Path, typer.Option(metavar="FILE", help="Items with coordinates, as CSV, .npy, .npz or .mat.")],
+    items: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Items, as CSV, .xlsx, .npy, .npz or .mat.")
+    ] = None,
+    people: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of people: plan a ranking of items without coordinates.")
+    ] = None,
+    answers: Annotated[int, typer.Option(metavar="N", help="Answers per person, with --people.")] = 20,
+    count: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of items, with --people and without a file.")
+    ] = None,
     coordinates: Coordinates = None,
     k: Annotated[
         float | None, typer.Option("--k", metavar="K", help="Noise constant.  [dim]\\[from the scale of the items][/]")
@@ -58,7 +69,15 @@ def command(
     Simulated users answer according to the response model. For each strategy,
     the table shows after how many questions the 95 % radius is below the target
     for 50 % and for 90 % of the users. The theoretical minimum follows.
+
+    With --people, the items need no coordinates: a table of simulated studies says
+    how precise the ranking will be, and how likely its first item is the best.
     """
+    if people is not None:
+        show_precision(items, count, people=people, answers=answers, as_json=as_json)
+        return
+    if items is None:
+        raise click.UsageError("Missing option '--items'.")
     names = tuple(part.strip() for part in strategies.split(",") if part.strip())
     for name in names:
         one_of(name, "--strategies", all_strategies())

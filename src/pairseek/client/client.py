@@ -139,8 +139,16 @@ class Client:
         return dict(self._connection.json("DELETE", f"/studies/{_quoted(slug)}", is_idempotent=False))
 
     def export(self, slug: str, table: str, ending: str = "csv") -> bytes:
-        """Download a table: answers, participants, estimates, items or ranking, as ``csv`` or ``parquet``."""
+        """Download a table: answers, participants, estimates, items, ranking or people, as ``csv`` or ``parquet``."""
         return self._connection.send("GET", f"/studies/{_quoted(slug)}/export/{table}.{ending}")
+
+    def workbook(self, slug: str, language: str = "en") -> bytes:
+        """Download a study as an Excel workbook."""
+        return self._connection.send("GET", f"/studies/{_quoted(slug)}/workbook.xlsx?language={_quoted(language)}")
+
+    def slide(self, slug: str, ending: str = "png", language: str = "en") -> bytes:
+        """Download the ranking of a study as a slide, as ``png`` or ``svg``."""
+        return self._connection.send("GET", f"/studies/{_quoted(slug)}/slide.{ending}?language={_quoted(language)}")
 
     def bundle(self, slug: str) -> bytes:
         """Download a study as a zip bundle."""

@@ -53,7 +53,7 @@ class ItemTable:
 
     @classmethod
     def read(cls, path: Path, content: bytes | None = None) -> ItemTable:
-        """Read a text or Parquet file, or the content of an uploaded one."""
+        """Read a text file, workbook or Parquet file, or the content of an uploaded one."""
         if is_parquet(path):
             return cls.of_columns(str(path), parquet_columns(path, InvalidItems, content))
         rows = table_rows(path, InvalidItems, "a header row, then one row per item", content)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pairseek.core.frames import MAX_CELLS, is_parquet, parquet_columns, text_rows
+from pairseek.core.workbooks import OLE_SIGNATURE, REFUSED, check_spreadsheet, is_workbook, workbook_rows
 from pairseek.errors import PairseekError
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".inter", ".item")
@@ -33,8 +34,8 @@ _SEARCHED_LENGTH = 1_000_000
 
 
 def is_table(path: Path) -> bool:
-    """Return whether the file extension belongs to a text or Parquet table."""
-    return path.suffix.lower() in TEXT_ENDINGS or is_parquet(path)
+    """Return whether the file extension belongs to a text table, Parquet table, or spreadsheet."""
+    return path.suffix.lower() in (*TEXT_ENDINGS, *REFUSED) or is_parquet(path) or is_workbook(path)
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Rows:
 
 
 def table_rows(path: Path | str, error: type[PairseekError], wanted: str, content: bytes | None = None) -> Rows:
-    """Read the non-blank rows of a text file, or of a Parquet file as if it were the equivalent CSV file.
+    """Read the non-blank rows of a text file, or of a Parquet file or workbook as if it were the equivalent CSV file.
 
     Parameters
     ----------
@@ -67,6 +68,9 @@ def table_rows(path: Path | str, error: type[PairseekError], wanted: str, conten
     content
         Content of an uploaded file.
     """
+    check_spreadsheet(Path(path), error)
+    if is_workbook(Path(path)):
+        return Rows(workbook_rows(Path(path), error, content))
     if is_parquet(Path(path)):
         return Rows(text_rows(parquet_columns(Path(path), error, content)))
     if content is not None:
@@ -132,7 +136,9 @@ def _check_size(content: bytes, path: str, error: type[PairseekError]) -> None:
 def _decoded(content: bytes, path: str, error: type[PairseekError]) -> str:
     """Decode UTF-8 or UTF-16, with or without a byte order mark; fall back to Windows-1252."""
     if content.startswith(_ZIP_SIGNATURE):
-        raise error(f"{path} is a workbook or an archive: save the sheet as CSV and give that file")
+        raise error(f"{path} is a workbook or an archive: give a workbook the name .xlsx, or save its sheet as CSV")
+    if content.startswith(OLE_SIGNATURE):
+        raise error(f"{path} is an old or encrypted workbook: save its sheet as CSV, or as .xlsx without a password")
     try:
         text = content.decode(_unicode_encoding(content))
     except UnicodeDecodeError as problem:

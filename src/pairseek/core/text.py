@@ -64,6 +64,23 @@ def initial(text: str) -> str:
     return text[start:end]
 
 
+def visible_characters(text: str) -> list[str]:
+    """Split a text into visible characters: letters with their accents, and whole emoji.
+
+    Examples
+    --------
+    >>> visible_characters("ab")
+    ['a', 'b']
+    """
+    out: list[str] = []
+    for character in text:
+        if out and _continues(out[-1], character):
+            out[-1] += character
+        else:
+            out.append(character)
+    return out
+
+
 def _continues(before: str, character: str) -> bool:
     """Return whether a character belongs to the same visible character as those before it."""
     if unicodedata.category(character)[0] == "M" or character == _JOINER or ord(character) in _SKIN_TONES:

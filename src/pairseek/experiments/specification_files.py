@@ -19,7 +19,7 @@ from pairseek.model.responses import Response
 
 _SETTING_FIELDS = tuple(f.name for f in fields(Setting))
 _SPECIFICATION_FIELDS = tuple(f.name for f in fields(Specification))
-_ITEM_FILE_ENDINGS = (*TEXT_ENDINGS, ".parquet", ".npy", ".npz", ".mat")
+_ITEM_FILE_ENDINGS = (*TEXT_ENDINGS, ".xlsx", ".parquet", ".npy", ".npz", ".mat")
 
 
 def read_specification(path: str | Path) -> Specification:

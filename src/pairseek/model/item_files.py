@@ -82,8 +82,8 @@ def read_arrays(path: Path) -> tuple[Any, list[Any] | None]:
             arrays = {name: value for name, value in loadmat(path).items() if not name.startswith("__")}
         else:
             raise InvalidItems(
-                f"{path} has an unknown extension {suffix!r}: use {', '.join(TEXT_ENDINGS)}, .parquet, .npy, .npz or "
-                f".mat"
+                f"{path} has an unknown extension {suffix!r}: use {', '.join(TEXT_ENDINGS)}, .xlsx, .parquet, .npy, "
+                f".npz or .mat"
             )
     except InvalidItems:
         raise

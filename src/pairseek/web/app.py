@@ -22,6 +22,8 @@ from pairseek.web.routes import (
     media,
     own_questions,
     participant,
+    planning,
+    presentation,
     recruitment,
     researcher,
     researcher_access,
@@ -69,6 +71,8 @@ def create_app(settings: Settings, preloaded: Mapping[int, Study] | None = None)
     app.include_router(participant.router)
     app.include_router(own_questions.router)
     app.include_router(account.router)
+    app.include_router(planning.router)
+    app.include_router(presentation.router)
     app.include_router(researcher.router)
     app.include_router(study_design.router)
     app.include_router(recruitment.router)

@@ -49,7 +49,7 @@ def read(path: Path, ids: Sequence[ItemId] | None = None, columns: Mapping[str, 
             raise InvalidParameter(f"{path} has no named columns: omit the argument columns", field="columns")
         return FILES[extension](path, ids)
     if not is_table(path):
-        known = ", ".join((*TEXT_ENDINGS, ".parquet", *FILES))
+        known = ", ".join((*TEXT_ENDINGS, ".xlsx", ".parquet", *FILES))
         raise InvalidChoices(f"{path} has the unknown extension {extension!r}: use one of {known}")
     return read_table(Table.read(path), ids, columns)
 

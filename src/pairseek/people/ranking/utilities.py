@@ -64,6 +64,8 @@ class UtilityPosterior:
         (people, d) means and (people, d, d) covariances of each person's posterior of z.
     trust
         (people,) posterior probabilities that a person's answers are informative.
+    tie_width
+        Half-width of ties in logits.
     """
 
     choices: Choices
@@ -76,6 +78,7 @@ class UtilityPosterior:
     person_means: FloatArray
     person_covariances: FloatArray
     trust: FloatArray
+    tie_width: float
 
     def draws(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw (count, n) mean utilities from the posterior."""
@@ -123,29 +126,52 @@ def mean_utilities(choices: Choices, items: Items | None = None) -> UtilityPoste
     coordinates get no individual appeal: they differ only by their coordinates.
     """
     usable = group_choices(choices, items)
-    if items is not None and items.d:
-        learned = FitOptions(appeal=items.n <= MAX_TREND_ITEMS)
-        return _fit_posterior(usable, usable, items, learned, np.arange(items.n))
-    # Items that nobody compared are left out of the fit, and then get the distribution of all items.
-    compared = np.unique(np.concatenate([usable.winner, usable.loser, usable.outcomes[:, 1:].ravel()]))
-    if len(compared) > _MAX_COMPARED:
-        raise InvalidChoices(
-            f"the choices compare {len(compared)} items without coordinates, but a ranking takes at most "
-            f"{_MAX_COMPARED}: give items with coordinates",
-            reason="many_items",
-            count=len(compared),
-        )
-    about_compared = usable.of_items([usable.ids[row] for row in compared])
-    learned = FitOptions(dimension=min(_MAX_DIMENSIONS, len(compared) - 1))
-    return _fit_posterior(usable, about_compared, None, learned, compared)
+    return _fit_posterior(usable, FitInputs.of(usable, items))
 
 
-def _fit_posterior(
-    usable: Choices, compared: Choices, items: Items | None, learned: FitOptions, rows: IntArray
-) -> UtilityPosterior:
-    """Fit the model to choices about the compared items, whose rows are `rows`; then add the other items."""
-    data = Data.of(compared)
-    start = start_of(data, learned, items)
+@dataclass(frozen=True, eq=False)
+class FitInputs:
+    """What the population model of a ranking is fitted to.
+
+    Attributes
+    ----------
+    choices
+        Choices of the compared items.
+    items
+        The items if they have coordinates, otherwise None.
+    learned
+        What the fit learns.
+    rows
+        Rows of the compared items among all items.
+    """
+
+    choices: Choices
+    items: Items | None
+    learned: FitOptions
+    rows: IntArray
+
+    @classmethod
+    def of(cls, usable: Choices, items: Items | None) -> FitInputs:
+        """Return the inputs for usable choices; raise `InvalidChoices` if they compare too many items."""
+        if items is not None and items.d:
+            return cls(usable, items, FitOptions(appeal=items.n <= MAX_TREND_ITEMS), np.arange(items.n))
+        # Items that nobody compared are left out of the fit, and then get the distribution of all items.
+        compared = np.unique(np.concatenate([usable.winner, usable.loser, usable.outcomes[:, 1:].ravel()]))
+        if len(compared) > _MAX_COMPARED:
+            raise InvalidChoices(
+                f"the choices compare {len(compared)} items without coordinates, but a ranking takes at most "
+                f"{_MAX_COMPARED}: give items with coordinates",
+                reason="many_items",
+                count=len(compared),
+            )
+        about_compared = usable.of_items([usable.ids[row] for row in compared])
+        return cls(about_compared, None, FitOptions(dimension=min(_MAX_DIMENSIONS, len(compared) - 1)), compared)
+
+
+def _fit_posterior(usable: Choices, inputs: FitInputs) -> UtilityPosterior:
+    """Fit the model to choices about the compared items, then add the other items."""
+    data, items, rows = Data.of(inputs.choices), inputs.items, inputs.rows
+    start = start_of(data, inputs.learned, items)
     state = fit(data, start, rounds=_MAX_ITERATIONS)
     if items is not None:
         # A small number of noisy people often look alike by chance.
@@ -169,6 +195,7 @@ def _fit_posterior(
         state.posteriors.mean,
         state.posteriors.covariance,
         state.trust,
+        float(state.thresholds.sum()),
     )
 
 

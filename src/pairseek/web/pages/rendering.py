@@ -17,8 +17,10 @@ from markupsafe import Markup
 from pairseek.core.messages import DEFAULT, Message, Words, words
 from pairseek.core.text import initial
 from pairseek.errors import MissingExtra
+from pairseek.web.pages.contexts.slide import Slide
 from pairseek.web.pages.group_map import colour_of, draw_group_map, mark_path
 from pairseek.web.pages.map import draw_map
+from pairseek.web.pages.slide import draw_slide, text_runs
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
@@ -42,6 +44,13 @@ def render_report(data: Mapping[str, object], *, language: str = DEFAULT) -> str
     # Safe to embed, because our style sheets contain no "</".
     styles = Markup("".join((STATIC / name).read_text(encoding="utf-8") for name in ("report.css", "findings.css")))
     return render("_report", {**data, "styles": styles}, language=language)
+
+
+def render_slide(slide: Slide, *, language: str = DEFAULT) -> str:
+    """Render the slide about a ranking as a self-contained SVG drawing."""
+    catalogue = words(language)
+    template = _environment().get_template("_slide.svg")
+    return template.render(slide=slide, t=catalogue.say, words=catalogue)
 
 
 def plotly_script() -> Path:
@@ -111,5 +120,7 @@ def _environment() -> Environment:
     environment.globals["language_name"] = language_name
     environment.globals["static"] = static_address
     environment.globals["draw_map"] = draw_map
+    environment.globals["draw_slide"] = draw_slide
+    environment.globals["text_runs"] = text_runs
     environment.globals |= {"draw_group_map": draw_group_map, "colour_of": colour_of, "mark_path": mark_path}
     return environment

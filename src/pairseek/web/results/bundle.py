@@ -9,7 +9,7 @@ import json
 import platform
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -25,7 +25,6 @@ from pairseek.embed.active import check_count
 from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra, PairseekError
 from pairseek.model.item_records import items_from
 from pairseek.model.items import Items
-from pairseek.people.ranking import Ranking
 from pairseek.store.database import Database, now
 from pairseek.store.events import AskedPair, EventRow
 from pairseek.web.results import tables
@@ -64,17 +63,17 @@ _MALFORMED = (
 _NOT_EXPORTED = ("study_id", "version", "browser", "is_open")
 
 
-def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[Study], Ranking] | None = None) -> None:
-    """Write the bundle of a study; ``ranking``, if given, returns the group ranking, which is otherwise computed."""
+def write(database: Database, study: Study, out: BinaryIO, findings: tables.FindingsSource | None = None) -> None:
+    """Write the bundle of a study; ``findings``, if given, returns its findings, which are otherwise computed."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         variables = tables.variables_of(database, study)
         for table in tables.TABLES:
             columns = tables.columns_of(study, table, variables)
             with archive.open(f"{table}.csv", "w") as file:
-                for chunk in tables.as_csv(tables.rows_of(database, study, table, ranking), columns):
+                for chunk in tables.as_csv(tables.rows_of(database, study, table, findings), columns):
                     file.write(chunk)
             try:
-                rows = tables.rows_of(database, study, table, ranking)
+                rows = tables.rows_of(database, study, table, findings)
                 archive.writestr(f"{table}.parquet", tables.as_parquet(rows, columns))
             except MissingExtra:
                 continue
@@ -104,7 +103,7 @@ def write(database: Database, study: Study, out: BinaryIO, ranking: Callable[[St
 
 _README = """The study {slug} at the time of the export.
 
-answers, participants, estimates, items, ranking   tables as CSV, and as Parquet if pyarrow was installed
+answers, participants, estimates, items, ranking, people   tables as CSV, and as Parquet if pyarrow was installed
 codebook.csv        descriptions of the columns of all tables
 study.json          configuration of the study, and versions of the software
 texts.json          what people read: title, instructions, consent and debriefing, each version with its time and author

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from cachetools import LRUCache
 
+from pairseek.core.lazy import cached_property
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.people.population import Choices
 from pairseek.people.ranking import Ranking, Segmentation
+from pairseek.people.ranking.personal import PersonalTastes
 from pairseek.people.ranking.ranking import ranking_from_posterior
 from pairseek.people.ranking.segments import segmented
 from pairseek.people.ranking.utilities import UtilityPosterior, mean_utilities
@@ -29,6 +31,8 @@ from pairseek.web.studies.catalogue import Study
 _CACHE_SIZE = 32
 # Largest number of people on the map of a group; the newest are shown.
 _MAX_POINTS = 400
+# Only one calibration runs at a time: a second download of the same findings waits for its result.
+_CALIBRATION = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +170,22 @@ def _participation(study: Study, session: SessionHistory) -> Participation:
 
 @dataclass(frozen=True, eq=False)
 class GroupFindings:
-    """Population model of a group, with its ranking and segments."""
+    """Population model of a group, with its ranking and segments, over these items."""
 
+    items: Items
     model: UtilityPosterior
     ranking: Ranking
     segments: Segmentation
+
+    @property
+    def tastes(self) -> PersonalTastes:
+        """Tastes of the people, calibrated when they are first asked for, which takes longer than the ranking."""
+        with _CALIBRATION:
+            return self._tastes
+
+    @cached_property
+    def _tastes(self) -> PersonalTastes:
+        return PersonalTastes.of(self.model, self.items)
 
 
 class FindingsCache:
@@ -190,7 +205,7 @@ class FindingsCache:
         findings = self.recall(choices, items)
         if findings is None:
             model = mean_utilities(choices, items)
-            findings = GroupFindings(model, ranking_from_posterior(model, items), segmented(model))
+            findings = GroupFindings(items, model, ranking_from_posterior(model, items), segmented(model))
             with self._lock:
                 self._cache[choices.hash, items.hash] = findings
         return findings
@@ -207,8 +222,12 @@ CACHE = FindingsCache()
 
 def ranking_of(database: Database, study: Study, *, everyone: bool = False) -> Ranking:
     """Return the group ranking of a study; raise `InvalidChoices` if there is nothing to rank."""
-    choices = group_answers(database, study).choices(everyone=everyone)
-    return CACHE.of(choices, study.all_items).ranking
+    return findings_of(database, study, everyone=everyone).ranking
+
+
+def findings_of(database: Database, study: Study, *, everyone: bool = False) -> GroupFindings:
+    """Return the findings of a study; raise `InvalidChoices` if there is nothing to rank."""
+    return CACHE.of(group_answers(database, study).choices(everyone=everyone), study.all_items)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 
 from pairseek.errors import InvalidChoices
-from pairseek.people.ranking import Ranking
 from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.store.locks import try_lock
 from pairseek.web.errors import Problem
 from pairseek.web.operations.rounds import note_failure
-from pairseek.web.results.findings import CACHE, StudyFindings, no_ranking, study_findings
+from pairseek.web.results.findings import CACHE, GroupFindings, StudyFindings, no_ranking, study_findings
 from pairseek.web.studies.catalogue import Study
 
 # Studies whose findings are in memory.
@@ -112,14 +111,17 @@ class FindingsKeeper:
                 )
             time.sleep(_RETRY_SECONDS)
 
-    def ranking(self, study: Study) -> Ranking:
-        """Wait for the current group ranking and return it; raise `InvalidChoices` if there is nothing to rank."""
+    def group_findings(self, study: Study) -> GroupFindings:
+        """Wait for the current findings and return them; raise `InvalidChoices` if there is nothing to rank.
+
+        They leave out void and flagged people.
+        """
         if study.configuration.is_similarity:
             raise no_ranking(study)
         findings = self.wait_for_current(study).careful
         if isinstance(findings, InvalidChoices):
             raise InvalidChoices(str(findings), reason=findings.reason, count=findings.count)
-        return findings.ranking
+        return findings
 
     def _fingerprint(self, study: Study) -> int:
         """Return a number that changes with the sessions and the items of a study."""

@@ -1,4 +1,4 @@
-"""Export tables of a study: answers, participants, estimates, items and the group ranking."""
+"""Export tables of a study: answers, participants, estimates, items, the group ranking and people's tastes."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import io
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from pairseek.core.frames import has_parquet
 from pairseek.core.media import FILE_COLUMNS, MEDIA
 from pairseek.core.messages import DEFAULT, words
-from pairseek.core.types import JSON
+from pairseek.core.types import JSON, ItemId
 from pairseek.errors import InvalidChoices, MissingExtra
-from pairseek.people.ranking import Ranking
+from pairseek.people.ranking.personal import PersonalChances
 from pairseek.people.ranking.ranking import RANKING_COLUMNS
 from pairseek.store import sessions
 from pairseek.store.database import Database
 from pairseek.store.events import AskedPair, EventRow
 from pairseek.store.sessions import SessionRow
 from pairseek.web.results.codebook import is_known, meaning
-from pairseek.web.results.findings import ranking_of
+from pairseek.web.results.findings import GroupFindings, findings_of
 from pairseek.web.results.quality import manner_of, quality_indicators
 from pairseek.web.sessions.history import SessionHistory, estimate_history, iterate_histories, latest_estimate
 from pairseek.web.sessions.parts import SessionParts
@@ -30,7 +30,16 @@ from pairseek.web.sessions.state import EffectiveAnswer, voids_of
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.questions import replies_by_question
 
-TABLES = ("answers", "participants", "estimates", "items", "ranking")
+TABLES = ("answers", "participants", "estimates", "items", "ranking", "people")
+"""Tables of every export."""
+MAX_PERSONAL_ITEMS = 500
+"""Largest number of items in the table of people's tastes; the best-ranked are exported."""
+
+FindingsSource: TypeAlias = Callable[[Study], GroupFindings]
+"""Returns the findings of a study; raises `InvalidChoices` if there is nothing to rank."""
+
+
+_TASTE_COLUMNS = ("id", "label", "probability", "probability_low", "probability_high", "answers")
 
 
 URL_PREFIX, QUESTION_PREFIX = "url_", "question_"
@@ -165,15 +174,15 @@ def estimate_row(study: Study, session: SessionHistory) -> JSON:
 def _reliability(record: JSON | None) -> JSON:
     if record is None:
         return {}
-    suffixes = {"median": "", "low": "_low", "high": "_high"}
     return {
         "manner": record["word"],
-        **{
-            f"{name}{suffix}": record[name][key]
-            for name in ("agreement", "k", "lapse")
-            for key, suffix in suffixes.items()
-        },
+        **{f"{name}{end}": record[name][key] for name in _RELIABILITY for key, end in _ENDS.items()},
     }
+
+
+_RELIABILITY, _ENDS = ("agreement", "k", "lapse"), {"median": "", "low": "_low", "high": "_high"}
+RELIABILITY = ("manner", *(f"{name}{end}" for name in _RELIABILITY for end in _ENDS.values()))
+"""Columns about how a person answers, in studies that infer it."""
 
 
 def item_rows(study: Study) -> Iterator[JSON]:
@@ -189,24 +198,64 @@ def item_rows(study: Study) -> Iterator[JSON]:
         }
 
 
-def ranking_rows(study: Study, ranking: Callable[[Study], Ranking]) -> Iterator[JSON]:
+def ranking_rows(study: Study, findings: FindingsSource) -> Iterator[JSON]:
     """Yield a row per item, best first; no rows while there is nothing to rank."""
     items, shown = study.all_items, shown_columns(study)
     with contextlib.suppress(InvalidChoices):
-        for item in ranking(study):
+        for item in findings(study).ranking:
             row = items.find(item.id)
             yield {**asdict(item), **({name: items.data[name][row] for name in shown} if row >= 0 else {})}
 
 
-def rows_of(
-    database: Database, study: Study, table: str, ranking: Callable[[Study], Ranking] | None = None
-) -> Iterator[JSON]:
-    """Yield the rows of a table; ``ranking``, if given, returns the group ranking, which is otherwise computed."""
+def personal_rows(database: Database, study: Study, findings: FindingsSource) -> Iterator[JSON]:
+    """Yield a row per person behind the ranking and item, best-ranked items first; none if there is no ranking."""
+    with contextlib.suppress(InvalidChoices):
+        group = findings(study)
+        people = {row.id: row for row in session_rows(database, study)}
+        places = {item: place for place, item in enumerate(group.tastes.ids)}
+        shown = [(item.id, item.label, places[item.id]) for item in group.ranking.items[:MAX_PERSONAL_ITEMS]]
+        for number, person in enumerate(group.tastes.chances()):
+            # Someone may have been forgotten since the findings were computed.
+            if person.person in people:
+                row = people[person.person]
+                columns = {"study": study.row.slug, **identity(row), **standing(group, number)}
+                for item, label, place in shown:
+                    yield {**columns, **_taste_columns(item, label, person, place)}
+
+
+def session_rows(database: Database, study: Study) -> list[SessionRow]:
+    """Return the sessions that are exported, oldest first."""
+    return database.read(lambda connection: sessions.of_study(connection, study.row.id, ["person", "simulated"]))
+
+
+def standing(group: GroupFindings, number: int) -> JSON:
+    """Return the segment and the weight of a person behind the findings."""
+    segment = int(group.segments.membership[number].argmax()) + 1
+    return {"segment": segment if len(group.segments) > 1 else None, "weight": float(group.model.trust[number])}
+
+
+def _taste_columns(item: ItemId, label: str, person: PersonalChances, place: int) -> JSON:
+    return {
+        "id": item,
+        "label": label,
+        "probability": float(person.chance[place]),
+        "probability_low": float(person.low[place]),
+        "probability_high": float(person.high[place]),
+        "answers": int(person.answers[place]),
+    }
+
+
+def rows_of(database: Database, study: Study, table: str, findings: FindingsSource | None = None) -> Iterator[JSON]:
+    """Yield the rows of a table; ``findings``, if given, returns the findings, which are otherwise computed."""
+    findings = findings or (lambda study: findings_of(database, study))
+    if table == "people":
+        yield from personal_rows(database, study, findings)
+        return
     if table == "items":
         yield from item_rows(study)
         return
     if table == "ranking":
-        yield from ranking_rows(study, ranking or (lambda study: ranking_of(database, study)))
+        yield from ranking_rows(study, findings)
         return
     for session in iterate_histories(database, study):
         if table == "answers":
@@ -229,26 +278,33 @@ def columns_of(study: Study, table: str, variables: Sequence[str] = ()) -> list[
         return list(next(item_rows(study)))
     if table == "ranking":
         return [*RANKING_COLUMNS, *shown_columns(study)]
-    ids = dict.fromkeys(("participant", "prolific_pid", "prolific_study", "prolific_session"))
-    ends = dict.fromkeys(("finished_at", "confirmed_at", "reason", "final", "truth", "population", "browser"))
-    began = {"id": "", "study_id": study.row.id, "kind": "person", "seed": 0, "created_at": "", "version": 0}
-    row = SessionRow(**began, **ids, **ends, parts="", catalogue=0, is_open=True)  # type: ignore[arg-type]
-    nobody = SessionHistory(row, SessionParts.resolved(study.configuration, study.items))
+    if table == "people":
+        return ["study", *identity(_no_session(study)), "segment", "weight", *_TASTE_COLUMNS]
+    nobody = SessionHistory(_no_session(study), SessionParts.resolved(study.configuration, study.items))
     if table == "answers":
         event = EventRow("", 0, "p1", "answer", "left", None, None, None, None, "", None)
         query = AskedPair("", "p1", 0, "strategy", "a", "b", "", {})  # the anchor column depends on the kind of study
         final = {"mean": [0.0] * study.items.d, "radius": 0.0}
-        session = replace(nobody, row=replace(row, final=final), queries=(query,), events=(event,))
+        session = replace(nobody, row=replace(nobody.row, final=final), queries=(query,), events=(event,))
         return list(next(answer_rows(study, session)))
     if table == "participants":
-        named = replace(row, variables=dict.fromkeys(variables, ""))
+        named = replace(nobody.row, variables=dict.fromkeys(variables, ""))
         return list(participant_row(study, replace(nobody, row=named)))
     return list(estimate_row(study, nobody))
 
 
-def as_csv(rows: Iterator[JSON], columns: Sequence[str]) -> Iterator[bytes]:
-    """Yield a CSV file in chunks."""
+def _no_session(study: Study) -> SessionRow:
+    ids = dict.fromkeys(("participant", "prolific_pid", "prolific_study", "prolific_session"))
+    ends = dict.fromkeys(("finished_at", "confirmed_at", "reason", "final", "truth", "population", "browser"))
+    began = {"id": "", "study_id": study.row.id, "kind": "person", "seed": 0, "created_at": "", "version": 0}
+    return SessionRow(**began, **ids, **ends, parts="", catalogue=0, is_open=True)  # type: ignore[arg-type]
+
+
+def as_csv(rows: Iterator[JSON], columns: Sequence[str], *, for_excel: bool = False) -> Iterator[bytes]:
+    """Yield a CSV file in chunks; Excel takes it for UTF-8 only if it begins with a byte order mark."""
     text = io.StringIO()
+    if for_excel:
+        text.write("\N{BYTE ORDER MARK}")
     writer = csv.DictWriter(text, columns, extrasaction="ignore")
     writer.writeheader()
     for row in rows:
@@ -267,8 +323,11 @@ def as_parquet(rows: Iterator[JSON], columns: Sequence[str]) -> bytes:
         import pyarrow.parquet as pq
     except ModuleNotFoundError:
         raise MissingExtra("an export as Parquet", "data") from None
-    collected = list(rows)
-    table = pa.table({name: _column(pa, name, [row.get(name) for row in collected]) for name in columns})
+    cells: dict[str, list[Any]] = {name: [] for name in columns}
+    for row in rows:
+        for name, values in cells.items():
+            values.append(row.get(name))
+    table = pa.table({name: _column(pa, name, values) for name, values in cells.items()})
     out = io.BytesIO()
     pq.write_table(table, out)
     return out.getvalue()
@@ -284,6 +343,7 @@ _INTEGER_COLUMNS = {
     "focus_lost_ms",
     "attempt",
     "seed",
+    "segment",
 }
 _BOOLEAN_COLUMNS = {"simulated", "undone", "void", "passed", "finished"}
 # Texts that anybody can send: ids in links, and times of the browser.

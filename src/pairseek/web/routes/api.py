@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request, Security
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
+from pairseek.core.messages import DEFAULT, words
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
@@ -17,6 +18,7 @@ from pairseek.store.deletion import Deleted
 from pairseek.store.sessions import SessionRow
 from pairseek.web.errors import Problem
 from pairseek.web.pages.contexts.shared import StateSchema
+from pairseek.web.results import workbook
 from pairseek.web.routes import api_design, schemas
 from pairseek.web.routes.api_access import (
     DeletableSession,
@@ -26,7 +28,7 @@ from pairseek.web.routes.api_access import (
     TheSession,
     limited,
 )
-from pairseek.web.routes.downloads import bundle_reply, table_reply
+from pairseek.web.routes.downloads import bundle_reply, slide_reply, table_reply, workbook_reply
 from pairseek.web.routes.item_bodies import ItemsRoute
 from pairseek.web.routes.study_facts import Slug, facts_of, permitted_study
 from pairseek.web.service import Service
@@ -59,6 +61,7 @@ router = APIRouter(
     generate_unique_id_function=lambda route: route.name,
 )
 items_router = APIRouter(route_class=ItemsRoute, generate_unique_id_function=lambda route: route.name)
+Language = Annotated[str, Query(max_length=20, description="language of the texts, such as en or de")]
 
 
 @router.get("/studies", tags=["studies"], response_model=list[schemas.StudySchema])
@@ -393,7 +396,7 @@ async def filtered_recommendations(
 )
 async def export_table(
     slug: Slug,
-    table: Literal["answers", "participants", "estimates", "items", "ranking"],
+    table: Literal["answers", "participants", "estimates", "items", "ranking", "people"],
     ending: Literal["csv", "parquet"],
     service: TheService,
     who: TheCaller,
@@ -402,6 +405,32 @@ async def export_table(
     return await table_reply(
         service, await service.for_result(lambda: permitted_study(service, slug, who, "read")), table, ending
     )
+
+
+@router.get(
+    "/studies/{slug}/slide.{ending}",
+    tags=["data"],
+    response_class=Response,
+    responses={200: {"content": {"image/svg+xml": _TEXT, "image/png": _BINARY}}},
+)
+async def export_slide(
+    slug: Slug, ending: Literal["svg", "png"], service: TheService, who: TheCaller, language: Language = DEFAULT
+) -> Response:
+    """Return the ranking of a study as a slide with three sentences about it."""
+    study = await service.for_result(lambda: permitted_study(service, slug, who, "read"))
+    return await slide_reply(service, study, ending, words(language).language)
+
+
+@router.get(
+    "/studies/{slug}/workbook.xlsx",
+    tags=["data"],
+    response_class=Response,
+    responses={200: {"content": {workbook.MEDIA_TYPE: _BINARY}}},
+)
+async def export_workbook(slug: Slug, service: TheService, who: TheCaller, language: Language = DEFAULT) -> Response:
+    """Export the study as an Excel workbook: ranking, people, person x item, answers and codebook."""
+    study = await service.for_result(lambda: permitted_study(service, slug, who, "read"))
+    return await workbook_reply(service, study, words(language).language)
 
 
 @router.get(

@@ -1,35 +1,39 @@
-"""Downloads of tables and bundles, for the API and the researcher's pages."""
+"""Downloads of tables, workbooks, slides and bundles, for the API and the researcher's pages."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from io import SEEK_END
 from itertools import chain, islice
+from typing import IO
 
 from anyio import to_thread
 from starlette.responses import Response, StreamingResponse
 
 from pairseek.errors import InvalidChoices
-from pairseek.people.ranking import Ranking
-from pairseek.web.results import bundle, tables
+from pairseek.web.pages import png_of, render_slide
+from pairseek.web.results import bundle, tables, workbook
+from pairseek.web.results.findings import GroupFindings, no_ranking
 from pairseek.web.service import Service
 from pairseek.web.studies.catalogue import Study
+from pairseek.web.views.slide import slide_of
 
 
-async def table_reply(service: Service, study: Study, table: str, ending: str) -> Response:
-    """Return a table as a download."""
-    ranking = await _current_ranking(service, study) if table == "ranking" else None
+async def table_reply(service: Service, study: Study, table: str, ending: str, *, for_excel: bool = False) -> Response:
+    """Return a table as a download; a CSV file for Excel begins with a byte order mark."""
+    findings = await _current_findings(service, study) if table in ("ranking", "people") else None
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{table}.{ending}"'}
 
     def begun() -> Response:
         columns = tables.columns_of(study, table, tables.variables_of(service.database, study))
-        rows = tables.rows_of(service.database, study, table, ranking)
+        rows = tables.rows_of(service.database, study, table, findings)
         if ending == "parquet":
             content = tables.as_parquet(rows, columns)
             return Response(content, media_type="application/vnd.apache.parquet", headers=headers)
         # Read before the first byte is sent, so that an error gets a reply of its own.
         rows = chain(list(islice(rows, 1)), rows)
-        chunks = service.streamed(tables.as_csv(rows, columns))
+        chunks = service.streamed(tables.as_csv(rows, columns, for_excel=for_excel))
         return StreamingResponse(chunks, media_type="text/csv", headers=headers)
 
     return await service.for_result(begun)
@@ -38,9 +42,42 @@ async def table_reply(service: Service, study: Study, table: str, ending: str) -
 async def bundle_reply(service: Service, study: Study) -> Response:
     """Return the bundle as a download, streamed from a temporary file."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
-    ranking = await _current_ranking(service, study)
-    await service.for_result(lambda: bundle.write(service.database, study, file, ranking))
-    size = file.tell()
+    findings = await _current_findings(service, study)
+    await service.for_result(lambda: bundle.write(service.database, study, file, findings))
+    return _file_reply(file, f"{study.row.slug}.zip", "application/zip")
+
+
+async def workbook_reply(service: Service, study: Study, language: str) -> Response:
+    """Return the workbook as a download, streamed from a temporary file."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
+    findings = await _current_findings(service, study)
+    await service.for_result(lambda: workbook.write(service.database, study, file, findings, language))
+    return _file_reply(file, f"{study.row.slug}.xlsx", workbook.MEDIA_TYPE)
+
+
+async def slide_reply(
+    service: Service, study: Study, ending: str, language: str, *, everyone: bool = False
+) -> Response:
+    """Return the slide about the ranking as a download, from the latest findings; without any, wait for them."""
+    if study.configuration.is_similarity:
+        raise no_ranking(study)
+    findings = await to_thread.run_sync(lambda: service.findings.look(study)[0], limiter=service.waiting)
+    if findings is None:
+        findings = await to_thread.run_sync(service.findings.wait_for_current, study, limiter=service.waiting)
+    headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{language}.{ending}"'}
+
+    def drawn() -> Response:
+        slide = slide_of(service.database, study, findings, everyone=everyone, language=language)
+        svg = render_slide(slide, language=language)
+        if ending == "svg":
+            return Response(svg, media_type="image/svg+xml", headers=headers)
+        return Response(png_of(svg), media_type="image/png", headers=headers)
+
+    return await service.for_result(drawn)
+
+
+def _file_reply(file: IO[bytes], name: str, kind: str) -> Response:
+    size = file.seek(0, SEEK_END)
     file.seek(0)
 
     def chunks() -> Iterator[bytes]:
@@ -48,24 +85,24 @@ async def bundle_reply(service: Service, study: Study) -> Response:
             while chunk := file.read(256_000):
                 yield chunk
 
-    headers = {"content-disposition": f'attachment; filename="{study.row.slug}.zip"', "content-length": str(size)}
-    return StreamingResponse(chunks(), media_type="application/zip", headers=headers)
+    headers = {"content-disposition": f'attachment; filename="{name}"', "content-length": str(size)}
+    return StreamingResponse(chunks(), media_type=kind, headers=headers)
 
 
-async def _current_ranking(service: Service, study: Study) -> Callable[[Study], Ranking]:
-    """Wait for the current group ranking, outside the threads that compute, and return a function that returns it."""
+async def _current_findings(service: Service, study: Study) -> Callable[[Study], GroupFindings]:
+    """Wait for the current findings, outside the threads that compute, and return a function that returns them."""
 
-    def awaited() -> Ranking | InvalidChoices:
+    def awaited() -> GroupFindings | InvalidChoices:
         try:
-            return service.findings.ranking(study)
+            return service.findings.group_findings(study)
         except InvalidChoices as error:
             return error
 
-    ranking = await to_thread.run_sync(awaited, limiter=service.waiting)
+    findings = await to_thread.run_sync(awaited, limiter=service.waiting)
 
-    def known(_: Study) -> Ranking:
-        if isinstance(ranking, InvalidChoices):
-            raise ranking
-        return ranking
+    def known(_: Study) -> GroupFindings:
+        if isinstance(findings, InvalidChoices):
+            raise findings
+        return findings
 
     return known

@@ -394,13 +394,14 @@ def mark_answer(query: str, service: TheService, mark: SubmittedMark) -> Respons
 @router.get("/studies/{slug}/export/{table}.{ending}")
 async def export_table(
     slug: str,
-    table: Literal["answers", "participants", "estimates", "items", "ranking"],
+    table: Literal["answers", "participants", "estimates", "items", "ranking", "people"],
     ending: Literal["csv", "parquet"],
     service: TheService,
     who: Researcher,  # noqa: ARG001 - any signed-in user
 ) -> Response:
     """Export a table with the current data of a study."""
-    return await table_reply(service, await service.for_result(lambda: service.catalogue.by_slug(slug)), table, ending)
+    study = await service.for_result(lambda: service.catalogue.by_slug(slug))
+    return await table_reply(service, study, table, ending, for_excel=True)
 
 
 @router.get("/studies/{slug}/bundle.zip")

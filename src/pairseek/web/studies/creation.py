@@ -80,7 +80,7 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
 
 
 def items_in(path: Path, configuration: StudyConfiguration | None = None) -> tuple[Items, Files]:
-    """Read items with their files from a CSV or Parquet file, or from a folder of media files."""
+    """Read items with their files from a CSV file, workbook or Parquet file, or from a folder of media files."""
     settings = _item_settings(configuration)
     if path.is_dir():
         files = from_media_folder(path)
@@ -97,7 +97,8 @@ def items_sent(
     settings = _item_settings(configuration)
     if content is None:
         error = (
-            "no items were sent: choose pictures, sounds or videos, or a CSV or Parquet file with a column id or label"
+            "no items were sent: choose pictures, sounds or videos, or a table (XLSX, CSV or Parquet) with a column id "
+            "or label"
         )
         return _file_items(files, settings, error)
     return read_items(Path(name[:100]), content=content, **settings)

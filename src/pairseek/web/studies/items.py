@@ -12,6 +12,7 @@ from pairseek.core.csv import is_table
 from pairseek.core.json_pieces import JSONReader, written
 from pairseek.core.media import MEDIA, medium_of
 from pairseek.core.validation import obstacle_to_storing
+from pairseek.core.workbooks import is_workbook
 from pairseek.errors import InvalidItems, MissingExtra
 from pairseek.model.item_records import items_from
 from pairseek.model.items import Items
@@ -44,7 +45,7 @@ def read_items(
     coordinates
         Columns that are coordinates; None for all numeric columns.
     content
-        Content of an uploaded CSV or Parquet file.
+        Content of an uploaded CSV file, workbook or Parquet file.
     placed
         Whether items may have coordinates. In a similarity study they have none.
     """
@@ -55,7 +56,8 @@ def read_items(
         rules = ColumnRules(coordinates=columns, media=True, optional=True)
         items = Items._of_file(path, rules, content=content, as_table=is_upload)
     except MissingExtra as error:
-        raise InvalidItems(f"this installation cannot read Parquet: send CSV, or install the extra ({error})") from None
+        kind = "Excel workbooks" if is_workbook(path) else "Parquet"
+        raise InvalidItems(f"this installation cannot read {kind}: send CSV, or install the extra ({error})") from None
     data = {_medium_name(name): values for name, values in items.data.items()}
     ids = [str(name) for name in items.ids]
     if not placed:

@@ -192,7 +192,7 @@ def report_page(
 ) -> ReportPage:
     """Return the context of the report, with all pictures embedded and the codebook in this language."""
     context = findings_context(study, findings, everyone=everyone)
-    embed = _picture_embedder(database, study)
+    embed = picture_embedder(database, study)
     context["ranking"] = [{**row, "card": embed(row["card"])} for row in context["ranking"]]
     context["segments"] = [
         {
@@ -223,7 +223,7 @@ def report_page(
     }
 
 
-def _picture_embedder(database: Database, study: Study) -> Callable[[CardSchema], CardSchema]:
+def picture_embedder(database: Database, study: Study) -> Callable[[CardSchema], CardSchema]:
     """Return a function that embeds the smallest copy of a card's picture as a data URL."""
     urls: dict[str, str] = {}
 

@@ -60,6 +60,7 @@ document.addEventListener("change", async (event) => {
     const part = new DOMParser().parseFromString(await reply.text(), "text/html").body;
     columns.replaceChildren(...part.childNodes);
     offerAttentionPairs();
+    planItems(columns.querySelector("[data-count]")?.dataset.count);
   } catch {
     const line = document.createElement("p");
     line.className = "hint";
@@ -111,3 +112,45 @@ function offerAttentionPairs() {
     field.value = `${before}${before ? "\n" : ""}${right}; ${other}; ${right}`;
   });
 }
+
+// Say what a study of this size will tell, a moment after the last change.
+let planning;
+let pause;
+
+function planItems(count) {
+  const field = document.getElementById("plan-items");
+  if (!field || !count) return;
+  field.value = count;
+  plan();
+}
+
+function plan() {
+  clearTimeout(pause);
+  pause = setTimeout(async () => {
+    const shown = document.getElementById("plan");
+    const fields = ["plan-items", "plan-people", "f-answers"].map((id) => document.getElementById(id));
+    if (!shown || fields.some((field) => !field?.value || !field.checkValidity())) return;
+    planning?.abort();
+    planning = new AbortController();
+    const [items, people, answers] = fields.map((field) => field.value);
+    try {
+      const reply = await fetch(`${shown.dataset.address}?${new URLSearchParams({ items, people, answers })}`, { signal: planning.signal });
+      if (!reply.ok) return;
+      const { text, warning } = await reply.json();
+      shown.replaceChildren(...[[text, "small"], [warning, "told"]].filter(([said]) => said).map(([said, kind]) =>
+        Object.assign(document.createElement("p"), { textContent: said, className: kind })));
+    } catch (error) {
+      if (error.name !== "AbortError") throw error;
+    }
+  }, 350);
+}
+
+document.addEventListener("input", (event) => {
+  if (["plan-items", "plan-people", "f-answers"].includes(event.target.id)) plan();
+});
+
+// Without a list, each picture is a thing.
+document.addEventListener("change", (event) => {
+  const { id, files } = event.target;
+  if (id === "f-images" && files.length > 1 && !document.getElementById("f-items")?.files.length) planItems(files.length);
+});
