@@ -12,9 +12,10 @@ from pairseek.errors import InvalidParameter, PairseekError
 DATASET_ID_COLUMNS = ("movieid", "parent_asin", "asin")
 """Columns of item ids in MovieLens and Amazon files, apart from names that end in ``_id``."""
 _KNOWN_COLUMNS = {
-    "person": ("userid", "user_id", "reviewerid", "customer_id"),
-    "item": (*DATASET_ID_COLUMNS, "product_id", "item_id"),
+    "person": ("userid", "user_id", "reviewerid", "customer_id", "visitorid"),
+    "item": (*DATASET_ID_COLUMNS, "product_id", "item_id", "itemid"),
     "rating": ("overall", "star_rating"),
+    "event": ("event_type",),
 }
 # RecBole appends the type of a column to its name, as in "user_id:token".
 _RECBOLE_TYPE = re.compile(r":(token|token_seq|float|float_seq)$")

@@ -16,7 +16,9 @@ from pairseek.core.text import plural, quoted
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
 from pairseek.core.validation import is_number
 from pairseek.errors import InvalidChoices
+from pairseek.people.events import EVENT_WEIGHTS, encoded_events, pairs_of_events
 from pairseek.people.implied_pairs import implied_pairs
+from pairseek.people.rows import by_person, item_positions, names_of, selected_rows
 
 Ranking: TypeAlias = "Sequence[ItemId | Sequence[ItemId]]"
 
@@ -49,7 +51,7 @@ class Ratings:
 class Choices:
     """Paired comparisons, grouped by person, and the ratings behind them if there are any.
 
-    Construct them with `from_pairs`, `from_rankings`, `from_ratings` or `read`.
+    Construct them with `from_pairs`, `from_rankings`, `from_ratings`, `from_events` or `read`.
 
     Attributes
     ----------
@@ -67,8 +69,8 @@ class Choices:
     ratings
         The ratings that imply the pairs; a fit uses them instead of the pairs. None for pairs and rankings.
     derived
-        Whether the pairs are implied by rankings or ratings. A fit to pairs uses ties that people answered, but not
-        implied ties.
+        Whether the pairs are implied by rankings, ratings or events. A fit to pairs uses ties that people answered, but
+        not implied ties.
     renamed_columns
         Columns that were read under another name, by role, such as ``{"person": "userId"}``.
 
@@ -129,14 +131,14 @@ class Choices:
                 raise InvalidChoices(
                     f"row {number}: person {person!r} chose {first!r} over itself; give two different items"
                 )
-        names, positions = _places((item for _, *pair in every_row for item in pair), ids)
+        names, positions = item_positions((item for _, *pair in every_row for item in pair), ids)
         people = {person: row for row, person in enumerate(dict.fromkeys(person for person, _, _ in every_row))}
         table, ties = (
             np.array([(people[p], positions[a], positions[b]) for p, a, b in part], dtype=np.int64).reshape(-1, 3)
             for part in (decided, undecided)
         )
-        person_rows, winner, loser = (np.ascontiguousarray(column) for column in _by_person(table).T)
-        return cls(_named(people), names, person_rows, winner, loser, np.ones(len(person_rows)), _by_person(ties))
+        person_rows, winner, loser = (np.ascontiguousarray(column) for column in by_person(table).T)
+        return cls(names_of(people), names, person_rows, winner, loser, np.ones(len(person_rows)), by_person(ties))
 
     @classmethod
     def from_rankings(
@@ -207,6 +209,45 @@ class Choices:
         return replace(choices, ratings=Ratings(person, rated, value))
 
     @classmethod
+    def from_events(
+        cls,
+        rows: Iterable[Sequence[Any]],
+        *,
+        ids: Sequence[ItemId] | None = None,
+        weights: Mapping[str, float] | None = None,
+        most: int = 1000,
+        rng: int | np.random.Generator = 0,
+    ) -> Self:
+        """Build choices from (person, item, event) or (person, item, event, time) rows of a shop, in any order.
+
+        Bought items win against items that the same person was shown in the same visit and did not buy. Without
+        impressions, they win against items drawn from the rest of the catalogue, and `docs/explanation/population.md`
+        says what that cannot tell.
+
+        Parameters
+        ----------
+        rows
+            One row per event. ``event`` is its kind, and ``time`` a datetime, or a number of seconds or milliseconds.
+        ids
+            All items, in order: with them, items without an event can be drawn. None: the items that occur, sorted.
+        weights
+            Weight of each kind, from 0 for an impression to 1 for a purchase. None: `EVENT_WEIGHTS`.
+        most
+            Approximate maximum number of pairs per person. More pairs are subsampled at random.
+        rng
+            A seed or a generator for the items drawn and the subsampling.
+        """
+        table = [tuple(row) for row in rows]
+        names, positions = item_positions((row[1] for row in table if len(row) > 1), ids)
+        people = {person: row for row, person in enumerate(dict.fromkeys(str(row[0]) for row in table if row))}
+        events = encoded_events(table, people, positions, EVENT_WEIGHTS if weights is None else weights)
+        generator = np.random.default_rng(rng)
+        pairs = pairs_of_events(events, len(names_of(people)), len(names), most, generator)
+        return cls(
+            tuple(people), names, pairs.person, pairs.winner, pairs.loser, pairs.weight, pairs.tied, derived=True
+        )
+
+    @classmethod
     def _implied(
         cls,
         levels: Mapping[str, Mapping[ItemId, float]],
@@ -214,8 +255,8 @@ class Choices:
         most: int,
         rng: np.random.Generator,
     ) -> Self:
-        names, positions = _places((item for person_levels in levels.values() for item in person_levels), ids)
-        people = _named(levels)
+        names, positions = item_positions((item for person_levels in levels.values() for item in person_levels), ids)
+        people = names_of(levels)
         pairs = implied_pairs(levels.values(), positions, most, rng)
         return cls(people, names, pairs.person, pairs.winner, pairs.loser, pairs.weight, pairs.tied, derived=True)
 
@@ -353,11 +394,11 @@ class Choices:
     def only(self, people: Sequence[int] | IntArray) -> Self:
         """Select the choices of these people, given by row, in this order."""
         count = len(self.people)
-        person, pair_rows = _selected(self.person, people, count)
-        owner, tied_rows = _selected(self.tied[:, 0], people, count)
+        person, pair_rows = selected_rows(self.person, people, count)
+        owner, tied_rows = selected_rows(self.tied[:, 0], people, count)
         ratings = self.ratings
         if ratings is not None:
-            rating_person, rating_rows = _selected(ratings.person, people, count)
+            rating_person, rating_rows = selected_rows(ratings.person, people, count)
             ratings = Ratings(rating_person, ratings.item[rating_rows], ratings.value[rating_rows])
         return replace(
             self,
@@ -401,46 +442,3 @@ class Choices:
         return replace(
             self, ids=tuple(ids), winner=rows[self.winner], loser=rows[self.loser], tied=tied, ratings=ratings
         )
-
-
-def _selected(person: IntArray, people: Sequence[int] | IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """Return the new person and the index of each row of these people, given the sorted persons of all rows."""
-    starts = np.searchsorted(person, np.arange(count + 1))
-    chosen = np.asarray(people, dtype=np.int64)
-    sizes = starts[chosen + 1] - starts[chosen]
-    owner = np.repeat(np.arange(len(chosen)), sizes)
-    return owner, np.repeat(starts[chosen] - np.cumsum(sizes) + sizes, sizes) + np.arange(len(owner))
-
-
-def _by_person(table: IntArray) -> IntArray:
-    """Sort rows by person, their first column, keeping the order of each person's rows."""
-    return table[np.argsort(table[:, 0], kind="stable")]
-
-
-def _named(people: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the people; raise an error if there are none."""
-    names = tuple(people)
-    if not names:
-        raise InvalidChoices("the choices contain no people: give choices of at least two people")
-    return names
-
-
-def _places(occurring: Iterable[ItemId], ids: Sequence[ItemId] | None) -> tuple[tuple[ItemId, ...], dict[ItemId, int]]:
-    """Return the items and a mapping from item to row; raise an error if an item of the choices is missing."""
-    used = dict.fromkeys(occurring)
-    names = tuple(_sorted(used) if ids is None else ids)
-    positions = {item: row for row, item in enumerate(names)}
-    if len(positions) < len(names):
-        twice = [item for row, item in enumerate(names) if positions[item] != row]
-        raise InvalidChoices(f"ids contains {quoted(twice)} more than once: give each item once")
-    unknown = [item for item in used if item not in positions]
-    if unknown:
-        raise InvalidChoices(
-            f"the choices contain items that are not in ids: {quoted(unknown)}; give all items of the choices, with "
-            f"ids as text if the choices come from a file"
-        )
-    return names, positions
-
-
-def _sorted(names: Iterable[ItemId]) -> list[ItemId]:
-    return sorted(names, key=lambda item: (isinstance(item, str), item))

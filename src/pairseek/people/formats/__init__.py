@@ -11,7 +11,7 @@ from pairseek.core.frames import frame_columns
 from pairseek.core.types import ItemId
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.people.choices import Choices
-from pairseek.people.formats import bundle, pairs, preflib, ratings
+from pairseek.people.formats import bundle, events, pairs, preflib, ratings
 from pairseek.people.formats.table import Table
 
 __all__ = ["read", "read_frame"]
@@ -21,18 +21,21 @@ FILES = {**dict.fromkeys(preflib.EXTENSIONS, preflib.read), ".zip": bundle.read}
 TABLES = (
     (ratings.COLUMNS, ratings.read),
     (pairs.COLUMNS, pairs.read),
+    (events.COLUMNS, events.read),
 )
 """Required columns and readers of tables."""
-ROLES = tuple(dict.fromkeys((*ratings.COLUMNS, *pairs.COLUMNS, *pairs.SIDES, pairs.TIME)))
+ROLES = tuple(
+    dict.fromkeys((*ratings.COLUMNS, *pairs.COLUMNS, *pairs.SIDES, pairs.TIME, *events.COLUMNS, events.TIMES[0]))
+)
 """Roles that a column can have."""
 
 
 def read(path: Path, ids: Sequence[ItemId] | None = None, columns: Mapping[str, str] | None = None) -> Choices:
     """Read recorded choices; the file's extension and columns determine the format.
 
-    Valid files are text and Parquet tables with the columns person, item and rating, or person, winner and loser, under
-    these names or those of MovieLens, Amazon and RecBole; PrefLib's ``.soc``, ``.soi``, ``.toc`` and ``.toi``; and
-    ``.zip`` bundles written by ``pairseek export``.
+    Valid files are text and Parquet tables with the columns person, item and rating, or person, winner and loser, or
+    person, item and event, under these names or those of MovieLens, Amazon and RecBole; PrefLib's ``.soc``, ``.soi``,
+    ``.toc`` and ``.toi``; and ``.zip`` bundles written by ``pairseek export``.
 
     Parameters
     ----------
