@@ -34,22 +34,20 @@ _KNOWN = 400.0
 _ROTATIONS = 12
 
 
-def group(
-    seed: int,
+def tastes(
+    rng: np.random.Generator,
     n: int,
     people: int,
     segments: int,
     *,
     apart: float = 2.0,
-    answers: int = 15,
     clickers: float = 0.0,
     appeal: float = 0.3,
-) -> tuple[ps.Items, ps.Choices, FloatArray]:
-    """Return items, choices about random pairs, and the true mean utilities of the population.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return coordinates of items, everybody's utilities, and the true mean utilities of the population.
 
     The distance between centres is `apart` times the standard deviation within a segment.
     """
-    rng = np.random.default_rng(seed)
     points, own = rng.normal(size=(n, 2)), appeal * rng.normal(size=n)
     centres = 0.5 * rng.normal(size=(1, 2))
     spread = _ALONE
@@ -60,13 +58,27 @@ def group(
     users = centres[rng.integers(len(centres), size=people)] + spread * rng.normal(size=(people, 2))
     utility = own - _K * np.sum((points - users[:, None]) ** 2, axis=2)
     utility[: round(clickers * people)] = 0.0
+    return points, utility, own - _K * (np.sum(points**2, axis=1) - 2.0 * points @ centres.mean(axis=0))
+
+
+def is_won(utility: FloatArray, first: int, second: int, rng: np.random.Generator) -> bool:
+    """Draw whether a person with these utilities prefers the first item."""
+    return bool(rng.uniform() < 1.0 / (1.0 + np.exp(utility[second] - utility[first])))
+
+
+def group(
+    seed: int, n: int, people: int, segments: int, *, answers: int = 15, **options: float
+) -> tuple[ps.Items, ps.Choices, FloatArray]:
+    """Return items, choices about random pairs, and the true mean utilities; ``options`` are those of `tastes`."""
+    rng = np.random.default_rng(seed)
+    points, utility, truth = tastes(rng, n, people, segments, **options)
     rows = []
     for person in range(people):
         for _ in range(answers):
-            first, second = rng.choice(n, 2, replace=False)
-            won = rng.uniform() < 1.0 / (1.0 + np.exp(utility[person, second] - utility[person, first]))
-            rows.append((person, *((int(first), int(second)) if won else (int(second), int(first)))))
-    truth = own - _K * (np.sum(points**2, axis=1) - 2.0 * points @ centres.mean(axis=0))
+            first, second = (int(row) for row in rng.choice(n, 2, replace=False))
+            rows.append(
+                (person, *((first, second) if is_won(utility[person], first, second, rng) else (second, first)))
+            )
     items = ps.Items(points)
     return items, ps.Choices.from_pairs(rows, ids=items.ids), truth
 
