@@ -692,10 +692,10 @@ def test_every_form_that_takes_files_takes_a_photo(visitors, ann):
     )
     forms = {
         action
-        for page in ("/studies/new", "/studies/birds")
+        for page in ("/studies/new", "/studies/birds", "/studies/birds/items")
         for action in re.findall(r'<form[^>]*action="([^"]+)"[^>]*multipart/form-data', ann.get(page).text)
     }
-    assert forms == {"/studies/new", "/studies/birds/items"}
+    assert forms == {"/studies/new", "/studies/birds/items", "/studies/birds/items/edit"}
     noise = np.random.default_rng(0).integers(0, 255, (320, 320, 3), dtype=np.uint8)
     file = io.BytesIO()
     Image.fromarray(noise).save(file, "PNG")
