@@ -24,6 +24,7 @@ BODIES = {
     ("PUT", "/api/v1/studies/{slug}/items"): {"items": ITEMS},
     ("PATCH", "/api/v1/studies/{slug}"): {"title": "Another"},
     ("POST", "/api/v1/studies/{slug}/duplicate"): {"slug": None},
+    ("PATCH", "/api/v1/studies/{slug}/attributes"): {"attributes": {"in_stock": {str(POINTS.ids[0]): True}}},
     ("POST", "/api/v1/studies/{slug}/forget"): {"participant": "p1"},
     ("POST", "/api/v1/studies/{slug}/sessions"): {"participant": "p2"},
     ("POST", "/api/v1/studies/{slug}/links"): {"participants": ["p1"]},

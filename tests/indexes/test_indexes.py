@@ -80,7 +80,9 @@ SETTINGS = {
 def test_the_best_items_are_those_of_the_search_itself(items, index, settings):
     search = searched(items, **SETTINGS[settings], goal="list")
     stock = np.arange(N) % 3 != 0
-    shelf = CatalogueIndex.of(index(), items, {"stock": stock, "kind": np.where(stock, "a", "b")})
+    shelf = CatalogueIndex.of(
+        index(), items, {"stock": stock, "kind": np.where(stock, "a", "b"), "price": 5.0 + 20.0 * ~stock}
+    )
     expected = search.recommend(10)
     recommended = search.recommend(10, among=shelf)
     # Vectors have single precision: items whose utilities agree to 1e-5 may change places.
@@ -88,7 +90,7 @@ def test_the_best_items_are_those_of_the_search_itself(items, index, settings):
     assert len({item.id for item in recommended} & {one.id for one in expected}) >= 9
     np.testing.assert_allclose([item.expected_utility for item in recommended], utilities, rtol=1e-4, atol=1e-4)
     wanted = search.recommend(10, only=stock, exclude=["i1"])
-    for filter in ({"stock": True}, {"kind": ["a"]}, {"stock": True, "kind": "a"}):
+    for filter in ({"stock": True}, {"kind": ["a"]}, {"stock": True, "kind": "a"}, {"price": {"min": 1, "max": 5.5}}):
         recommended = search.recommend(10, among=shelf.where(filter), exclude=["i1", "gone"])
         np.testing.assert_allclose(
             [item.expected_utility for item in recommended],

@@ -234,10 +234,31 @@ def test_recommendations_are_filtered_by_columns_of_the_data():
     assert sorted(red) == sorted(plain.ids[::3])
     both = search.recommend(300, where={"in_stock": True, "kind": ["rosé", "red"]}, exclude=["p0"])
     assert {item.id for item in both} == set(plain.ids[::3]) - {"p0"}
+    priced = ps.Items(plain.coordinates, plain.ids, data={"price": [None, *range(1, plain.n)]})
+    search_priced = ps.Search(priced, rng=1)
+    cheap = search_priced.recommend(300, where={"price": {"max": 3.0}})
+    assert {item.id for item in cheap} == set(plain.ids[1:4])
+    assert [item.id for item in search_priced.recommend(300, where={"price": {"min": 3.0, "max": 3}})] == [plain.ids[3]]
     # Probabilities are those of the best of the items that are left.
     assert sum(item.probability for item in search.recommend(300, where={"kind": "red"})) == pytest.approx(
         1.0, abs=0.02
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"least": 3}, "or a range such as"),
+        ({}, "or a range such as"),
+        ({"min": float("nan")}, "or a range such as"),
+        ({"min": 3}, "contains other things than numbers"),
+    ],
+)
+def test_bad_ranges_are_named(value, words):
+    items = ps.Items([[0.0], [1.0]], data={"kind": ["red", "white"]})
+    with pytest.raises(ps.errors.InvalidParameter, match=words) as caught:
+        ps.Search(items).recommend(1, where={"kind": value})
+    assert caught.value.field == "where"
 
 
 def test_a_space_has_no_ask_set():

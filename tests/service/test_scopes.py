@@ -27,6 +27,8 @@ ROUTES = {
     ("PUT", f"{STUDY}/items"): {"write"},
     ("GET", f"{STUDY}/catalogues"): {"read"},
     ("PUT", f"{STUDY}/limits"): {"write"},
+    ("GET", f"{STUDY}/attributes"): {"read"},
+    ("PATCH", f"{STUDY}/attributes"): {"write"},
     ("POST", f"{STUDY}/open"): {"write"},
     ("POST", f"{STUDY}/close"): {"write"},
     ("POST", f"{STUDY}/forget"): {"delete"},

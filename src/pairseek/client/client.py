@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from pairseek.client.connection import Connection
 from pairseek.client.records import CatalogueVersion, StudyFacts
@@ -87,6 +87,27 @@ class Client:
         """
         body = {"items": [dict(item) for item in items], "catalogue": catalogue}
         return StudyFacts(**self._connection.json("PUT", f"/studies/{_quoted(slug)}/items", body))
+
+    def set_attributes(
+        self,
+        slug: str,
+        attributes: Mapping[str, Mapping[str, bool | float | str | None]],
+        *,
+        missing: Literal["error", "ignore"] = "error",
+    ) -> Mapping[str, int]:
+        """Change attributes of the items of a study; return how many items have each. The request is idempotent.
+
+        Parameters
+        ----------
+        slug
+            Slug of the study.
+        attributes
+            Values by attribute and item, such as ``{"in_stock": {"lamp": True}}``; None removes a value.
+        missing
+            Whether ids that the study does not have are an ``"error"`` or are skipped (``"ignore"``).
+        """
+        body = {"attributes": {name: dict(own) for name, own in attributes.items()}, "missing": missing}
+        return dict(self._connection.json("PATCH", f"/studies/{_quoted(slug)}/attributes", body)["attributes"])
 
     def catalogues(self, slug: str) -> list[CatalogueVersion]:
         """List the versions of the items of a study, newest first."""

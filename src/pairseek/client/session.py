@@ -92,6 +92,8 @@ class Session:
         *,
         only: Iterable[str] | None = None,
         exclude: Iterable[str] = (),
+        where: Mapping[str, Any] | None = None,
+        missing: Literal["error", "ignore"] = "error",
         diversity: float = 0.0,
         catalogue: str | None = None,
     ) -> list[RecommendedItem]:
@@ -103,6 +105,12 @@ class Session:
             Number of items, at most 100.
         only, exclude
             Ids of items that may be recommended (None: all), and of items that may not.
+        where
+            Attributes that items must have, such as ``{"in_stock": True, "category": ["lamp", "chair"], "price":
+            {"max": 50}}``: a value, a list of accepted values, or a range.
+        missing
+            Whether ids in `only` and `exclude` that are not in the catalogue are an ``"error"`` or are skipped
+            (``"ignore"``).
         diversity
             Minimum distance between recommended items, as a fraction of the typical distance, from 0 to 1.
         catalogue
@@ -113,6 +121,8 @@ class Session:
             "count": count,
             "only": None if only is None else list(only),
             "exclude": list(exclude),
+            "where": None if where is None else dict(where),
+            "missing": missing,
             "diversity": diversity,
             "catalogue": catalogue,
         }

@@ -12,6 +12,7 @@ from pairseek.core.types import FloatArray, ItemId
 from pairseek.core.validation import without_numpy
 from pairseek.errors import MissingExtra
 from pairseek.indexes.base import Hit
+from pairseek.model.catalogues import range_of
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -107,6 +108,11 @@ class PgvectorIndex:
         sql, target = self._sql, json.dumps(np.asarray(query, dtype=np.float32).tolist())
         conditions = [] if where is None or isinstance(where, Mapping) else [where]
         for key, value in where.items() if isinstance(where, Mapping) else ():
+            if isinstance(value, Mapping):
+                # Texts and missing values are in no range: an SQL/JSON filter passes over them.
+                path = " && ".join(f"@ {sign} {end!r}" for sign, end in _finite_ends(key, value))
+                conditions.append(sql.SQL("payload -> {} @? {}::jsonpath").format(key, f"$ ? ({path})"))
+                continue
             values = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
             texts = [json.dumps(without_numpy(accepted)) for accepted in values]
             conditions.append(sql.SQL("payload -> {} = ANY({}::jsonb[])").format(key, texts))
@@ -122,6 +128,11 @@ class PgvectorIndex:
 
     def _statement(self, text: str, *values: int | list[str]) -> Any:
         return self._sql.SQL(text).format(self._table, *values)
+
+
+def _finite_ends(key: str, value: Mapping[str, Any]) -> list[tuple[str, float]]:
+    low, high = range_of(key, value)
+    return [(sign, end) for sign, end in ((">=", low), ("<=", high)) if np.isfinite(end)]
 
 
 def _fields(payload: Mapping[str, Sequence[Any]], row: int) -> str:

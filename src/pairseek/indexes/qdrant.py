@@ -13,6 +13,7 @@ from pairseek.core.types import FloatArray, ItemId
 from pairseek.core.validation import without_numpy
 from pairseek.errors import MissingExtra
 from pairseek.indexes.base import Hit
+from pairseek.model.catalogues import range_of
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -116,6 +117,10 @@ class QdrantIndex:
 
     def _condition(self, key: str, value: object) -> Any:
         models = self._models
+        if isinstance(value, Mapping):
+            low, high = range_of(key, value)
+            ends = {name: end for name, end in (("gte", low), ("lte", high)) if np.isfinite(end)}
+            return models.FieldCondition(key=key, range=models.Range(**ends))
         if isinstance(value, list | tuple | set | frozenset):
             return models.FieldCondition(key=key, match=models.MatchAny(any=list(value)))
         match = models.MatchValue(value=value)

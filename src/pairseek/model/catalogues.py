@@ -11,7 +11,7 @@ import numpy as np
 
 from pairseek.core.text import quoted
 from pairseek.core.types import BoolArray, FloatArray, IntArray, ItemId
-from pairseek.core.validation import without_numpy
+from pairseek.core.validation import is_number, without_numpy
 from pairseek.errors import CatalogueMismatch, InvalidFile, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.spaces import Space
@@ -58,7 +58,8 @@ def _present(items: Items, values: Iterable[Any]) -> list[Any]:
 def matching(where: Mapping[str, object], columns: Mapping[str, Any], n: int) -> BoolArray:
     """Return an (n,) mask of the items whose columns have the required values.
 
-    ``where`` maps columns to the value that an item must have, or to a list of accepted values.
+    ``where`` maps columns to the value that an item must have, to a list of accepted values, or to a range of numbers
+    such as ``{"min": 5, "max": 20}``, of which either end may be missing.
     """
     if not isinstance(where, Mapping):
         raise InvalidParameter(
@@ -72,9 +73,37 @@ def matching(where: Mapping[str, object], columns: Mapping[str, Any], n: int) ->
                 f"the items have no column {name!r}: use one of {', '.join(sorted(columns)) or 'none'}", field="where"
             )
         cells = np.asarray(columns[name])
-        accepted: Any = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-        mask &= np.isin(cells, accepted)
+        if isinstance(value, Mapping):
+            low, high = range_of(name, value)
+            numbers = _numbers(name, cells)
+            mask &= (numbers >= low) & (numbers <= high)
+        else:
+            accepted: Any = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+            mask &= np.isin(cells, accepted)
     return mask
+
+
+def range_of(column: str, value: Mapping[str, Any]) -> tuple[float, float]:
+    """Return both ends of a required range of numbers."""
+    is_range = bool(value) and set(value) <= {"min", "max"}
+    if not is_range or not all(is_number(end) and np.isfinite(end) for end in value.values()):
+        raise InvalidParameter(
+            f"where requires {column!r} to be {value!r}: give a value, a list of values, or a range such as "
+            f"{{'min': 5, 'max': 20}}",
+            field="where",
+        )
+    return float(value.get("min", -np.inf)), float(value.get("max", np.inf))
+
+
+def _numbers(column: str, cells: Any) -> FloatArray:
+    """Return the cells of a column as numbers; missing ones are NaN and match no range."""
+    try:
+        return np.array([np.nan if cell is None or cell == "" else cell for cell in cells.tolist()], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameter(
+            f"where gives a range for the column {column!r}, which contains other things than numbers: give values",
+            field="where",
+        ) from None
 
 
 def askable_rows(items: Items | Space, askable: object) -> IntArray | None:

@@ -302,7 +302,8 @@ class Search(StoredSearch):
         exclude
             Items that may not be recommended, in the same form.
         where
-            Values that columns of ``items.data`` must have, such as ``{"in_stock": True, "kind": ["red", "rosé"]}``.
+            Values that columns of ``items.data`` must have: ``{"in_stock": True, "kind": ["red", "rosé"], "price":
+            {"max": 20}}`` for a value, a list of accepted values and a range.
         missing
             Whether ids in `only` and `exclude` that are not in the catalogue are an ``"error"``, or are skipped
             (``"ignore"``), as a stock list requires that never matches the catalogue exactly.

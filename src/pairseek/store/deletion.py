@@ -13,6 +13,7 @@ from pairseek.store import meta
 from pairseek.store import parts as stored_parts
 from pairseek.store.database import now
 from pairseek.store.schema import (
+    attributes,
     blurs,
     catalogues,
     events,
@@ -177,7 +178,7 @@ def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
     session_ids = lock_sessions(connection, session_ids)
     connection.execute(learned_from.delete().where(learned_from.c.study_id == study_id))
     deleted = delete_sessions(connection, session_ids)
-    for table in (learning, populations, media, recording_pieces, recordings, tokens, catalogues):
+    for table in (attributes, learning, populations, media, recording_pieces, recordings, tokens, catalogues):
         connection.execute(table.delete().where(table.c.study_id == study_id))
     connection.execute(studies.delete().where(studies.c.id == study_id))
     retire(connection, study_id)

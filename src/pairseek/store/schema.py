@@ -114,6 +114,17 @@ catalogues = sa.Table(
     sa.Column("replaced_at", TIME, nullable=False),
 )
 
+# Attributes of a study's items that change from day to day, such as stock and prices; `pairseek.web.studies.attributes`
+# packs them.
+attributes = sa.Table(
+    "attributes",
+    metadata,
+    sa.Column("study_id", sa.ForeignKey("studies.id"), primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+    sa.Column("changed_at", TIME, nullable=False),
+)
+
 # Learning state of a study; if it has no row, its configuration applies.
 learning = sa.Table(
     "learning",

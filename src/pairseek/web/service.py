@@ -34,6 +34,7 @@ from pairseek.web.sessions.links import link_key
 from pairseek.web.sessions.prefetch import Gate, Prefetcher
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.settings import Settings
+from pairseek.web.studies.attributes import AttributeCache
 from pairseek.web.studies.catalogue import Catalogue, Study
 from pairseek.web.views.overview import Overview
 
@@ -70,6 +71,7 @@ class Service:
     readiness: Readiness
     housekeeper: Housekeeper
     learner: Learner
+    attributes: AttributeCache
     latency: Latency = field(default_factory=Latency)
     hashing: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MAX_CONCURRENT_HASHES))
     waiting: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_WAITING_DOWNLOADS))
@@ -135,6 +137,7 @@ class Service:
             Readiness(database, background),
             housekeeper,
             learner,
+            AttributeCache(database),
         )
 
     def close(self) -> None:

@@ -45,7 +45,11 @@ CSRF_FIELD = "csrf"
 GUARD_HEADER = "x-pairseek"
 # Routes that accept uploads: forms with tables and pictures, and API routes with the scope ``write``.
 _UPLOAD_FORMS = re.compile(r"/studies/(new(/columns)?|[^/]+/(items(/edit)?|edit))")
-_API_UPLOADS = (("POST", re.compile(r"/api/v1/studies")), ("PUT", re.compile(r"/api/v1/studies/[^/]+/items")))
+_API_UPLOADS = (
+    ("POST", re.compile(r"/api/v1/studies")),
+    ("PUT", re.compile(r"/api/v1/studies/[^/]+/items")),
+    ("PATCH", re.compile(r"/api/v1/studies/[^/]+/attributes")),
+)
 # Headers that show that a request came through a proxy.
 _FORWARDING_HEADERS = (
     b"x-forwarded-for",

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Request, Security
+from fastapi import APIRouter, Depends, Request, Security
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
 from pairseek.core.messages import DEFAULT, words
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidParameter
-from pairseek.model.items import Items
-from pairseek.people.population import Population
 from pairseek.store import sessions, studies
 from pairseek.store.deletion import Deleted
-from pairseek.store.sessions import SessionRow
-from pairseek.web.errors import Problem
 from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.results import workbook
-from pairseek.web.routes import api_design, schemas
+from pairseek.web.routes import api_design, recommendations, schemas
 from pairseek.web.routes.api_access import (
     DeletableSession,
     ReadableSession,
     TheCaller,
     TheService,
     TheSession,
+    check_preference,
     limited,
+    other_catalogue,
 )
 from pairseek.web.routes.downloads import bundle_reply, slide_reply, table_reply, workbook_reply
 from pairseek.web.routes.item_bodies import ItemsRoute
@@ -36,9 +34,8 @@ from pairseek.web.sessions import forgetting
 from pairseek.web.sessions.access import session_deleted, study_closed
 from pairseek.web.sessions.advance import Answer
 from pairseek.web.sessions.links import signed_link
-from pairseek.web.sessions.state import SessionState
 from pairseek.web.sessions.warmup import warm_study
-from pairseek.web.studies import creation
+from pairseek.web.studies import attributes, creation
 from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.items import study_items
 from pairseek.web.studies.questions import checked_replies, replies_by_question
@@ -107,7 +104,7 @@ async def replace_items(
         study = permitted_study(service, slug, who, "write")
         items = body.items.items(placed=True)
         if body.catalogue not in (None, study.items.hash) and items.hash != study.items.hash:
-            raise _other_catalogue(body.catalogue, f"The current version of the study's items is {study.items.hash}.")
+            raise other_catalogue(body.catalogue, f"The current version of the study's items is {study.items.hash}.")
         if creation.replace_items(service.database, study, items, who=who.label):
             service.later(lambda: warm_study(service.catalogue.by_slug(slug)))
         return facts_of(service.catalogue.by_slug(slug), request)
@@ -115,8 +112,30 @@ async def replace_items(
     return await service.heavily(replaced)
 
 
+@items_router.patch("/studies/{slug}/attributes", tags=["studies"], response_model=schemas.AttributesSchema)
+async def set_attributes(body: schemas.AttributesBody, slug: Slug, service: TheService, who: TheCaller) -> JSON:
+    """Change attributes of a study's items, such as stock and prices. The request is idempotent."""
+
+    def changed() -> JSON:
+        study = permitted_study(service, slug, who, "write")
+        present, ignored = attributes.set_attributes(
+            service.database, study, body.attributes, missing=body.missing, who=who.label
+        )
+        return {"attributes": present.counts, "ignored": ignored}
+
+    return await service.heavily(changed)
+
+
 router.include_router(items_router)
 router.include_router(api_design.router)
+router.include_router(recommendations.router)
+
+
+@router.get("/studies/{slug}/attributes", tags=["studies"], response_model=schemas.AttributesSchema)
+def list_attributes(slug: Slug, service: TheService, who: TheCaller) -> JSON:
+    """List the attributes of a study's items, with the number of items that have each."""
+    study = permitted_study(service, slug, who, "read")
+    return {"attributes": service.attributes.ofpermitted_study(study.row.id).counts}
 
 
 @router.get("/studies/{slug}/catalogues", tags=["studies"], response_model=list[schemas.CatalogueSchema])
@@ -132,16 +151,6 @@ def list_catalogues(slug: Slug, service: TheService, who: TheCaller) -> list[JSO
         {"catalogue": name, "items": count, "sessions": counts.get(number, 0), "replaced_at": at}
         for number, name, count, at in versions
     ]
-
-
-def _other_catalogue(received: object, hint: str) -> Problem:
-    return Problem(
-        409,
-        "other_catalogue",
-        "the study does not have the version of its items that the request names",
-        received=received,
-        hint=hint,
-    )
 
 
 @router.get("/studies/{slug}", tags=["studies"], response_model=schemas.StudySchema)
@@ -296,22 +305,10 @@ def put_replies(body: schemas.RepliesBody, row: TheSession, service: TheService)
     service.sessions.reply(row, body.stage, checked_replies(study.configuration.questions, body.stage, body.replies))
 
 
-def _check_preference(service: Service, row: SessionRow) -> None:
-    """Raise a `Problem` for a session of a similarity study, which is not about the person."""
-    study = service.catalogue.by_id(row.study_id)
-    if study.configuration.is_similarity:
-        raise Problem(
-            409,
-            "no_estimate",
-            f"the study {study.row.slug!r} asks what is alike, so its sessions have no estimate",
-            hint="Export its answers, or create a preference study from its map.",
-        )
-
-
 @router.get("/sessions/{session_id}/estimate", tags=["sessions"], response_model=schemas.EstimateSchema)
 def estimate(row: ReadableSession, service: TheService) -> JSON:
     """Return the estimated user point."""
-    _check_preference(service, row)
+    check_preference(service, row)
     with service.gate.working():
         state = service.sessions.snapshot(row).state
         facts = estimate_facts(state if state.parts.computes_results(row) else None, row.final)
@@ -323,69 +320,6 @@ def estimate(row: ReadableSession, service: TheService) -> JSON:
             "answers": state.answer_count,
             "reliability": facts.get("reliability"),
         }
-
-
-def _recommended_items(service: Service, row: SessionRow, state: SessionState, version: str | None) -> Items | None:
-    """Return the items of a version to recommend from; None for the session's own items."""
-    # The hash of the study's items, without the appeal that a population gives them.
-    own = state.parts.study_items.hash
-    if version is None or version == own:
-        return None
-    study = service.catalogue.reread(row.study_id)
-    rows = service.database.read(lambda connection: studies.replaced_catalogues(connection, row.study_id))
-    numbers = {row.hash: row.number for row in rows} | {study.items.hash: study.row.catalogue}
-    if version not in numbers:
-        raise _other_catalogue(version, f"Read the study again; this session has version {own} of the items.")
-    items = study.with_catalogue(numbers[version]).items
-    population = state.parts.population
-    return population.placed(items) if isinstance(population, Population) else items
-
-
-def _recommended(service: Service, row: SessionRow, body: schemas.RecommendBody) -> list[JSON]:
-    _check_preference(service, row)
-    with service.gate.working():
-        state = service.sessions.snapshot(row).state
-        items = state.search.recommend(
-            body.count,
-            only=body.only,
-            exclude=body.exclude or None,
-            among=_recommended_items(service, row, state, body.catalogue),
-            diversity=body.diversity,
-        )
-    return [
-        {
-            "id": str(item.id),
-            "label": item.label,
-            "probability": item.probability,
-            "expected_utility": item.expected_utility,
-            "distance": item.distance,
-        }
-        for item in items
-    ]
-
-
-_Recommended = list[schemas.RecommendationSchema]
-
-
-@router.get("/sessions/{session_id}/recommendations", tags=["sessions"], response_model=_Recommended)
-async def recommendations(
-    row: ReadableSession,
-    service: TheService,
-    count: Annotated[int, Query(ge=1, le=100)] = 5,
-    only: Annotated[list[schemas.ItemName] | None, Query(max_length=100)] = None,
-    exclude: Annotated[list[schemas.ItemName] | None, Query(max_length=100)] = None,
-) -> list[JSON]:
-    """Return the items to recommend to this person, in the order that fits the goal of the study."""
-    body = schemas.RecommendBody(count=count, only=only, exclude=exclude or [])
-    return await service.for_result(lambda: _recommended(service, row, body))
-
-
-@router.post("/sessions/{session_id}/recommendations", tags=["sessions"], response_model=_Recommended)
-async def filtered_recommendations(
-    body: schemas.RecommendBody, row: ReadableSession, service: TheService
-) -> list[JSON]:
-    """Return the items to recommend to this person among those that the body allows; nothing is stored."""
-    return await service.for_result(lambda: _recommended(service, row, body))
 
 
 @router.get(

@@ -107,3 +107,26 @@ def _require_opener(service: Service, row: SessionRow, who: Caller) -> None:
 TheSession = Annotated[SessionRow, Depends(the_session)]
 ReadableSession = Annotated[SessionRow, Depends(readable_session)]
 DeletableSession = Annotated[tuple[Caller, SessionRow], Depends(deletable_session)]
+
+
+def other_catalogue(received: object, hint: str) -> Problem:
+    """Return the problem for a version of the items that the study does not have."""
+    return Problem(
+        409,
+        "other_catalogue",
+        "the study does not have the version of its items that the request names",
+        received=received,
+        hint=hint,
+    )
+
+
+def check_preference(service: Service, row: SessionRow) -> None:
+    """Raise a `Problem` for a session of a similarity study, which is not about the person."""
+    study = service.catalogue.by_id(row.study_id)
+    if study.configuration.is_similarity:
+        raise Problem(
+            409,
+            "no_estimate",
+            f"the study {study.row.slug!r} asks what is alike, so its sessions have no estimate",
+            hint="Export its answers, or create a preference study from its map.",
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
@@ -187,6 +187,35 @@ class EstimateSchema(_Schema):
 ItemName = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH)]
 
 
+_Value = bool | float | Annotated[str, Field(max_length=200)]
+
+
+class AttributesBody(_Schema):
+    """Changed attributes of items."""
+
+    attributes: dict[str, dict[str, _Value | None]] = Field(
+        description="values by attribute and item; null removes a value",
+        examples=[{"in_stock": {"lamp": True, "chair": False}, "price": {"lamp": 39.5}}],
+    )
+    missing: Literal["error", "ignore"] = Field(
+        default="error", description="what to do about ids that the study does not have"
+    )
+
+
+class AttributesSchema(_Schema):
+    """Attributes of the items of a study."""
+
+    attributes: dict[str, int] = Field(description="number of items that have each attribute")
+    ignored: int = Field(default=0, description="number of ids that the study does not have")
+
+
+class RangeSchema(_Schema):
+    """Range of numbers, including its ends."""
+
+    min: float | None = None
+    max: float | None = None
+
+
 class RecommendBody(_Schema):
     """Request for recommended items."""
 
@@ -195,6 +224,14 @@ class RecommendBody(_Schema):
         default=None, max_length=200_000, description="ids of items that may be recommended; null: all"
     )
     exclude: list[ItemName] = Field(default=[], max_length=200_000, description="ids of items that may not")
+    where: dict[str, _Value | Annotated[list[_Value], Field(max_length=1000)] | RangeSchema] | None = Field(
+        default=None,
+        description="required attributes: a value, a list of accepted values, or a range of numbers",
+        examples=[{"in_stock": True, "price": {"max": 50}}],
+    )
+    missing: Literal["error", "ignore"] = Field(
+        default="error", description="what to do about ids in only and exclude that are not in the catalogue"
+    )
     diversity: float = Field(default=0.0, ge=0, le=1, description="minimum distance as a share of the typical distance")
     catalogue: str | None = Field(
         default=None,
