@@ -35,7 +35,7 @@ from pairseek.web.studies.configuration import MAX_DIMENSIONS, MAX_ITEMS
 
 # Largest number of characters of all settings in a body; the longest may list the ids of all items.
 _MAX_SETTINGS_LENGTH = 4_000_000
-# Largest number of members of an object in the settings, and of the body itself.
+# Largest number of members of an object in the settings, and of the body itself; attributes have one for each item.
 _MAX_MEMBERS = 1000
 _MAX_BODY_MEMBERS = 10
 
@@ -161,7 +161,8 @@ def read_body(content: bytes) -> Any:
                 body[name].add(record)
         else:
             began = reader.position
-            body[name] = reader.tree(remaining, most_members=_MAX_MEMBERS)
+            most_members = MAX_ITEMS if name == "attributes" else _MAX_MEMBERS
+            body[name] = reader.tree(remaining, most_members=most_members)
             remaining -= reader.position - began
     reader.end()
     return body
