@@ -135,7 +135,7 @@ router.include_router(recommendations.router)
 def list_attributes(slug: Slug, service: TheService, who: TheCaller) -> JSON:
     """List the attributes of a study's items, with the number of items that have each."""
     study = permitted_study(service, slug, who, "read")
-    return {"attributes": service.attributes.ofpermitted_study(study.row.id).counts}
+    return {"attributes": service.attributes.of_study(study.row.id).counts}
 
 
 @router.get("/studies/{slug}/catalogues", tags=["studies"], response_model=list[schemas.CatalogueSchema])
