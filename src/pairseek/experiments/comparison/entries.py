@@ -52,8 +52,8 @@ FIRST: dict[str, dict[str, Any]] = {
 }
 """The first rivals by label, with their settings. Those were chosen on the choosing half by log loss and accuracy."""
 EXTRA: dict[str, dict[str, Any]] = {
-    "item neighbours": {"method": "item neighbours"},
-    "EASE": {"method": "ease"},
+    "item neighbours": {"method": "item neighbours", "scale": 0.6, "popularity": 0.5},
+    "EASE": {"method": "ease", "ridge": 1000.0, "scale": 0.6, "popularity": 0.5},
     "question tree": {"method": "question tree"},
     "GLIS": {"method": "glis"},
     "ALS": {"method": "als"},
