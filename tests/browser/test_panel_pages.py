@@ -8,8 +8,10 @@ from axe_playwright_python.sync_playwright import Axe
 from helpers.browsers import DESKTOP, PHONE
 from helpers.serving import cheap_passwords, served
 from pairseek.web.access.auth import set_password
+from pairseek.web.results.tables import rows_of
 
 PASSWORD = "a long password"
+GUARD_MS = 300  # the page ignores presses meant for what it showed before
 CIDERS = "id;nom;douceur;acidité\r\n" + "".join(f"c{n};Cidre n° {n};{n % 5},5;{n % 3},25\r\n" for n in range(10))
 LABELLED = CIDERS.replace("nom", "label") + "oui;Choisir celui-ci;0,5;0,25\r\nnon;Pas celui-ci;1,5;1,25\r\n"
 
@@ -80,3 +82,32 @@ def test_a_french_study_is_created_with_the_form_alone_and_opens_from_a_panels_l
         assert "{" not in link
         person = visit(f"{link}&source=mail", **screen)
         assert person.inner_text("main button.primary") == "C'est parti !"
+        check(person)
+        person.click("main button.primary")
+        person.wait_for_url("**/questions")
+        check(person)
+        # The panel, whose site the tests do not reach.
+        person.route("https://app.prolific.com/**", lambda route: route.fulfill(body="Merci !"))
+        person.get_by_label("Quel âge avez-vous ?").fill("34")
+        person.click("main button.primary")
+        person.wait_for_url("**/run")
+        for number in range(10):
+            person.get_by_text(f"{number} sur 10").wait_for()
+            person.locator("#stage[data-shown]").wait_for()
+            person.wait_for_timeout(GUARD_MS)
+            person.locator("#left .card-pick").click()
+        person.locator("#done").wait_for()
+        person.wait_for_timeout(GUARD_MS)
+        person.click("#done")
+        person.wait_for_url("**/questions")
+        check(person)
+        person.get_by_label("À la campagne").check()
+        person.click("main button.primary")
+        person.wait_for_url("https://app.prolific.com/submissions/complete?cc=FINI")
+        (row,) = rows_of(visitors.service.database, study, "participants")
+        assert (row["PROLIFIC_PID"], row["STUDY_ID"], row["url_source"]) == ("abc123", "st1", "mail")
+        # The address of the study leads back as well: the form of its start page ends at the panel.
+        person.goto(link)
+        check(person)
+        person.click("main button.primary")
+        person.wait_for_url("https://app.prolific.com/submissions/complete?cc=FINI")

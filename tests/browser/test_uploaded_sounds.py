@@ -15,6 +15,7 @@ from pairseek.web.access import auth
 from pairseek.web.results.tables import rows_of
 
 PASSWORD = "a long password"
+GUARD_MS = 300  # the page ignores presses meant for what it showed before
 ANSWERS = 2
 # Runs without sound, and resolves once the player has come to its end.
 PLAY = """side => {
@@ -75,6 +76,14 @@ def create(visit, visitors, title, files, *, device):
     page.wait_for_url(f"**/studies/{title.lower().replace(' ', '-')}")
 
 
+def finish(page):
+    button = page.get_by_role("button", name="Finish")
+    button.wait_for()
+    page.wait_for_timeout(GUARD_MS)
+    button.click()
+    page.wait_for_url("**/result")
+
+
 @pytest.mark.parametrize("device", [PHONE, DESKTOP], ids=["390", "1280"])
 def test_twelve_sounds_are_uploaded_played_and_answered(visit, visitors, device):
     width = device["viewport"]["width"]
@@ -99,7 +108,7 @@ def test_twelve_sounds_are_uploaded_played_and_answered(visit, visitors, device)
         choose.click()
         if number < ANSWERS - 1:
             page.wait_for_function(f"before => ({SOURCES})() !== before", arg=before)
-    page.get_by_role("button", name="Finish").wait_for()
+    finish(page)
     study = visitors.service.catalogue.by_slug(f"bells-{width}")
     answers = [row for row in rows_of(visitors.service.database, study, "answers") if row["outcome"] == "left"]
     assert [(row["left_played"], row["right_played"]) for row in answers] == [("yes", "yes")] * ANSWERS

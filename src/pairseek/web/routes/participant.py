@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Self
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.exceptions import RequestValidationError
@@ -58,6 +59,8 @@ _LINK_PARAMETERS = {
 _KNOWN_PARAMETERS = frozenset({*_LINK_PARAMETERS, SIGNATURE_PARAMETER, "until"})
 # Maximum size of a cookie; browsers drop cookies larger than 4096 bytes.
 _MAX_COOKIE_BYTES = 3800
+# Characters that stay as they are in an address.
+_ADDRESS_CHARACTERS = ":/%#?=@[]!$&'()*+,;"
 # Seconds that a request waits for prefetched pairs; the page asks again after a pause.
 _WAIT_SECONDS = 1.0
 
@@ -235,7 +238,7 @@ def _result(slug: str, request: Request, service: Service, row: SessionRow) -> R
     if study.configuration.completion.wait == 0 and row.kind != "preview":
         address = views.result_page(service, study, row)["redirect"]
         if address is not None:
-            return RedirectResponse(address, 303)
+            return _left(address)
 
     def rendered() -> str:
         data = views.result_page(service, study, row)
@@ -349,6 +352,15 @@ def _is_resumed(row: SessionRow, study: Study) -> bool:
         return True
     policy = study.configuration.resume.policy
     return (policy == "resume" or (policy == "block" and row.version == 0)) and not is_expired(row, study)
+
+
+def _left(address: str) -> Response:
+    """Lead to another site.
+
+    Browsers refuse a redirect after a form, because the content policy lets forms lead only to this site.
+    A refresh is a navigation of its own.
+    """
+    return Response(headers={"refresh": f"0; url={quote(address, safe=_ADDRESS_CHARACTERS)}"}, media_type="text/html")
 
 
 def _full(service: Service, request: Request, study: Study, who: _LinkIdentity) -> Response:
