@@ -386,7 +386,8 @@ def test_a_dashboard_with_ten_thousand_empty_sessions_comes_soon(visitors, ann, 
     monkeypatch.undo()
     client = visitors.browser()
     reply = client.post("/s/flood/start", data={"csrf": csrf_of(client.get("/s/flood"))})
-    assert reply.json()["error"]["code"] == "study_full"
+    assert "This study is full" in reply.text
+    assert client.get("/s/flood/run").headers["location"] == "/s/flood"
 
 
 def test_a_participant_and_an_answer_are_voided_and_restored_on_record(visitors, ann):
