@@ -66,7 +66,7 @@ def call(client: httpx.Client, route: tuple[str, str], on: Scene, headers=None, 
     """Call a route for a scene."""
     method, path = route
     known = {"slug": on.slug, "session_id": on.session, "session": on.session, "number": str(on.api_token)}
-    known |= {"table": "answers", "ending": "csv", "query": "p2", "action": "void"}
+    known |= {"table": "answers", "ending": "svg" if "/slide." in path else "csv", "query": "p2", "action": "void"}
     known |= {"name": "x", "width": "320", "file": "run.js"}
     body = BODIES.get(route)
     if route == ("POST", "/api/v1/studies"):

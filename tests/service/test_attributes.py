@@ -55,6 +55,12 @@ def test_recommendations_are_filtered_by_the_current_attributes(client, session)
     assert ids_of(session.recommend(COUNT, where={"in_stock": True})) == set(IDS[2::2]) | {"i1"}
 
 
+def test_a_token_for_one_study_changes_its_attributes(visitors):
+    token = make_token(visitors.service.database, "own", ["write"], "test", 1)
+    own = Client(visitors.address, token)
+    assert own.set_attributes("which", {"price": PRICES}) == {"price": 40}
+
+
 def test_attributes_change_no_catalogue_and_no_session(client, session):
     before, pair = client.study("which").catalogue, session.state().pair
     client.set_attributes("which", {"in_stock": STOCK})

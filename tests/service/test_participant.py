@@ -403,6 +403,12 @@ def test_another_word_for_prefetching_is_refused():
         Settings.of({"PAIRSEEK_PREFETCH": "true"})
 
 
+@pytest.mark.parametrize("number", ["\N{SUPERSCRIPT TWO}", "\N{ARABIC-INDIC DIGIT THREE}", "-1", ""])
+def test_a_setting_that_is_no_number_in_plain_digits_is_refused(number):
+    with pytest.raises(InvalidParameter, match=r"PAIRSEEK_MOST_BODY .* give a whole number"):
+        Settings.of({"PAIRSEEK_MOST_BODY": number})
+
+
 @pytest.mark.parametrize("time", ["+1+1", "-1", "T", "=1"])
 def test_a_time_that_a_spreadsheet_would_compute_is_refused(visitors, time):
     client = visitors.browser()

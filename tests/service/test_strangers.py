@@ -101,7 +101,7 @@ def test_a_form_of_too_many_parts_and_a_body_that_is_no_json_are_said(visitors):
     many = [("images", (f"{k}.png", b"x")) for k in range(10_060)]
     reply = browser.post("/studies/new", data={"csrf": csrf_of(browser.get("/studies/new"))}, files=many)
     assert reply.status_code == 422
-    assert "at most 10,000 images" in reply.text
+    assert "at most 10,000 files" in reply.text
     writer = make_token(visitors.service.database, "writer", ["write"], "test")
     headers = {"Authorization": f"Bearer {writer}", "Content-Type": "application/json"}
     deep = visitors.browser().post("/api/v1/studies", content=b"[" * 200_000, headers=headers)
@@ -145,9 +145,7 @@ def test_who_has_to_sign_in_is_not_led_away_by_a_false_host(visitors):
     assert browser.get("/studies/which").headers["location"] == "/login?next=%2Fstudies%2Fwhich"
 
 
-@pytest.mark.parametrize(
-    "address", ["http://media.example/a.wav", "//media.example/a.wav", "javascript:alert(1)", "a.wav"]
-)
+@pytest.mark.parametrize("address", ["http://media.example/a.wav", "//media.example/a.wav", "javascript:alert(1)"])
 def test_a_sound_that_the_content_policy_would_stop_is_refused_when_the_study_is_made(address):
     items = Items([[0.0], [1.0]], ["a", "b"], data={"audio": ["https://media.example/a.wav", address]})
     with pytest.raises(InvalidItems, match="give an address with https://"):

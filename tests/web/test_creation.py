@@ -317,6 +317,29 @@ def test_a_worker_that_is_killed_while_it_creates_a_study_leaves_nothing(kind, t
     database.close()
 
 
+def test_texts_that_a_database_cannot_store_are_refused(tmp_path):
+    plain = {"configuration": {"title": "T"}, "items": [{"id": k, "coordinates": [int(k)]} for k in "01"]}
+    with served(tmp_path / "t.db") as visitors:
+        token = auth.make_token(visitors.service.database, "t", ["write"], "test")
+        program = visitors.browser(headers={"authorization": f"Bearer {token}"})
+
+        def reply(**changes):
+            return program.post("/api/v1/studies", json={**plain, **changes})
+
+        assert reply().status_code == 201
+        for settings in [{"title": "U\0"}, {"title": "U", "instructions": "\0"}]:
+            refused = reply(configuration=settings)
+            assert refused.status_code == 422
+            field = [*settings][-1]
+            assert f"'{field}' cannot be used: it contains the character NUL" in refused.json()["error"]["message"]
+        changed = program.patch("/api/v1/studies/t", json={"debrief": "\0"})
+        assert (changed.status_code, changed.json()["error"]["code"]) == (422, "invalid_parameter")
+        for part in ("label", "text"):
+            refused = reply(items=[{**item, part: "L\0"} for item in plain["items"]])
+            assert refused.status_code == 422
+            assert f"the {part} of item '0' cannot be used: it contains the" in refused.json()["error"]["message"]
+
+
 BAD_IDS = {"a\0b": "it contains the character NUL", "x" * 201: "it has 201 characters"}
 
 

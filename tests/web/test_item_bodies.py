@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 import tracemalloc
@@ -22,16 +23,20 @@ def body(items: str, rest: str = '"configuration": {"title": "T"}') -> bytes:
     return f'{{{rest}, "items": [{items}]}}'.encode()
 
 
+def read(content: bytes):
+    return read_body(io.BytesIO(content))
+
+
 def test_items_become_columns():
     sent = '{"id": "a", "coordinates": [0, 1], "text": "x"}, {"id": "b", "coordinates": [1, 2.5], "label": "B"}'
-    items = read_body(body(sent))["items"].items(placed=True)
+    items = read(body(sent))["items"].items(placed=True)
     assert items.coordinates.tolist() == [[0, 1], [1, 2.5]]
     assert (items.labels, items.data["text"]) == (("a", "B"), ("x", ""))
-    assert read_body(body(sent))["items"].items(placed=False).d == 0
+    assert read(body(sent))["items"].items(placed=False).d == 0
 
 
 def test_an_item_with_another_number_of_coordinates_is_named():
-    sent = read_body(body('{"id": "a", "coordinates": [0, 1]}, {"id": "b"}, {"id": "c", "coordinates": [0]}'))
+    sent = read(body('{"id": "a", "coordinates": [0, 1]}, {"id": "b"}, {"id": "c", "coordinates": [0]}'))
     with pytest.raises(InvalidItems, match="'b'"):
         sent["items"].items(placed=True)
 
@@ -42,7 +47,7 @@ def test_reading_ends_at_the_first_invalid_item(wrong):
     tracemalloc.start()
     try:
         with pytest.raises(RequestValidationError) as caught:
-            read_body(sent)
+            read(sent)
         assert tracemalloc.get_traced_memory()[1] < 2_000_000
     finally:
         tracemalloc.stop()
@@ -51,18 +56,18 @@ def test_reading_ends_at_the_first_invalid_item(wrong):
 
 def test_too_many_items_are_refused_after_the_last_that_a_study_takes():
     with pytest.raises(InvalidItems, match=f"{MAX_ITEMS:,} items"):
-        read_body(body('{"id": "a"},' * (MAX_ITEMS + 1) + "no JSON"))
+        read(body('{"id": "a"},' * (MAX_ITEMS + 1) + "no JSON"))
 
 
 def test_settings_are_limited_in_length():
     with pytest.raises(json.JSONDecodeError, match="too long"):
-        read_body(body('{"id": "a"}', '"configuration": {"askable": [' + '"a",' * 2_000_000 + '"a"]}'))
+        read(body('{"id": "a"}', '"configuration": {"askable": [' + '"a",' * 2_000_000 + '"a"]}'))
 
 
 def test_all_settings_together_are_limited_in_length():
     half = '"a",' * 600_000 + '"a"'
     with pytest.raises(json.JSONDecodeError, match="too long"):
-        read_body(body('{"id": "a"}', f'"configuration": [{half}], "catalogue": [{half}]'))
+        read(body('{"id": "a"}', f'"configuration": [{half}], "catalogue": [{half}]'))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +82,7 @@ def test_all_settings_together_are_limited_in_length():
 )
 def test_names_are_limited_in_number(settings):
     with pytest.raises(json.JSONDecodeError, match=r"twice, or there are too many|more than 1,000 members"):
-        read_body(body('{"id": "a"}', settings))
+        read(body('{"id": "a"}', settings))
 
 
 def test_others_are_served_while_a_body_is_read_and_a_study_is_created(tmp_path, monkeypatch):
@@ -109,6 +114,28 @@ def test_others_are_served_while_a_body_is_read_and_a_study_is_created(tmp_path,
             done.set()
             thread.join()
         assert replies[0].status_code == 201, replies[0].text
+
+
+def test_a_long_body_is_kept_in_a_file_while_it_arrives(tmp_path):
+    def sent():
+        yield b'{"unknown": ["'
+        for _ in range(300):
+            yield b"x" * 100_000
+        yield b'"]}'
+
+    with served(tmp_path / "s.db") as visitors:
+        token = make_token(visitors.service.database, "t", ["write"], "test")
+        headers = {"authorization": f"Bearer {token}"}
+        browser = visitors.browser(headers=headers)
+        for kind in ("application/json", "text/plain"):
+            tracemalloc.start()
+            try:
+                reply = browser.post("/api/v1/studies", content=sent(), headers={"content-type": kind})
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+            assert reply.json()["error"]["code"] == "invalid_request"
+            assert peak < 15_000_000
 
 
 def test_errors_name_their_place_in_the_body(tmp_path):

@@ -150,7 +150,7 @@ def _read(name: str, text: str, kind: type) -> Any:
             raise InvalidParameter(f"{name} is {text!r}: give true or false")
         return words[text.strip().lower()]
     if kind is int:
-        if not text.strip().isdigit():
+        if not text.isascii() or not text.strip().isdigit():
             raise InvalidParameter(f"{name} is {text!r}: give a whole number")
         return int(text)
     return text

@@ -153,10 +153,10 @@ class SecurityMiddleware:
 
 
 def _require_write(scope: Scope) -> None:
-    """Reject a large body from a caller who may neither create studies nor replace items."""
+    """Reject a large body from a caller who may neither create studies nor change items."""
     database = scope["app"].state.service.database
     caller = authenticated_caller(database, Headers(scope=scope).get("authorization"))
-    caller.require_scope("write", caller.study_id if scope["method"] == "PUT" else None)
+    caller.require_scope("write", None if scope["method"] == "POST" else caller.study_id)
 
 
 def _with_secure_cookie(name: bytes, value: bytes) -> tuple[bytes, bytes]:

@@ -1,11 +1,11 @@
-"""Request bodies with items, which may be long: read outside the event loop, and item by item."""
+"""Request bodies with items, which may be long: kept in a file, and read outside the event loop, item by item."""
 
 from __future__ import annotations
 
-import io
+import tempfile
 from array import array
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, BinaryIO, Self, TypeAlias, cast
 
 import numpy as np
 from fastapi import Request, Response
@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from starlette.datastructures import UploadFile
 
 from pairseek.core.json_pieces import JSONReader
 from pairseek.core.media import inline_media
@@ -38,6 +39,8 @@ _MAX_SETTINGS_LENGTH = 4_000_000
 # Largest number of members of an object in the settings, and of the body itself; attributes have one for each item.
 _MAX_MEMBERS = 1000
 _MAX_BODY_MEMBERS = 10
+# Bytes of a body that are kept in memory while it arrives.
+_MAX_BYTES_IN_MEMORY = 1_000_000
 
 
 def _add_media(schema: JSON) -> None:
@@ -145,9 +148,9 @@ ItemList: TypeAlias = Annotated[NewItems, GetPydanticSchema(_schema)]
 """Items in a body, described as a list of `NewItem`."""
 
 
-def read_body(content: bytes) -> Any:
+def read_body(file: BinaryIO) -> Any:
     """Read a body with items; raise an error at the first item that is not valid."""
-    reader = JSONReader(io.BytesIO(content))
+    reader = JSONReader(file)
     if reader.peek() != "{":
         return reader.value()
     body: JSON = {}
@@ -169,12 +172,23 @@ def read_body(content: bytes) -> Any:
 
 
 class _Request(Request):
-    """Request whose body is read in the pool for heavy work."""
+    """Request whose body is kept in ``file`` and read in the pool for heavy work."""
+
+    file: UploadFile
+
+    async def body(self) -> bytes:
+        """Store the body in the file, and return its beginning."""
+        beginning = b""
+        async for chunk in self.stream():
+            beginning = beginning or chunk
+            await self.file.write(chunk)
+        return beginning
 
     async def json(self) -> Any:
-        """Return the body."""
-        content, service = await self.body(), await service_of(self)
-        return await service.heavily(lambda: read_body(content))
+        """Return the stored body."""
+        await self.file.seek(0)
+        service = await service_of(self)
+        return await service.heavily(lambda: read_body(self.file.file))
 
 
 class ItemsRoute(APIRoute):
@@ -185,6 +199,9 @@ class ItemsRoute(APIRoute):
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            return await handler(_Request(request.scope, request.receive))
+            own = _Request(request.scope, request.receive)
+            with tempfile.SpooledTemporaryFile(_MAX_BYTES_IN_MEMORY) as file:
+                own.file = UploadFile(cast(BinaryIO, file))
+                return await handler(own)
 
         return handle

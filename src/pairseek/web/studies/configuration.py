@@ -28,7 +28,7 @@ from pairseek.search.goals import Goal
 from pairseek.search.stopping import StopRule
 from pairseek.web.studies.attention_settings import Attention
 from pairseek.web.studies.questions import MAX_QUESTIONS, Question
-from pairseek.web.studies.strict import StrictModel
+from pairseek.web.studies.strict import StrictModel, check_texts_storable
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 RESERVED_SLUGS = ("new",)
@@ -367,6 +367,7 @@ def configured(record: object) -> StudyConfiguration:
             f"a study is a mapping of settings, but received {_shortened(record)}: write title: ... and further "
             f"settings"
         )
+    check_texts_storable(record)
     try:
         return StudyConfiguration(**{str(key): value for key, value in record.items()})
     except ValidationError as error:

@@ -21,6 +21,7 @@ from pairseek.web.studies.face import LOGO_PREFIX, logo_copies
 from pairseek.web.studies.items import pack_items, study_items
 from pairseek.web.studies.media import PictureCopies, with_pictures
 from pairseek.web.studies.recordings import UploadedRecordings, with_recordings
+from pairseek.web.studies.strict import check_texts_storable
 from pairseek.web.studies.uploads import Files
 
 EDITABLE = ("title", "instructions", "consent", "debrief", "names", "accent")
@@ -73,6 +74,7 @@ def edit_settings(
             f"the setting {unknown[0]!r} of a study cannot change: only {', '.join(EDITABLE)} can; duplicate the study",
             field=unknown[0],
         )
+    check_texts_storable(settings)
     new = _values(stored_configuration({**study.row.configuration, **settings}))
     pictures = [] if logo is None else logo_copies(logo())
 

@@ -106,6 +106,9 @@ def _check_value(name: str, value: str, item: object) -> None:
         raise InvalidItems(
             f"column {name!r} of item {item!r} has {len(value):,} characters: shorten it to at most {MAX_TEXT_LENGTH:,}"
         )
+    obstacle = obstacle_to_storing(value, None)
+    if obstacle is not None:
+        raise InvalidItems(f"the {name} of item {item!r} cannot be used: {obstacle}; change it")
     advice = MEDIA[name].advice(value) if value and name in MEDIA else None
     if advice is not None:
         raise InvalidItems(f"the {name} of item {item!r} is {value[:100]!r}: {advice}")

@@ -1,11 +1,34 @@
-"""Base of the settings of a study."""
+"""Base of the settings of a study, and the check of new texts in them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import BaseModel, ConfigDict
+
+from pairseek.core.validation import obstacle_to_storing
+from pairseek.errors import InvalidParameter
 
 
 class StrictModel(BaseModel):
     """Immutable settings without unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def check_texts_storable(value: object, place: str = "") -> None:
+    """Raise an `InvalidParameter` if a text in new settings has NUL or a lone surrogate.
+
+    Settings that earlier versions stored are not checked, so that their studies continue.
+    """
+    if isinstance(value, str):
+        obstacle = obstacle_to_storing(value, None)
+        if obstacle is not None:
+            raise InvalidParameter(f"the setting {place!r} cannot be used: {obstacle}; change it", field=place)
+    elif isinstance(value, Mapping):
+        for name, member in value.items():
+            check_texts_storable(str(name), place or "name")
+            check_texts_storable(member, f"{place}.{name}" if place else str(name))
+    elif isinstance(value, list | tuple):
+        for element in value:
+            check_texts_storable(element, place)
