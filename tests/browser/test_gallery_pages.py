@@ -186,3 +186,29 @@ def test_undo_lies_below_labels_of_four_hundred_characters(visit, visitors, devi
         assert shown["y"] + shown["height"] <= undo["y"]
         label = page.locator(f"#{side}-label").bounding_box()
         assert label["y"] + label["height"] <= shown["y"] + shown["height"]
+
+
+def test_attention_pairs_are_picked_from_pictures_alone_and_a_refused_form_keeps_picker_and_plan(signed_in) -> None:
+    page = signed_in(**PHONE)
+    page.get_by_role("link", name="New study").click()
+    page.locator("#f-images").set_input_files(files(20))
+    page.get_by_text("With 20 things, 30 people and 20 answers each").wait_for()
+    page.get_by_label("Expected participants").fill("200")
+    page.get_by_text("With 20 things, 200 people and 20 answers each").wait_for()
+    page.get_by_text("Which pairs to ask").click()
+    page.get_by_label("Correct answer", exact=True).select_option("fruit-3")
+    page.get_by_label("Wrong answer", exact=True).select_option("fruit-9")
+    page.get_by_role("button", name="Add this pair").click()
+    assert page.locator("#f-attention").input_value() == "fruit-3; fruit-9; fruit-3"
+    page.get_by_label("Show these items in attention pairs only").check()
+    # The title is missing.
+    page.locator("form.form").first.evaluate("form => { form.noValidate = true; }")
+    page.get_by_role("button", name="Create the study", exact=True).click()
+    page.locator(".problem[role=alert]").wait_for()
+    page.get_by_text("With 20 things, 200 people and 20 answers each").wait_for()
+    assert page.get_by_label("Correct answer", exact=True).locator("option").count() == 20
+    check(page)
+    page.get_by_label("Title").fill("Fruit to attend to")
+    page.get_by_role("button", name="Create the study", exact=True).click()
+    page.wait_for_url("**/studies/fruit-to-attend-to")
+    page.get_by_text("18 items, 18 pictures").wait_for()

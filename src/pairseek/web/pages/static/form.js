@@ -29,13 +29,15 @@ document.addEventListener("submit", async (event) => {
     }
     fresh.replaceWith(old);
   }
-  const columns = document.getElementById("columns");
-  if (columns) received.querySelector("#columns")?.replaceWith(columns);
+  for (const kept of main.querySelectorAll("#columns, .plan")) {
+    received.querySelector(kept.id ? "#columns" : ".plan")?.replaceWith(kept);
+  }
   const folds = received.querySelectorAll("details");
   main.querySelectorAll("details").forEach((old, place) => {
     if (old.open) folds[place]?.setAttribute("open", "");
   });
   main.replaceChildren(...received.childNodes);
+  offerAttentionPairs();
   const alert = main.querySelector("[role=alert]");
   if (alert) {
     alert.tabIndex = -1;
@@ -50,7 +52,7 @@ document.addEventListener("change", async (event) => {
   const columns = document.getElementById("columns");
   if (!input.dataset.columns || !columns) return;
   columns.replaceChildren();
-  if (!input.files.length) return;
+  if (!input.files.length) return countPictures();
   const sent = new FormData();
   sent.set("csrf", input.form.elements.csrf.value);
   sent.set(input.name, input.files[0]);
@@ -101,16 +103,38 @@ function offerAttentionPairs() {
   const field = document.getElementById("f-attention");
   if (!offered || !field) return;
   document.querySelector("[data-picker]")?.remove();
+  const labels = [...(document.getElementById("attention-labels")?.options ?? [])].map(({ value }) => value);
+  const items = labels.length ? labels : pictures();
+  if (items.length < 2) return;
   const picker = document.createElement("div");
   picker.dataset.picker = "";
   picker.append(offered.content.cloneNode(true));
+  const selects = [...picker.querySelectorAll("select")];
+  selects.forEach((select, place) => {
+    for (const item of items) select.add(new Option(item));
+    select.selectedIndex = place;
+  });
   field.closest(".field").after(picker);
   picker.querySelector("button").addEventListener("click", () => {
-    const [right, other] = [...picker.querySelectorAll("select")].map((select) => select.value);
+    const [right, other] = selects.map((select) => select.value);
     if (right === other) return;
     const before = field.value.trim();
     field.value = `${before}${before ? "\n" : ""}${right}; ${other}; ${right}`;
   });
+}
+
+// Without a list, each file is a thing, and its name without the ending is the thing's id.
+function pictures() {
+  if (document.getElementById("f-items")?.files.length) return [];
+  const names = [...(document.getElementById("f-images")?.files ?? [])].map(({ name }) => name);
+  const stems = names.map((name) => name.replace(/\.[^.]*$/, ""));
+  return new Set(stems).size === stems.length ? stems : names;
+}
+
+function countPictures() {
+  const { length } = pictures();
+  offerAttentionPairs();
+  if (length > 1) planItems(length);
 }
 
 // Say what a study of this size will tell, a moment after the last change.
@@ -149,8 +173,6 @@ document.addEventListener("input", (event) => {
   if (["plan-items", "plan-people", "f-answers"].includes(event.target.id)) plan();
 });
 
-// Without a list, each picture is a thing.
 document.addEventListener("change", (event) => {
-  const { id, files } = event.target;
-  if (id === "f-images" && files.length > 1 && !document.getElementById("f-items")?.files.length) planItems(files.length);
+  if (event.target.id === "f-images") countPictures();
 });
