@@ -124,6 +124,14 @@ def of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> 
     return [SessionRow(*row) for row in connection.execute(statement)]
 
 
+def versions_of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return what changes with the sessions of a study, oldest first: id, version, whether it is open, and replies."""
+    condition = (sessions.c.study_id == study_id) & sessions.c.kind.in_(kinds)
+    columns = (sessions.c.id, sessions.c.version, sessions.c.finished_at.is_(None), sessions.c.replies)
+    statement = sa.select(*columns).where(condition).order_by(sessions.c.created_at, sessions.c.id)
+    return [tuple(row) for row in connection.execute(statement)]
+
+
 def present(connection: sa.Connection, ids: Sequence[str]) -> set[str]:
     """Return those ids of sessions that are stored."""
     return set(connection.execute(sa.select(sessions.c.id).where(sessions.c.id.in_(ids))).scalars())

@@ -1,7 +1,9 @@
 """Keeper of the newest findings: computed in a separate thread, however often they are asked for and answers change.
 
 A study has at most one computation that runs, among all workers and servers of a database, and in each worker at most
-one that has yet to begin, which will include every answer stored before it begins.
+one that has yet to begin, which will include every answer stored before it begins. A worker whose computation would
+begin while another worker computes gives it up: pages get the newest findings in its memory, and downloads ask again.
+Workers do not share findings: each computes its own.
 """
 
 from __future__ import annotations
@@ -126,9 +128,8 @@ class FindingsKeeper:
     def _fingerprint(self, study: Study) -> int:
         """Return a number that changes with the sessions and the items of a study."""
         kinds = ["person", "simulated"]
-        rows = self._database.read(lambda connection: sessions.of_study(connection, study.row.id, kinds))
-        facts = ((row.id, row.version, row.finished_at is None, str(row.replies)) for row in rows)
-        return hash((study.row.additions, *facts))
+        rows = self._database.read(lambda connection: sessions.versions_of_study(connection, study.row.id, kinds))
+        return hash((study.row.additions, str(rows)))
 
     def _request(self, study: Study, fingerprint: int) -> Future[StudyFindings | None]:
         """Return the computation that will include all present answers; the caller holds the lock."""
