@@ -139,7 +139,9 @@ def test_no_page_and_no_ranking_names_an_item_by_its_id(tmp_path, capsys, data, 
         assert all(one["label"] is None and one["name"].split()[0] in NAMES for one in cards)
         if settings:
             return
-        table = list(csv.DictReader(io.StringIO(browser.get("/studies/which/export/ranking.csv").text)))
+        table = list(
+            csv.DictReader(io.StringIO(browser.get("/studies/which/export/ranking.csv").content.decode("utf-8-sig")))
+        )
         shown = "image_file" if "image" in data else next(iter(data))
         assert {row["id"] for row in table} == set(IDS)
         for row in table:

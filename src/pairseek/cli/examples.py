@@ -37,6 +37,7 @@ EXAMPLES = {
     "study open": ("pairseek study open wine",),
     "study close": ("pairseek study close wine",),
     "study add": ("pairseek study add wine more-wines.csv",),
+    "study duplicate": ("pairseek study duplicate wine",),
     "study delete": ("pairseek study delete wine",),
     "user add": ("pairseek user add maria",),
     "user remove": ("pairseek user remove maria",),

@@ -158,8 +158,9 @@ def _calculated(path: Path, cell: Any, values: list[Any], error: type[PairseekEr
     """Return a cell, with its stored value if it is a formula."""
     if cell.data_type != "f":
         return cell
-    stored = next((value for value in values if getattr(value, "column", None) == cell.column), None)
-    if stored is None or stored.value is None:
+    # Empty cells have no column.
+    stored = next((value for value in values if value.value is not None and value.column == cell.column), None)
+    if stored is None:
         raise error(
             f"{path}: the cell {cell.coordinate} is a formula without a stored value: open the workbook in a "
             f"spreadsheet program and save it, or replace the formula by its value"

@@ -21,6 +21,9 @@ IGNORED_SETTINGS = {
     "resume": "a quiz keeps no sessions",
     "retention": "a quiz keeps no data",
     "learn": "a quiz collects no answers to learn from",
+    "accent": "a quiz has the colours of its page",
+    "closes": "the files of a quiz can be opened as long as you serve them",
+    "quota": "a quiz counts nobody",
     "completion": "a quiz sends nobody back; use the callback, see docs/how-to/embedding-a-quiz.md",
 }
 """Settings that have no effect in a quiz, with the reason."""
@@ -34,6 +37,8 @@ REFUSED_SETTINGS = {
     "invited": "a quiz has no server that could check invitations",
     "kind": "a quiz asks for preferences between two items",
     "dimensions": "a quiz uses the coordinates of its items",
+    "names": "a quiz always shows the names of its items",
+    "questions": "a quiz keeps no replies",
     "result": "the files of a quiz contain all results, so they cannot be hidden",
 }
 """Settings that a quiz cannot follow, with the reason."""

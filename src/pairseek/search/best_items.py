@@ -253,12 +253,14 @@ def _interpolate_cubic(table: FloatArray, positions: FloatArray) -> FloatArray:
 
 def _utilities_without_residuals(pool: RecommendationPool, points: FloatArray, rows: IntArray) -> FloatArray:
     """Return the (s, m) utilities appeal - k|w - x|² of items for (s, d) user points."""
-    # Centred, so that items far from the origin keep their digits.
-    centre = pool.belief.mean
-    users, items = points - centre, pool.items.coordinates[rows] - centre
-    # einsum, because the last digits of matrix products depend on the number of threads.
-    square = np.einsum("sd,dn->sn", -2.0 * users, np.ascontiguousarray(items.T))
-    square += np.sum(users**2, axis=1)[:, None] + np.sum(items**2, axis=1)
+    square = np.zeros((len(points), len(rows)))
+    difference = np.empty_like(square)
+    # Add one coordinate at a time: an array with three axes would take d times the memory, and the digits of a matrix
+    # product depend on the other items.
+    for user_coordinate, item_coordinates in zip(points.T, pool.items.coordinates[rows].T, strict=True):
+        np.subtract(user_coordinate[:, None], item_coordinates, out=difference)
+        np.multiply(difference, difference, out=difference)
+        square += difference
     return np.asarray(pool.items.appeal[rows] - pool.response.typical_k * square)
 
 
