@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import zipfile
 
 import numpy as np
@@ -156,6 +157,17 @@ def test_a_name_that_is_taken_and_one_that_is_not_there(client):
     assert refusal(lambda: client.create_study(SETTINGS | {"slug": "which"}, RECORDS)) == (409, "slug_taken")
     assert refusal(lambda: client.open_session("nowhere")) == (404, "not_found")
     assert refusal(lambda: client.export("which", "secrets")) == (422, "invalid_request")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/studies", "/api/v1/studies/which/sessions"])
+def test_a_body_that_is_not_json_is_said_with_the_place(visitors, client, path):
+    reply = visitors.browser().post(
+        path,
+        content=b'{"participant": nobody}',
+        headers={"Authorization": f"Bearer {client.token}", "Content-Type": "application/json"},
+    )
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "invalid_request")
+    assert re.fullmatch(r"the body is not JSON: .+, at character \d+", reply.json()["error"]["message"])
 
 
 def test_an_error_has_one_shape_everywhere(visitors):

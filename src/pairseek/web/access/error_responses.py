@@ -67,8 +67,12 @@ async def invalid_request(request: Request, error: Exception) -> Response:
     """Handle a request that does not match the schema of its route."""
     assert isinstance(error, RequestValidationError)
     first: dict[str, Any] = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"] if part != "body")
-    message = f"{place or 'the body'}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    if first["type"] == "json_invalid":
+        # The location is the number of the character.
+        message = f"the body is not JSON: {first['ctx']['error']}, at character {first['loc'][-1]}"
+    else:
+        place = ".".join(str(part) for part in first["loc"] if part != "body")
+        message = f"{place or 'the body'}: {first['msg'][0].lower()}{first['msg'][1:]}"
     hint = "Send the request as described at /docs."
     return reply_to(
         request, Problem(422, "invalid_request", message, received=_shortened(first.get("input")), hint=hint)
