@@ -312,7 +312,7 @@ def test_a_researcher_makes_a_study_and_looks_at_who_came(visit, visitors) -> No
     assert Axe().run(page).violations_count == 0
 
     page.get_by_role("link", name="New study").click()
-    assert page.evaluate("document.documentElement.scrollHeight") < 2500
+    assert page.evaluate("document.documentElement.scrollHeight") < 2800
     assert not page.get_by_label("Name in the link").is_visible()
     for fold in page.locator("details.fold > summary").all():
         fold.click()

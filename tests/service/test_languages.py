@@ -73,12 +73,10 @@ def test_every_page_can_be_rendered_in_the_new_language(third, name) -> None:
         values = values | {"languages": list(languages())}
     page = render(template, values, language=ITALIAN)
     assert f'<html lang="{ITALIAN}">' in page
-    # Also in the other languages, whose catalogues know nothing of the new one.
-    assert (
-        ("Italiano" in page)
-        == (name in ("findings", "findings-alike", "study-new", "study-new-wrong"))
-        == ("Italiano" in render(template, values, language="de"))
-    )
+    # Also in the other languages, whose catalogues know nothing of the new one. Findings offer reports in the others.
+    assert ("Italiano" in page) == (name in ("study-new", "study-new-wrong"))
+    offered = ("findings", "findings-alike", "study-new", "study-new-wrong")
+    assert ("Italiano" in render(template, values, language="de")) == (name in offered)
 
 
 def test_the_service_shows_every_page_in_the_new_language(visited) -> None:

@@ -16,19 +16,21 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def check_texts_storable(value: object, place: str = "") -> None:
+def check_texts_storable(settings: object) -> None:
     """Raise an `InvalidParameter` if a text in new settings has NUL or a lone surrogate.
 
     Settings that earlier versions stored are not checked, so that their studies continue.
     """
-    if isinstance(value, str):
-        obstacle = obstacle_to_storing(value, None)
-        if obstacle is not None:
-            raise InvalidParameter(f"the setting {place!r} cannot be used: {obstacle}; change it", field=place)
-    elif isinstance(value, Mapping):
-        for name, member in value.items():
-            check_texts_storable(str(name), place or "name")
-            check_texts_storable(member, f"{place}.{name}" if place else str(name))
-    elif isinstance(value, list | tuple):
-        for element in value:
-            check_texts_storable(element, place)
+    # A list of what is left to check, because settings may be nested more deeply than calls can be.
+    remaining: list[tuple[str, object]] = [("", settings)]
+    while remaining:
+        place, value = remaining.pop()
+        if isinstance(value, str):
+            obstacle = obstacle_to_storing(value, None)
+            if obstacle is not None:
+                raise InvalidParameter(f"the setting {place!r} cannot be used: {obstacle}; change it", field=place)
+        elif isinstance(value, Mapping):
+            for name, member in value.items():
+                remaining += [(f"{place}.{name}" if place else str(name), member), (place or "name", str(name))]
+        elif isinstance(value, list | tuple):
+            remaining += [(place, element) for element in value]
