@@ -67,9 +67,10 @@ async def invalid_request(request: Request, error: Exception) -> Response:
     """Handle a request that does not match the schema of its route."""
     assert isinstance(error, RequestValidationError)
     first: dict[str, Any] = error.errors()[0]
-    if first["type"] == "json_invalid":
+    problem = first.get("ctx", {}).get("error")
+    if first["msg"] == "JSON decode error" and problem is not None:
         # The location is the number of the character.
-        message = f"the body is not JSON: {first['ctx']['error']}, at character {first['loc'][-1]}"
+        message = f"the body is not JSON: {problem}, at character {first['loc'][-1]}"
     else:
         place = ".".join(str(part) for part in first["loc"] if part != "body")
         message = f"{place or 'the body'}: {first['msg'][0].lower()}{first['msg'][1:]}"
