@@ -28,7 +28,7 @@ _MARGIN = 0.002
 
 @dataclass(frozen=True)
 class RankingPrecision:
-    """What a study of this size is expected to tell.
+    """Expected precision of the ranking from a study of one size.
 
     Attributes
     ----------

@@ -131,7 +131,7 @@ def mean_utilities(choices: Choices, items: Items | None = None) -> UtilityPoste
 
 @dataclass(frozen=True, eq=False)
 class FitInputs:
-    """What the population model of a ranking is fitted to.
+    """Inputs of the population model behind a ranking.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""What operators watch, and background work: logs, metrics, readiness, and threads that survive errors."""
+"""Logs, metrics and readiness for operators, and background threads that survive errors."""

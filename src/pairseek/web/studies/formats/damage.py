@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Unplayable(ValueError):
-    """What is wrong with a file, as the end of a sentence that begins with its name, and what to do."""
+    """A file cannot be played; the message continues a sentence that begins with the name of the file."""
 
 
 def cut_off(kind: str) -> Unplayable:
