@@ -77,6 +77,7 @@ def main() -> None:
     parser.add_argument("--methods", default="", help="beginnings of labels, separated by semicolons")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=ROOT / "pairseek-results" / "rivals")
+    parser.add_argument("--reuse", type=Path, nargs="*", default=[], help="earlier outputs with some of the replays")
     parser.add_argument("--write", type=Path, help="the page whose tables are replaced")
     given = parser.parse_args()
     plan = read_comparison("first", people=given.people, half=given.half)
@@ -84,7 +85,7 @@ def main() -> None:
         plan = replace(plan, methods=(*plan.methods, *EXTRA))
     parts = {name: [p.strip() for p in getattr(given, name).split(";") if p.strip()] for name in ("methods", "data")}
     plan = plan.only(**parts)
-    results = compare(plan, given.out, jobs=given.jobs, note=print)
+    results = compare(plan, given.out, reuse=given.reuse, jobs=given.jobs, note=print)
     write_comparison(given.out / "report.html", results)
     text = "\n".join(tables(results)).strip()
     print(text)

@@ -3,6 +3,7 @@
 import csv
 import itertools
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -291,6 +292,22 @@ class TestTables:
         with pytest.raises(InvalidParameter, match="another specification"):
             compare(Comparison(plan.methods, plan.data, people=6, answers=(0, 2, 5), seed=4), once[0])
 
+    def test_replays_of_other_folders_are_reused(self, plan, once, tmp_path):
+        part = replace(plan, methods=(GlobalDice, "popularity"), data=plan.data[::-1])
+        first = compare(part, tmp_path / "first")
+        done = []
+        results = compare(plan, tmp_path / "x", reuse=[tmp_path / "first"], progress=lambda s: done.append(s.done))
+        assert done[0] == tuple(12 if method in part.methods else 0 for method in plan.methods)
+        assert first.labels == results.labels[::-1]
+        for name in TABLES:
+            assert (tmp_path / "x" / name).read_bytes() == (once[0] / name).read_bytes()
+
+    def test_replays_with_another_seed_are_not_reused(self, plan, once, tmp_path):
+        with pytest.raises(InvalidParameter, match="has another seed"):
+            compare(replace(plan, seed=4), tmp_path / "x", reuse=[once[0]])
+        with pytest.raises(InvalidParameter, match="does not hold readable results"):
+            compare(plan, tmp_path / "y", reuse=[tmp_path / "nowhere"])
+
     def test_means_errors_and_the_worst_tenth_are_those_of_the_people(self, once):
         folder, results = once
         with (folder / "people.csv").open() as file:
@@ -443,6 +460,15 @@ class Wins(BaseMethod):
         assert "helpers.compared:Faulty (3 faults)" in page
         for name in TABLES:
             assert (folder / name).exists()
+
+    def test_an_edited_method_is_another_method(self, tmp_path, monkeypatch):
+        monkeypatch.syspath_prepend(str(tmp_path))
+        (tmp_path / "edited_method.py").write_text(self.METHOD)
+        entry = entry_of({"method": "edited_method:Wins"})
+        before = entry.record
+        assert entry.record == before
+        (tmp_path / "edited_method.py").write_text(self.METHOD.replace("+= 1", "+= 2"))
+        assert entry.record != before
 
     @pytest.mark.parametrize(
         ("text", "message"),

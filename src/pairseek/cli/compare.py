@@ -42,6 +42,10 @@ def command(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Output folder.  [dim]\\[pairseek-results/compare-NAME][/]")
     ] = None,
+    reuse: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FOLDER", help="Copy replays of the same methods and data from this earlier output."),
+    ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
 ) -> None:
@@ -64,6 +68,7 @@ def command(
         results = compare(
             comparison,
             folder,
+            reuse=reuse or (),
             jobs=job_count(jobs, scheduler),
             scheduler=scheduler,
             progress=progress,

@@ -7,13 +7,15 @@ import hashlib
 import json
 import random
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from pairseek.core.types import FloatArray
+from pairseek.errors import InvalidParameter
 from pairseek.experiments.comparison.datasets import Dataset, HeldOutPeople, held_out
 from pairseek.experiments.comparison.entries import Entry
 from pairseek.experiments.comparison.host import Host, Send
@@ -33,9 +35,11 @@ from pairseek.experiments.comparison.replay import MethodFault, Watch, begin, pl
 from pairseek.experiments.comparison.results import ComparisonResults
 from pairseek.experiments.comparison.sources import dataset_of
 from pairseek.experiments.comparison.specification import Comparison
+from pairseek.experiments.runs.journal import JOURNAL_FILE, earlier_record, read_journal
 from pairseek.experiments.runs.pickling import pickle_work
 from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task
 from pairseek.experiments.runs.runner import run_plan
+from pairseek.experiments.runs.toml import to_toml
 from pairseek.people.choices import Choices
 from pairseek.people.population import Population
 
@@ -170,6 +174,7 @@ def compare(
     comparison: Comparison,
     folder: str | Path,
     *,
+    reuse: Sequence[str | Path] = (),
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Callable[[RunStatus], None] | None = None,
@@ -187,6 +192,9 @@ def compare(
         Methods, data sets and people.
     folder
         Folder of results. A folder of the same comparison is continued; any other is refused.
+    reuse
+        Folders of other comparisons. Their replays of a method and a data set that both comparisons have are copied
+        instead of being run again.
     jobs
         Number of worker processes.
     scheduler
@@ -228,7 +236,8 @@ def compare(
         if task.unit >= len(held[task.group].people)
     }
     path = Path(folder)
-    outcomes, record = run_plan(plan, make_work, path, jobs=jobs, scheduler=scheduler, progress=progress, known=absent)
+    known = absent | reused(plan, reuse)
+    outcomes, record = run_plan(plan, make_work, path, jobs=jobs, scheduler=scheduler, progress=progress, known=known)
     results = ComparisonResults.of(comparison, held, counts, outcomes, record)
     results.write(path)
     return results
@@ -259,6 +268,26 @@ def _plan(
     labels = tuple(people.dataset.label for people in held)
     arms = tuple(entry.label for entry in entries)
     return RunPlan(labels, arms, units, record, hashlib.sha256(text.encode()).hexdigest())
+
+
+def reused(plan: RunPlan, folders: Sequence[str | Path]) -> dict[Task, Outcome]:
+    """Return the outcomes in the folders of methods and data sets that the plan has too, as outcomes of the plan."""
+    record = tomllib.loads(to_toml(plan.record))
+    out: dict[Task, Outcome] = {}
+    for folder in map(Path, folders):
+        earlier = earlier_record(folder)
+        differing = [name for name in ("half", "seed", "limit", "bins") if earlier.get(name) != record[name]]
+        if differing:
+            raise InvalidParameter(f"{folder} has another {differing[0]}: reuse folders with the same", field="reuse")
+        groups, arms = (
+            {earlier[name].index(part): index for index, part in enumerate(record[name]) if part in earlier[name]}
+            for name in ("groups", "methods")
+        )
+        for task, outcome in read_journal(folder / JOURNAL_FILE).items():
+            if task.group in groups and task.arm in arms:
+                own_task = Task(groups[task.group], arms[task.arm], task.unit)
+                out[own_task] = replace(outcome, task=own_task)
+    return out
 
 
 def _vectors(held: HeldOutPeople, note: Callable[[str], None] | None) -> FloatArray:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from pairseek.core.types import JSON
@@ -124,7 +127,12 @@ class Entry:
     def record(self) -> JSON:
         """Return the entry as plain data."""
         name = f"{self.method.__module__}:{self.method.__qualname__}"
-        return {"label": self.label, "method": name, "knows": self.knows, "settings": dict(self.settings)}
+        record: JSON = {"label": self.label, "method": name, "knows": self.knows, "settings": dict(self.settings)}
+        source = getattr(sys.modules.get(self.method.__module__), "__file__", None)
+        if source and not name.startswith("pairseek."):
+            # An edited method is another method: its earlier results are not its own.
+            record["source"] = hashlib.sha256(Path(source).read_bytes()).hexdigest()
+        return record
 
 
 MethodRecord: TypeAlias = str | Mapping[str, Any] | type[Any] | Entry

@@ -14,6 +14,7 @@ import io
 import json
 import os
 import platform
+import tomllib
 import zlib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -210,6 +211,18 @@ def read_journal(path: Path) -> dict[Task, Outcome]:
         raise InvalidFile(f"{path} cannot be read: {error.strerror or error}") from None
     outcomes = map(_parse_line, lines)
     return {outcome.task: outcome for outcome in outcomes if outcome is not None}
+
+
+def earlier_record(folder: Path) -> JSON:
+    """Return the specification in a folder of results of this version."""
+    try:
+        version = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))["pairseek"]
+        record: JSON = tomllib.loads((folder / SPECIFICATION_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidParameter(f"{folder} does not hold readable results ({error}): name another folder") from None
+    if version != __version__:
+        raise InvalidParameter(f"the folder {folder} was created by pairseek {version}, this is {__version__}")
+    return record
 
 
 def _processor_name() -> str:

@@ -7,14 +7,14 @@ again here. The acquisition function is minimized over the items that may be com
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.special import expit
 
 from pairseek.core.types import FloatArray, IntArray, ItemId
-from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
+from pairseek.experiments.comparison.methods.utilities import UtilityMethod, standardized
+from pairseek.experiments.comparison.protocol import Knowledge
 from pairseek.people.choices import Choices
 
 Answers = list[tuple[int, int]]
@@ -24,7 +24,7 @@ _BEST_WEIGHT = 10.0
 
 
 @dataclass
-class PreferenceGlis(BaseMethod):
+class PreferenceGlis(UtilityMethod):
     """Radial basis functions that rank like the answers; each question compares the best item with a promising one.
 
     Parameters
@@ -42,7 +42,6 @@ class PreferenceGlis(BaseMethod):
     exploration: float = 0.5
     scale: float = 1.0
     knows: Knowledge = "vectors"
-    utility: FloatArray = field(init=False, repr=False)
 
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
         """Begin with equal items."""
@@ -83,11 +82,7 @@ class PreferenceGlis(BaseMethod):
             int(np.searchsorted(shown, self._best)),
         )
         self._surrogate = self._basis[:, shown] @ weights
-        self.utility = -self.scale * self._surrogate / max(float(np.std(self._surrogate)), 1e-12)
-
-    def predict(self, pairs: IntArray) -> FloatArray:
-        """Return the (m,) probabilities that the first item wins."""
-        return np.asarray(expit(self.utility[pairs[:, 0]] - self.utility[pairs[:, 1]]))
+        self.utility = -self.scale * standardized(self._surrogate)
 
     def acquisition(self) -> FloatArray:
         """Return the (n,) acquisition values: normalized surrogate minus distance term; the smallest is asked."""

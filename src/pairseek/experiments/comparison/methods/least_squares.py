@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.special import expit
 
-from pairseek.core.types import FloatArray, IntArray, ItemId
+from pairseek.core.types import FloatArray, ItemId
 from pairseek.errors import MissingExtra
 from pairseek.experiments.comparison.methods.others import utility_table
-from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
+from pairseek.experiments.comparison.methods.utilities import UtilityMethod, standardized
+from pairseek.experiments.comparison.protocol import Knowledge
 from pairseek.people.choices import Choices
 
 
 @dataclass
-class AlternatingLeastSquares(BaseMethod):
+class AlternatingLeastSquares(UtilityMethod):
     """Implicit feedback: items that others rate above their average, and the person's winners; random questions.
 
     Parameters
@@ -34,7 +34,6 @@ class AlternatingLeastSquares(BaseMethod):
     factors: int = 8
     scale: float = 1.0
     knows: Knowledge = "others"
-    utility: FloatArray = field(init=False, repr=False)
 
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
         """Begin with equal items."""
@@ -49,11 +48,7 @@ class AlternatingLeastSquares(BaseMethod):
             self._liked[outcome] += 1.0
             factors = self._model.recalculate_user(0, scipy.sparse.csr_matrix(self._liked))
             score = np.asarray(self._model.item_factors @ factors.ravel(), dtype=np.float64)
-            self.utility = self.scale * score / max(float(np.std(score)), 1e-12)
-
-    def predict(self, pairs: IntArray) -> FloatArray:
-        """Return the (m,) probabilities that the first item wins."""
-        return np.asarray(expit(self.utility[pairs[:, 0]] - self.utility[pairs[:, 1]]))
+            self.utility = self.scale * standardized(score)
 
 
 @cache

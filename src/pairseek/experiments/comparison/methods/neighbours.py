@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.special import expit
 
 from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.experiments.comparison.methods.others import completed_table, log_odds_won
+from pairseek.experiments.comparison.methods.utilities import UtilityMethod, standardized
 from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
 from pairseek.people.choices import Choices
 
 
 @dataclass
-class Profile(BaseMethod):
+class Profile(UtilityMethod):
     """Base class of methods that score items by a profile, +1 for each win and -1 for each loss, times item weights.
 
     Parameters
@@ -30,7 +30,6 @@ class Profile(BaseMethod):
     scale: float = 1.0
     popularity: float = 1.0
     knows: Knowledge = "others"
-    utility: FloatArray = field(init=False, repr=False)
 
     def weights(self, others: Choices) -> FloatArray:
         """Return the (n, n) weights from an item of the profile to a scored item."""
@@ -49,11 +48,7 @@ class Profile(BaseMethod):
         if outcome is not None:
             self._profile[[outcome, sum(pair) - outcome]] += [1.0, -1.0]
             score = self._profile @ self._weights
-            self.utility = self._base + self.scale * score / max(float(np.std(score)), 1e-12)
-
-    def predict(self, pairs: IntArray) -> FloatArray:
-        """Return the (m,) probabilities that the first item wins."""
-        return np.asarray(expit(self.utility[pairs[:, 0]] - self.utility[pairs[:, 1]]))
+            self.utility = self._base + self.scale * standardized(score)
 
 
 @dataclass

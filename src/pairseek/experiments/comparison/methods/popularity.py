@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
-from pairseek.core.types import FloatArray, IntArray, ItemId
+from pairseek.core.types import FloatArray, ItemId
 from pairseek.experiments.comparison.methods.others import log_odds_won
-from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
+from pairseek.experiments.comparison.methods.utilities import UtilityMethod
+from pairseek.experiments.comparison.protocol import Knowledge
 from pairseek.people.choices import Choices
 
 
 @dataclass
-class LikedAverage(BaseMethod):
+class LikedAverage(UtilityMethod):
     """Cosine similarity with the mean vector of the items that won, and popularity if other people are known.
 
     Parameters
@@ -28,7 +28,6 @@ class LikedAverage(BaseMethod):
 
     scale: float = 1.0
     popularity: float = 0.0
-    utility: FloatArray = field(init=False, repr=False)
 
     @property
     def knows(self) -> Knowledge:  # type: ignore[override]
@@ -49,7 +48,3 @@ class LikedAverage(BaseMethod):
         if outcome is not None:
             self._won.append(outcome)
             self.utility = self._base + self.scale * (self._units @ self._units[self._won].mean(axis=0))
-
-    def predict(self, pairs: IntArray) -> FloatArray:
-        """Return the (m,) probabilities that the first item wins."""
-        return np.asarray(expit(self.utility[pairs[:, 0]] - self.utility[pairs[:, 1]]))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from scipy.special import expit
 
-from pairseek.core.types import FloatArray, IntArray, ItemId
+from pairseek.core.types import FloatArray, ItemId
 from pairseek.core.validation import one_of
 from pairseek.errors import MissingExtra
-from pairseek.experiments.comparison.protocol import BaseMethod, Knowledge
+from pairseek.experiments.comparison.methods.utilities import UtilityMethod, standardized
+from pairseek.experiments.comparison.protocol import Knowledge
 from pairseek.people.choices import Choices
 
 QdrantQuery: TypeAlias = Literal["average", "best", "context", "feedback"]
@@ -21,7 +21,7 @@ Answers: TypeAlias = list[tuple[int, int]]
 
 
 @dataclass
-class Qdrant(BaseMethod):
+class Qdrant(UtilityMethod):
     """Scores of a query with winners as positive and losers as negative examples; random questions.
 
     Parameters
@@ -39,7 +39,6 @@ class Qdrant(BaseMethod):
     scale: float = 1.0
     feedback: float = 1.0
     knows: Knowledge = "vectors"
-    utility: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         one_of(self.query, "query", get_args(QdrantQuery))
@@ -56,11 +55,7 @@ class Qdrant(BaseMethod):
         if outcome is not None:
             self._answers.append((outcome, sum(pair) - outcome))
             scores = self._scores(self._answers)
-            self.utility = self.scale * scores / max(float(np.std(scores)), 1e-12)
-
-    def predict(self, pairs: IntArray) -> FloatArray:
-        """Return the (m,) probabilities that the first item wins."""
-        return np.asarray(expit(self.utility[pairs[:, 0]] - self.utility[pairs[:, 1]]))
+            self.utility = self.scale * standardized(scores)
 
 
 def qdrant_scores(vectors: FloatArray, query: QdrantQuery, feedback: float = 1.0) -> Callable[[Answers], FloatArray]:
