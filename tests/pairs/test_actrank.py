@@ -116,7 +116,7 @@ class TestRegion:
                 normal, offset = -normal, -offset
             region = region.cut(normal, offset)
             normals, offsets = np.vstack([normals, -normal]), np.append(offsets, -offset)
-        assert not region.empty
+        assert not region.is_empty
 
     def test_without_a_walk_along_the_edges_linear_programmes_decide_the_same(self, monkeypatch):
         walked, normals, offsets, user = random_region(3, 10, np.random.default_rng(5))
@@ -155,7 +155,7 @@ class TestRegion:
         along = np.array([1.0, 0.0])
         assert region.cut(along, -1.5) is region
         nothing = region.cut(along, 1.5)
-        assert nothing.empty
+        assert nothing.is_empty
         assert nothing.side(along, 7.0) == 0
         assert nothing.cut(along, 0.0) is nothing
 
@@ -169,7 +169,7 @@ class TestRegion:
         direction = -np.ones(5) + 0.3 * rng.normal(size=5)
         _, top = extremes(normals, offsets, direction)
         walk = maximise(normals, offsets, corner, direction)
-        assert walk.top == pytest.approx(top, abs=1e-9)
+        assert walk.objective == pytest.approx(top, abs=1e-9)
         assert np.all(normals @ np.array(walk.vertices).T <= offsets[:, None] + 1e-9)
         early = maximise(normals, offsets, corner, direction, 0.0)
         assert 0.0 < early.top < top
@@ -183,17 +183,17 @@ class TestChebyshevCentre:
         goal = np.append(np.zeros(d), -1.0)
         table = np.column_stack([normals, np.ones(len(offsets))])
         found = linprog(goal, A_ub=table, b_ub=offsets, bounds=(None, None))
-        depth = np.min(offsets - normals @ region.deepest)
+        depth = np.min(offsets - normals @ region.chebyshev_centre)
         assert depth == pytest.approx(found.x[d], rel=1e-6)
-        np.testing.assert_allclose(region.deepest, found.x[:d], atol=1e-6)
+        np.testing.assert_allclose(region.chebyshev_centre, found.x[:d], atol=1e-6)
 
     def test_of_a_cube_it_is_the_middle(self):
-        np.testing.assert_allclose(Region(np.zeros(6), np.ones(6)).deepest, 0.5)
+        np.testing.assert_allclose(Region(np.zeros(6), np.ones(6)).chebyshev_centre, 0.5)
 
     def test_of_a_long_box_with_an_end_cut_off_it_is_still_half_way(self):
         region = Region(np.array([0.0, 0.0, 0.0]), np.array([1.0, 4.0, 9.0]))
         part = region.cut(np.array([0.0, 0.0, 1.0]), 2.0)
-        np.testing.assert_allclose(part.deepest, [0.5, 2.0, 5.5], atol=1e-7)
+        np.testing.assert_allclose(part.chebyshev_centre, [0.5, 2.0, 5.5], atol=1e-7)
 
     def test_of_a_tiny_region_it_is_found_in_units_of_the_region(self):
         rng = np.random.default_rng(4)
@@ -202,7 +202,7 @@ class TestChebyshevCentre:
         for direction in [*np.eye(3), *-np.eye(3), *rng.normal(size=(6, 3))]:
             normal = direction / np.linalg.norm(direction)
             region = region.cut(normal, float(normal @ user) - 1e-8)
-        slack = region.offsets - region.normals @ region.deepest
+        slack = region.offsets - region.normals @ region.chebyshev_centre
         # the ball around the user touches all twelve planes, so it is the largest
         assert np.min(slack) == pytest.approx(1e-8, rel=1e-3)
 
@@ -210,7 +210,7 @@ class TestChebyshevCentre:
         normal = np.array([1.0, 2.0, -2.0]) / 3
         region = Region(-np.ones(3), np.ones(3)).cut(normal, 0.1).cut(-normal, -0.1 - 2e-8)
         assert np.min(region.high - region.low) > 1
-        slack = region.offsets - region.normals @ region.deepest
+        slack = region.offsets - region.normals @ region.chebyshev_centre
         assert np.min(slack) == pytest.approx(1e-8, rel=1e-2)
 
 

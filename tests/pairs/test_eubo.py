@@ -7,7 +7,7 @@ from scipy.special import expit
 import pairseek as ps
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.features import PairFeatures
-from pairseek.pairs.item_utilities import expected_maximum, own_deviations, utility_covariance
+from pairseek.pairs.item_utilities import expected_maximum, item_deviations, utility_covariance
 
 
 def catalogue(n=60, d=3, seed=1):
@@ -106,7 +106,7 @@ def test_covariances_of_utilities_agree_with_the_deviations_of_pairs(noise):
     apart = covariance[first, first] + covariance[second, second] - 2.0 * covariance[first, second]
     if noise == "constant":
         assert np.sqrt(apart) == pytest.approx(features.utility_deviation, rel=1e-9)
-    assert own_deviations(items.coordinates, belief, search.response) ** 2 == pytest.approx(np.diag(covariance))
+    assert item_deviations(items.coordinates, belief, search.response) ** 2 == pytest.approx(np.diag(covariance))
     assert covariance == pytest.approx(covariance.T)
 
 

@@ -42,8 +42,8 @@ def tilted_interval(m, v, low, high, rule):
 
 
 @njit
-def _centre(m, v):
-    return kernels._centre(m, v, 1.0, 0, 0.0)
+def _tilted_mode(m, v):
+    return kernels._tilted_mode(m, v, 1.0, 0, 0.0)
 
 
 @njit
@@ -101,7 +101,7 @@ class TestTiltedMoments:
         rng = np.random.default_rng(4)
         many = 0
         for m, v in zip(rng.uniform(-30, 20, 1500), np.exp(rng.uniform(-8.0, 5.0, 1500)), strict=True):
-            s, centre = math.sqrt(v), _centre(m, v)
+            s, centre = math.sqrt(v), _tilted_mode(m, v)
             step = min(kernels._STEP_IN_DEVIATIONS * s, kernels._MAX_STEP)
             count = math.ceil(kernels._HALF_WIDTH * s / step)
             if not (centre > kernels._MIN_FAST_LOGIT and (centre - m) ** 2 < 2.0 * kernels._MAX_FAST_SQUARE * v):

@@ -137,7 +137,7 @@ class SelectionContext:
 
     @property
     def caveat(self) -> str:
-        """The limitation of a certified gap, as a clause for `Selection.words`; empty if there is none."""
+        """Clause for `Selection.words` that says what a certified gap does not cover; empty if it covers everything."""
         known = self.belief.reliability is None
         return "" if known else "; by a score that treats k and lapse as independent of the point"
 
@@ -236,7 +236,7 @@ def best_of(
     if not len(first):
         return None
     if context.drawn and context.belief.residuals is None:
-        return _drawn(context, first, second, rng, words)
+        return _draw_uniformly(context, first, second, rng, words)
     features = context.features(first, second)
     scores = context.scores(features)
     if not np.any(scores > -np.inf):
@@ -258,7 +258,7 @@ def best_of(
     return Selection(int(features.first[row]), int(features.second[row]), float(scores[row]), considered, words)
 
 
-def _drawn(
+def _draw_uniformly(
     context: SelectionContext, first: IntArray, second: IntArray, rng: np.random.Generator, words: str
 ) -> Selection | None:
     """Draw one of the pairs whose points differ, without computing features that a constant utility ignores."""

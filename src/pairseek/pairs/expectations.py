@@ -19,8 +19,8 @@ from pairseek.numerics.mixtures import NAMES, TableName, refined
 from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, grid_axis, look_up, utilities_from
 
 # Nodes and weights of the trapezoidal rule over a standard normal variable.
-_NODES = np.linspace(-8.0, 8.0, 161)
-_WEIGHTS = np.exp(-0.5 * _NODES**2) / np.sum(np.exp(-0.5 * _NODES**2))
+_NORMAL_NODES = np.linspace(-8.0, 8.0, 161)
+_NORMAL_WEIGHTS = np.exp(-0.5 * _NORMAL_NODES**2) / np.sum(np.exp(-0.5 * _NORMAL_NODES**2))
 # Every second grid point of a table is computed; the others are interpolated.
 _GRID_STRIDE = 2
 # Largest number of nodes per grid point.
@@ -39,7 +39,7 @@ def response_tables(response: Response) -> dict[TableName, FloatArray]:
         nodes = np.linspace(-7.0, 7.0, count)
         weights = np.exp(-0.5 * nodes**2) / np.sum(np.exp(-0.5 * nodes**2))
         logits = m[:, None] + deviation * nodes
-        above, below, _ = outcomes(two_outcomes(response), logits)
+        above, below, _ = outcomes(without_ties(response), logits)
         first, second = above @ (weights * nodes), above @ (weights * (nodes**2 - 1.0))
         entropy = _entropy(np.stack([above, below])) @ weights
         with np.errstate(over="ignore"):
@@ -64,9 +64,9 @@ def gaussian_expectation(response: Response, name: TableName, mean: FloatArray, 
 def gaussian_outcomes(response: Response, mean: FloatArray, deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the (m,) probabilities of "first" and of a tie for Gaussian logits."""
     first, tie = np.empty(len(mean)), np.empty(len(mean))
-    for chunk in _chunks(len(mean), len(_NODES)):
-        chances = outcomes(response, mean[chunk][:, None] + deviation[chunk][:, None] * _NODES)
-        first[chunk], _, tie[chunk] = chances @ _WEIGHTS
+    for chunk in _chunks(len(mean), len(_NORMAL_NODES)):
+        chances = outcomes(response, mean[chunk][:, None] + deviation[chunk][:, None] * _NORMAL_NODES)
+        first[chunk], _, tie[chunk] = chances @ _NORMAL_WEIGHTS
     return first, tie
 
 
@@ -91,7 +91,7 @@ def reweighted_moments(
     powers = weights[:, None] * np.concatenate([np.ones((len(samples), 1)), samples, squares], axis=1)
     out = np.empty((len(offsets), powers.shape[1]))
     for chunk in _chunks(len(offsets), len(samples)):
-        first, _, _ = outcomes(two_outcomes(response), _logits(slopes[chunk], offsets[chunk], samples))
+        first, _, _ = outcomes(without_ties(response), _logits(slopes[chunk], offsets[chunk], samples))
         out[chunk] = np.einsum("ms,sc->mc", first, powers)
     return out
 
@@ -102,7 +102,7 @@ def outcomes(response: Response, logits: FloatArray) -> FloatArray:
     return np.stack([first, second, response.tie_probability(logits)])
 
 
-def two_outcomes(response: Response) -> Response:
+def without_ties(response: Response) -> Response:
     """Return the response without ties."""
     return response if response.tie_width == 0.0 else dataclasses.replace(response, tie_width=0.0)
 

@@ -66,7 +66,7 @@ def credits_of(appeal: FloatArray, response: Response) -> FloatArray:
 
 
 def logit_constant(response: Response) -> float:
-    """Return k times the reliability. A k of 0 counts as 1e-100, which leaves only differences of appeal."""
+    """Return k times the reliability. A k of 0 counts as 1e-100, so that only differences of appeal matter."""
     return max(response.typical_k, _MIN_K) * response.typical_reliability
 
 
@@ -300,22 +300,22 @@ class PairFeatures:
     def sampled(self, belief: Belief) -> tuple[FloatArray, FloatArray]:
         """Return (m,) E P and (m,) E h_b(P) in bits, P = P(first | w), over the belief's samples.
 
-        If k or the lapse is unknown, the average runs over the samples with a stored conditional distribution of both,
-        so P is the probability given only the user point. O(samples d) per pair.
+        If k or the lapse rate is unknown, the average runs over the samples with a stored conditional distribution of
+        both, so P is the probability given only the user point. O(samples d) per pair.
         """
         if self.residual_mean is not None:
             # The answer also depends on residual utilities, which samples of the point lack.
-            return self._by_tables()
+            return self._tabulated_expectations()
         slopes, offsets = self.planes()
         if not self.response.compiled:
-            without_ties = expectations.two_outcomes(self.response)
+            without_ties = expectations.without_ties(self.response)
             chances, conditional = expectations.sampled_outcomes(
                 without_ties, (slopes, offsets), belief.samples, belief.weights
             )
             return chances[0], conditional
         out = np.empty((2, len(self)))
         if not (belief.reliability is None and self.response.is_log_concave):
-            samples, weights, mixture = self._links(belief)
+            samples, weights, mixture = self._samples_with_links(belief)
             mixed = ((slopes, offsets), np.ascontiguousarray(samples.T), weights, mixture, self.response.link, out)
             for_ranges(expected_answer_mixed, len(self), _SAMPLED_PAIRS_PER_CHUNK, *mixed)
             return out[0], out[1] / np.log(2)
@@ -324,7 +324,7 @@ class PairFeatures:
         for_ranges(expected_answer, len(self), _SAMPLED_PAIRS_PER_CHUNK, *arguments)
         return out[0], out[1] / np.log(2)
 
-    def _by_tables(self) -> tuple[FloatArray, FloatArray]:
+    def _tabulated_expectations(self) -> tuple[FloatArray, FloatArray]:
         """Return (m,) E P and (m,) E h_b(P) in bits for a Gaussian logit, ignoring ties."""
         plain = replace(self, response=replace(self.response, tie_width=0.0))
         chance = plain.outcome_probabilities()[0]
@@ -343,7 +343,7 @@ class PairFeatures:
             drawn = belief.samples, belief.weights
             chances, conditional = expectations.sampled_outcomes(self.response, self.planes(), *drawn)
             return np.asarray(np.sum(entr(chances), axis=0) / np.log(2) - conditional)
-        samples, weights, mixture = self._links(belief)
+        samples, weights, mixture = self._samples_with_links(belief)
         # With ties, a lapse is spread over three outcomes instead of two.
         bases, parts, ratios = mixture
         out = np.empty((3, len(self)))
@@ -369,7 +369,9 @@ class PairFeatures:
         first, tie = zip(*(ties.expected_outcomes(m, s, *model) for m, s in logits), strict=True)
         return np.array(first), np.array(tie)
 
-    def _links(self, belief: Belief) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
+    def _samples_with_links(
+        self, belief: Belief
+    ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray, FloatArray]]:
         """Return samples, weights, and each sample's mixture of links, as `expected_answer_mixed` takes it."""
         reliability = belief.reliability
         if reliability is None:

@@ -49,8 +49,8 @@ def utility_covariance(
     return covariance
 
 
-def own_deviations(points: FloatArray, belief: Belief, response: Response) -> FloatArray:
-    """Return the (n,) standard deviations of the utilities relative to an item at the posterior mean."""
+def item_deviations(points: FloatArray, belief: Belief, response: Response) -> FloatArray:
+    """Return the (n,) standard deviations of the utilities, each relative to an item at the posterior mean."""
     centred = points - belief.mean
     variance = (2.0 * response.typical_k) ** 2 * np.einsum("nd,de,ne->n", centred, belief.covariance, centred)
     residuals = belief.residuals
@@ -64,16 +64,17 @@ def own_deviations(points: FloatArray, belief: Belief, response: Response) -> Fl
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
-def highest_reach(points: FloatArray, appeal: FloatArray, belief: Belief, response: Response, count: int) -> IntArray:
-    """Return the rows of the `count` items with the highest expected maximum when paired with their mirror image.
+def promising_rows(points: FloatArray, appeal: FloatArray, belief: Belief, response: Response, count: int) -> IntArray:
+    """Return the rows of the `count` most promising items: liked, uncertain, or both.
 
-    The better of two items with equal expected utility is expected to add s/sqrt(2π), where s is the standard deviation
-    of their difference. For an item and its mirror image in the mean, s is twice the item's own standard deviation.
+    They are ordered by the expected maximum of the item and its mirror image in the posterior mean. The better of two
+    items with equal expected utility is expected to add s/sqrt(2π), where s is the standard deviation of their
+    difference, here twice the item's own standard deviation.
     """
     utility = expected_utilities(points, appeal, belief, response)
     if len(utility) <= count:
         return np.arange(len(utility))
-    reach = utility + 2.0 * own_deviations(points, belief, response) / np.sqrt(2.0 * np.pi)
+    reach = utility + 2.0 * item_deviations(points, belief, response) / np.sqrt(2.0 * np.pi)
     return np.sort(np.argpartition(-reach, count)[:count])
 
 

@@ -49,14 +49,14 @@ class ChosenPair:
         Item ids, or points of a `Space`.
     info
         Explanation of the query, whose ``probability_left`` is the probability of the first.
-    drawn
+    depends_on_seed
         Whether the choice depends on the seed of the search.
     """
 
     first: Side
     second: Side
     info: QueryInfo
-    drawn: bool
+    depends_on_seed: bool
 
     def query(self, query_id: str, sides: np.random.Generator) -> Query:
         """Return the query, with sides drawn from a generator."""
@@ -101,9 +101,11 @@ def choose_pair(
         pair, strategy = _pair(context, selection), procedure
     else:
         pair, selection, strategy = _from_items(items, context, rules, draws.choice)
-    drawn = isinstance(strategy, BaseProcedure) or strategy.takes_generator or context.strategy.takes_generator
-    drawn = drawn or draws.choice.bit_generator.state != before
-    return ChosenPair(*_sides(items, pair), _info(pair, selection, strategy.name), drawn)
+    depends_on_seed = (
+        isinstance(strategy, BaseProcedure) or strategy.takes_generator or context.strategy.takes_generator
+    )
+    depends_on_seed = depends_on_seed or draws.choice.bit_generator.state != before
+    return ChosenPair(*_sides(items, pair), _info(pair, selection, strategy.name), depends_on_seed)
 
 
 def pair_info(context: SelectionContext, first: int, second: int) -> QueryInfo:

@@ -45,7 +45,7 @@ class BasePosterior(Part):
     name: ClassVar[str]
     infer: Callable[[Evidence, Prior, Response], Belief]
     infers_reliability: ClassVar[bool] = False
-    """Whether it can infer k, the reliability, the lapse and the noise kind, as `EP` does."""
+    """Whether it can infer k, the reliability, the lapse rate and the noise kind, as `EP` does."""
     takes_lapses: ClassVar[bool] = False
     """Whether it accepts a known lapse rate, which makes the posterior non-log-concave."""
     takes_residuals: ClassVar[bool] = False

@@ -172,7 +172,9 @@ def controlled_moments(
         return mean, covariance
     out = np.empty((-(-n // SAMPLE_CHUNK), 2 + count, 2 * count))
     quadratic, link = (*prior.box(d), *prior.quadratic(d)), factors.link
-    for_ranges(_products, n, SAMPLE_CHUNK, points, weights, mean, factors.data, quadratic, link, factors.model[2], out)
+    for_ranges(
+        _products, n, SAMPLE_CHUNK, points, weights, mean, factors.kernel_arrays, quadratic, link, factors.model[2], out
+    )
     # After nearly noiseless answers squared gradients overflow, and the correction is rejected below.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         total = out.sum(axis=0)

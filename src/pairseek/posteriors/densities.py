@@ -39,16 +39,16 @@ def density_belief(
     log_answers
         Function that returns the (n,) log-likelihoods of all answers at (n, d) points.
     shape
-        Number of answers, and number of dimensions.
+        (number of answers, number of dimensions).
     """
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     (answers, d), stages, log_evidence = shape, 0, 0.0
     if answers:
         samples, stages, log_evidence = tempered_samples(DensityTarget(prior, log_answers, d), n, sweeps, rng)
     else:
         samples = _draw_prior(prior, n, d, rng)
     weights = np.full(n, 1 / n)
-    info = BeliefInfo("particles", stages=stages, seconds=time.perf_counter() - began)
+    info = BeliefInfo("particles", stages=stages, seconds=time.perf_counter() - start_time)
     return sampled_belief(samples, weights, sample_moments(samples, weights), info), log_evidence
 
 
@@ -60,7 +60,7 @@ class DensityTarget:
     log_answers: Callable[[FloatArray], FloatArray]
     d: int
 
-    def start(self, n: int, rng: np.random.Generator) -> FloatArray:
+    def sample_prior(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw points from the prior."""
         return _draw_prior(self.prior, n, self.d, rng)
 

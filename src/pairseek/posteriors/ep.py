@@ -74,33 +74,35 @@ class EP(BasePosterior):
         if response.unknown or (response.lapse_rate > 0.0 and len(evidence.offsets)):
             from pairseek.posteriors.mixture import mixture_belief  # a default search does not need it
 
-            return mixture_belief(evidence, prior, response, PropagatedNodes(self.points, form), self.points)
-        began = time.perf_counter()
+            return mixture_belief(evidence, prior, response, EPNodeInference(self.points, form), self.points)
+        start_time = time.perf_counter()
         factors = Factors.of(evidence, response)
         fit = gaussian_fit(factors, form, convergence=_NODE_CONVERGENCE if form.residuals else CONVERGENCE)
         if is_trusted(fit, factors, form):
-            point = ep_point_belief(fit, factors, prior, self.points, time.perf_counter() - began)
+            point = ep_point_belief(fit, factors, prior, self.points, time.perf_counter() - start_time)
         else:
             point = sampled_point_belief(fit, factors, prior, self.points)
         return point.with_evidence(prior, len(evidence.offsets))
 
 
 @dataclass(frozen=True, eq=False)
-class PropagatedNodes:
+class EPNodeInference:
     """Inference at one node of the unknown parameters by EP, or by importance samples where EP is inaccurate."""
 
     points: int
     form: PriorForm
     is_exact: ClassVar[bool] = False
 
-    def infer(self, factors: Factors, prior: Prior, start: FloatArray | None, *, rough: bool = False) -> PointBelief:
+    def infer(
+        self, factors: Factors, prior: Prior, start: FloatArray | None, *, for_proposal: bool = False
+    ) -> PointBelief:
         """Return the belief by EP with its evidence; `start` holds the sites of a neighbouring node, if any."""
-        convergence = _PROPOSAL_CONVERGENCE if rough else _NODE_CONVERGENCE
+        convergence = _PROPOSAL_CONVERGENCE if for_proposal else _NODE_CONVERGENCE
         return ep_point_belief(gaussian_fit(factors, self.form, start, convergence), factors, prior, self.points)
 
     def is_accurate(self, point: PointBelief, factors: Factors, prior: Prior) -> bool:  # noqa: ARG002
-        """Return whether EP is accurate; within a mixture, sharp answers are not a reason to doubt it."""
-        return point.fit is None or is_trusted(point.fit, factors, self.form, accept_sharp=True)
+        """Return whether EP is accurate; nodes of a mixture may have nearly noiseless answers."""
+        return point.fit is None or is_trusted(point.fit, factors, self.form, accept_near_steps=True)
 
     def refined(self, point: PointBelief, factors: Factors, prior: Prior) -> PointBelief:
         """Return the belief by importance samples or, if their weights are too uneven, by particles."""

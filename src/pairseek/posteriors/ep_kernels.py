@@ -30,7 +30,7 @@ from pairseek.numerics.jit import (
     log_tie,
 )
 
-Rule: TypeAlias = tuple[FloatArray, FloatArray]
+QuadratureRule: TypeAlias = tuple[FloatArray, FloatArray]
 """Nodes and weights of Gauss-Legendre quadrature on [-1, 1]."""
 PrivateResiduals: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 """Answers with a private residual utility, which occurs in no other answer; its coordinate, and its factor in the
@@ -97,7 +97,7 @@ def _log_factor(z: float, decided: float, link: int, width: float) -> float:
 
 
 @inner
-def _centre(m: float, v: float, decided: float, link: int, width: float) -> float:
+def _tilted_mode(m: float, v: float, decided: float, link: int, width: float) -> float:
     """Return the mode of N(z; m, v) times the likelihood, to within a cavity standard deviation.
 
     Bisects (z - m)/v - slope(z), which increases with z, between m and m + v slope(m).
@@ -147,7 +147,7 @@ def _quadrature(m: float, v: float, decided: float, link: int, width: float) -> 
         half_width = min(half_width, width + (_TIE_HALF_WIDTH if link == LOGISTIC else _PROBIT_TIE_HALF_WIDTH))
         if link != LOGISTIC:
             step = min(_STEP_IN_DEVIATIONS * s, _MAX_PROBIT_STEP)
-    centre = _centre(m, v, decided, link, width)
+    centre = _tilted_mode(m, v, decided, link, width)
     count = math.ceil(half_width / step)
     if (
         link == LOGISTIC
@@ -195,7 +195,7 @@ def tilted_answer(m: float, v: float, decided: float, link: int, model: LinkMode
 
 
 @inner
-def tilted_interval(m: float, v: float, low: float, high: float, rule: Rule) -> tuple[float, float, float]:
+def tilted_interval(m: float, v: float, low: float, high: float, rule: QuadratureRule) -> tuple[float, float, float]:
     """Return log ∫ exp(-(z - m)²/2v) over [low, high], and mean and variance of N(m, v) truncated to it.
 
     The variance v may be infinite.
@@ -234,7 +234,7 @@ def _factorize(matrix: FloatArray) -> tuple[bool, float]:
 
     Returns whether the matrix is positive definite, and the log determinant of its inverse.
     """
-    log_volume = 0.0
+    log_determinant = 0.0
     for i in range(len(matrix)):
         for j in range(i + 1):
             total = matrix[i, j]
@@ -244,10 +244,10 @@ def _factorize(matrix: FloatArray) -> tuple[bool, float]:
                 if not total > 0.0:
                     return False, 0.0
                 matrix[i, i] = math.sqrt(total)
-                log_volume -= math.log(total)
+                log_determinant -= math.log(total)
             else:
                 matrix[i, j] = total / matrix[j, j]
-    return True, log_volume
+    return True, log_determinant
 
 
 @inner
@@ -256,7 +256,7 @@ def _invert(matrix: FloatArray, out: FloatArray) -> tuple[bool, float]:
 
     Returns whether the matrix is positive definite, and the log determinant of its inverse.
     """
-    is_proper, log_volume = _factorize(matrix)
+    is_proper, log_determinant = _factorize(matrix)
     if not is_proper:
         return False, 0.0
     n = len(matrix)
@@ -274,7 +274,7 @@ def _invert(matrix: FloatArray, out: FloatArray) -> tuple[bool, float]:
             for k in range(i, n):
                 total += matrix[k, i] * matrix[k, j]
             out[i, j] = out[j, i] = total
-    return True, log_volume
+    return True, log_determinant
 
 
 @kernel
@@ -284,7 +284,7 @@ def log_inverse_determinant(matrix: FloatArray) -> float:
 
 
 @inner
-def _refresh(
+def _recompute_moments(
     evidence: Answers,
     prior: PriorArrays,
     sites: FloatArray,
@@ -314,7 +314,7 @@ def _refresh(
             weighted = sites[j, 0] * slopes[j, i]
             for h in range(d):
                 work[i, h] += weighted * slopes[j, h]
-    is_proper, log_volume = _invert(work, covariance)
+    is_proper, log_determinant = _invert(work, covariance)
     if not is_proper:
         return False, 0.0
     for i in range(d):
@@ -322,7 +322,7 @@ def _refresh(
         for h in range(d):
             total += covariance[i, h] * shift[h]
         mean[i] = total
-    return True, log_volume
+    return True, log_determinant
 
 
 @inner
@@ -385,7 +385,7 @@ def _project(
 
 
 @inner
-def _log_site(site: FloatArray, cavity: FloatArray) -> float:
+def _log_site_constant(site: FloatArray, cavity: FloatArray) -> float:
     """Return the log constant of a site: the log mass of the factor minus the log mass of the site, under the cavity.
 
     ``cavity`` holds the precision and shift of exp(-precision z²/2 + shift z), and the log integral of the factor.
@@ -405,17 +405,17 @@ def _log_evidence(
     sites: FloatArray,
     cavities: FloatArray,
     mean: FloatArray,
-    volume: float,
+    log_determinant: float,
 ) -> float:
     """Return log ∫ prior Π factors by EP, up to a constant that depends only on the dimension (Minka, UAI 2001).
 
     Every factor is replaced by its site, scaled to have the factor's mass under the cavity of the last update.
-    ``volume`` is the log determinant of the covariance.
+    ``log_determinant`` is the log determinant of the covariance.
     """
     slopes, offsets, decided = evidence
     low, high, centre, precision = prior
     m, d = slopes.shape
-    total = 0.5 * volume
+    total = 0.5 * log_determinant
     for i in range(d):
         for h in range(d):
             total -= 0.5 * (mean[i] - centre[i]) * precision[i, h] * (mean[h] - centre[h])
@@ -424,13 +424,15 @@ def _log_evidence(
         for i in range(d):
             z += slopes[j, i] * mean[i]
         if cavities[j, 0] > 0.0:
-            total += (sites[j, 1] - 0.5 * sites[j, 0] * z) * z + _log_site(sites[j], cavities[j])
+            total += (sites[j, 1] - 0.5 * sites[j, 0] * z) * z + _log_site_constant(sites[j], cavities[j])
         else:
             total += log_answer(z, decided[j], link, model)  # the logit is known exactly, so there is no site
     for i in range(d):
         if low[i] > -math.inf or high[i] < math.inf:
             z = mean[i]
-            total += (sites[m + i, 1] - 0.5 * sites[m + i, 0] * z) * z + _log_site(sites[m + i], cavities[m + i])
+            total += (sites[m + i, 1] - 0.5 * sites[m + i, 0] * z) * z + _log_site_constant(
+                sites[m + i], cavities[m + i]
+            )
     return total
 
 
@@ -439,7 +441,7 @@ def propagate(  # noqa: C901
     evidence: Answers,
     private_variances: FloatArray,
     prior: PriorArrays,
-    rule: Rule,
+    rule: QuadratureRule,
     link: int,
     model: LinkModel,
     convergence: tuple[float, float],
@@ -463,7 +465,9 @@ def propagate(  # noqa: C901
     mean, covariance = np.empty(d), np.empty((d, d))
     work, column, cavities = np.empty((d, d)), np.empty(d), np.zeros((m + d, 3))
     diagnostics[:] = 0.0
-    is_proper, volume = _refresh(evidence, prior, sites, work, mean, covariance) if warm else (False, 0.0)
+    is_proper, log_determinant = (
+        _recompute_moments(evidence, prior, sites, work, mean, covariance) if warm else (False, 0.0)
+    )
     if not is_proper:
         sites[:] = 0.0
         for i in range(d):
@@ -473,7 +477,7 @@ def propagate(  # noqa: C901
                 # Start from the moments of the uniform distribution, so that the first cavities are proper.
                 sites[m + i, 0] = 12.0 / (width * width)
                 sites[m + i, 1] = sites[m + i, 0] * 0.5 * (low[i] + high[i])
-        is_proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
+        is_proper, log_determinant = _recompute_moments(evidence, prior, sites, work, mean, covariance)
         if not is_proper:
             return mean, covariance
     tolerance, max_sweeps = convergence
@@ -533,13 +537,13 @@ def propagate(  # noqa: C901
                 column[h] = covariance[h, i]
             change = max(change, _replace_site(sites[m + i], tau, nu, (mean[i], v), column, mean, covariance))
         diagnostics[1], diagnostics[2] = sweep + 1.0, max_deviation
-        is_proper, volume = _refresh(evidence, prior, sites, work, mean, covariance)
+        is_proper, log_determinant = _recompute_moments(evidence, prior, sites, work, mean, covariance)
         if not is_proper:
             return mean, covariance
         if change < tolerance:
             diagnostics[0] = 1.0
             break
-    diagnostics[3] = _log_evidence(evidence, prior, link, model, sites, cavities, mean, volume)
+    diagnostics[3] = _log_evidence(evidence, prior, link, model, sites, cavities, mean, log_determinant)
     return mean, covariance
 
 
@@ -585,28 +589,31 @@ def without_private(slopes: FloatArray, unit: FloatArray, first: int, sites: Flo
         factors[p] = slopes[answers[p], columns[p]]
         private_variances[answers[p]] = factors[p] * factors[p]
         is_private[columns[p]] = 1.0
-    kept = np.empty(d, dtype=np.int64)
+    kept_coordinates = np.empty(d, dtype=np.int64)
     size = 0
     for i in range(d):
         if is_private[i] == 0.0:
-            kept[size] = i
+            kept_coordinates[size] = i
             size += 1
-    kept = kept[:size]
+    kept_coordinates = kept_coordinates[:size]
     # Loops, because array assignments take longer to compile than the sweeps.
     kept_slopes, kept_sites = np.empty((m, size)), np.empty((m + size, 2))
     for j in range(m):
         kept_sites[j, 0], kept_sites[j, 1] = sites[j, 0], sites[j, 1]
         for i in range(size):
-            kept_slopes[j, i] = slopes[j, kept[i]] * unit[kept[i]]
+            kept_slopes[j, i] = slopes[j, kept_coordinates[i]] * unit[kept_coordinates[i]]
     for i in range(size):
-        kept_sites[m + i, 0], kept_sites[m + i, 1] = sites[m + kept[i], 0], sites[m + kept[i], 1]
-    return (answers, columns, factors), kept, kept_slopes, private_variances, kept_sites
+        kept_sites[m + i, 0], kept_sites[m + i, 1] = (
+            sites[m + kept_coordinates[i], 0],
+            sites[m + kept_coordinates[i], 1],
+        )
+    return (answers, columns, factors), kept_coordinates, kept_slopes, private_variances, kept_sites
 
 
 @kernel
 def join_private(
     private: PrivateResiduals,
-    kept: IntArray,
+    kept_coordinates: IntArray,
     evidence: Answers,
     kept_sites: FloatArray,
     kept_moments: tuple[FloatArray, FloatArray],
@@ -622,17 +629,20 @@ def join_private(
     answers, columns, factors = private
     slopes, offsets, _ = evidence
     centre, kept_covariance = kept_moments
-    size, count, m = len(kept), len(answers), len(slopes)
+    size, count, m = len(kept_coordinates), len(answers), len(slopes)
     # Covariances of the logits of these answers with the kept coordinates.
     logit_covariances = np.zeros((count, size))
     sites[:] = 0.0
     for j in range(m):
         sites[j, 0], sites[j, 1] = kept_sites[j, 0], kept_sites[j, 1]
     for k in range(size):
-        sites[m + kept[k], 0], sites[m + kept[k], 1] = kept_sites[m + k, 0], kept_sites[m + k, 1]
-        mean[kept[k]] = centre[k]
+        sites[m + kept_coordinates[k], 0], sites[m + kept_coordinates[k], 1] = (
+            kept_sites[m + k, 0],
+            kept_sites[m + k, 1],
+        )
+        mean[kept_coordinates[k]] = centre[k]
         for h in range(size):
-            covariance[kept[k], kept[h]] = kept_covariance[k, h]
+            covariance[kept_coordinates[k], kept_coordinates[h]] = kept_covariance[k, h]
     for p in range(count):
         j, column = answers[p], columns[p]
         gain = kept_sites[j, 0] * factors[p]
@@ -643,7 +653,9 @@ def join_private(
                 logit_covariances[p, h] += slopes[j, k] * kept_covariance[k, h]
         mean[column] = factors[p] * kept_sites[j, 1] - gain * explained
         for h in range(size):
-            covariance[column, kept[h]] = covariance[kept[h], column] = -gain * logit_covariances[p, h]
+            covariance[column, kept_coordinates[h]] = covariance[kept_coordinates[h], column] = (
+                -gain * logit_covariances[p, h]
+            )
         for q in range(p + 1):
             cross = 0.0
             for k in range(size):
@@ -656,7 +668,7 @@ def join_private(
 @kernel
 def profile_moments(
     evidence: Answers,
-    rule: Rule,
+    rule: QuadratureRule,
     link: int,
     model: LinkModel,
     sites: FloatArray,

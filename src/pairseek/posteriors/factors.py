@@ -69,6 +69,6 @@ class Factors:
         return self.model[0] == 0.0
 
     @property
-    def data(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def kernel_arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Slopes, offsets and decided, in the order the kernels take them."""
         return self.slopes, self.offsets, self.decided

@@ -36,10 +36,10 @@ standard deviations, or a variance by more than this fraction."""
 
 # Nodes of the quadrature over an interval.
 _QUADRATURE_NODES = 32
-# Largest standard deviation of an answer's logit given all other answers at which EP is accepted, in units of the
-# standard deviation of an answer's noise (π/sqrt(3) for the logistic function, 1 for Φ): 2.0 and 1.1. Beyond it, the
-# likelihood of the answer is nearly a step on the scale of the cavity, and a Gaussian approximates the product badly.
-_MAX_SHARPNESS = 1.1
+# EP is accepted while the standard deviation of every answer's logit, given all other answers, is at most this multiple
+# of the standard deviation of an answer's noise (π/sqrt(3) for the logistic function, 1 for Φ), that is 2.0 and 1.1.
+# Beyond it, the likelihood of the answer is nearly a step on the scale of the cavity, and a Gaussian fits it badly.
+_MAX_DEVIATION_RATIO = 1.1
 _NOISE_DEVIATION = {LOGISTIC: math.pi / math.sqrt(3.0), PROBIT: 1.0}
 # Line check: largest accepted error of the mean (in posterior standard deviations) and of the variance (relative).
 # First value for d = 1, second added for each further dimension. In one dimension the line is the posterior; in more, a
@@ -142,7 +142,7 @@ class PriorForm:
         return np.outer(self.unit, self.unit)
 
     @cached_property
-    def log_volume(self) -> float:
+    def log_unit_volume(self) -> float:
         """Sum of the logs of the units."""
         return float(np.sum(np.log(self.unit)))
 
@@ -153,7 +153,7 @@ class PriorForm:
         if not self.is_boxed:
             # Residual utilities are independent and have unit variance.
             size = d - self.residuals
-            return 0.5 * log_inverse_determinant(self.leading(size)[3].copy()) + self.log_volume
+            return 0.5 * log_inverse_determinant(self.leading(size)[3].copy()) + self.log_unit_volume
         empty = Factors(np.empty((0, d)), np.empty(0), np.empty(0), LOGISTIC, (0.0, 1.0, 0.0))
         return gaussian_fit(empty, self).log_evidence
 
@@ -162,7 +162,7 @@ class PriorForm:
         low, high, centre, precision = self.scaled
         return low[:size], high[:size], centre[:size], np.ascontiguousarray(precision[:size, :size])
 
-    def data(self, factors: Factors) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def scaled_answers(self, factors: Factors) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the answers in units of the prior."""
         slopes = np.ascontiguousarray(factors.slopes * self.unit)
         return slopes, factors.offsets + np.einsum("md,d->m", factors.slopes, self.origin), factors.decided
@@ -208,7 +208,7 @@ def gaussian_fit(
     else:
         answers = np.ascontiguousarray(factors.slopes * form.unit), offsets, decided
         mean, covariance = propagate(answers, np.zeros(m), form.scaled, *settings, warm, sites, diagnostics)
-    log_evidence = float(diagnostics[3] + form.log_volume + factors.constant)
+    log_evidence = float(diagnostics[3] + form.log_unit_volume + factors.constant)
     if m == 0:
         return _prior_as_fit(form, log_evidence, sites)
     if not (math.isfinite(log_evidence) and np.isfinite(mean).all() and np.isfinite(covariance).all()):
@@ -233,10 +233,13 @@ def log_prior_mass(prior: Prior, d: int) -> float:
     return 0.0 if is_density(prior) else PriorForm.of(prior, d).log_mass
 
 
-def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, accept_sharp: bool = False) -> bool:
+def is_trusted(
+    fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, accept_near_steps: bool = False
+) -> bool:
     """Return whether EP is accurate: it converged, no answer is nearly a step, and the line check passes.
 
-    With `accept_sharp`, answers may be nearly steps.
+    `accept_near_steps` skips the check of single answers, for mixtures and other uses that tolerate nearly noiseless
+    ones.
     """
     d = len(fit.mean)
     form = prior if isinstance(prior, PriorForm) else PriorForm.of(prior, d)
@@ -250,7 +253,7 @@ def is_trusted(fit: GaussianFit, factors: Factors, prior: Prior | PriorForm, *, 
     values = np.linalg.eigvalsh(fit.covariance / form.units)
     if values[0] < _MIN_DIRECTION_RATIO * values[-1]:
         return False
-    is_smooth = accept_sharp or fit.logit_deviation <= _MAX_SHARPNESS * _NOISE_DEVIATION[factors.link]
+    is_smooth = accept_near_steps or fit.logit_deviation <= _MAX_DEVIATION_RATIO * _NOISE_DEVIATION[factors.link]
     if not (fit.converged and is_smooth):
         return False
     return d > _BOX_DIMENSIONS if form.is_boxed else _profiles_agree(fit, factors, form)
@@ -264,7 +267,7 @@ def _profiles_agree(fit: GaussianFit, factors: Factors, form: PriorForm) -> bool
     skew the posterior; a line does.
     """
     m, d = factors.slopes.shape
-    data = form.data(factors)
+    data = form.scaled_answers(factors)
     root = square_root(fit.covariance / form.units)
     whitened = np.einsum("md,de->me", data[0], root)
     information = np.einsum("m,md,me->de", fit.sites[:m, 0], whitened, whitened)

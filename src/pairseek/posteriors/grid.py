@@ -75,7 +75,7 @@ class Grid(BasePosterior):
 
     def infer(self, evidence: Evidence, prior: AnyPrior, response: Response) -> Belief:
         """Return the belief after these answers."""
-        began = time.perf_counter()
+        start_time = time.perf_counter()
         d = evidence.slopes.shape[1]
         points = self.points or DEFAULT_POINTS[d]
         bounds = _initial_bounds(prior, d)
@@ -98,7 +98,7 @@ class Grid(BasePosterior):
         if not is_density(prior):
             # Other priors enter without the constants of their density.
             log_evidence -= log_prior_mass(cast("Prior", prior), d) + 0.5 * d * math.log(2.0 * math.pi)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start_time
         info = BeliefInfo("grid", resolved=resolved, log_evidence=log_evidence, seconds=seconds)
         return sampled_belief(cells, weights, sample_moments(cells, weights), info)
 

@@ -50,7 +50,7 @@ def mixture_belief(
     Lapses can make the posterior of the point multimodal, and EP finds one of the modes. Its Gaussians then only serve
     as a proposal for joint importance samples, together with the prior itself, which reaches every mode.
     """
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     kinds = [
         NoiseHypothesis(single, math.log(probability), evidence_of(evidence, response, single))
         for single, probability in response.kinds
@@ -80,7 +80,7 @@ def mixture_belief(
     effective = None
     if has_lapses or (allows_samples and float(np.sum(weights[failed_nodes()])) > _MAX_FAILED_WEIGHT):
         count = max(points, _MIN_SAMPLES_PER_DIMENSION * (evidence.slopes.shape[1] + 1))
-        joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, count, rough=has_lapses)
+        joint = JointSamples(tuple(nodes), weights, tuple(kinds), prior, count, for_proposal=has_lapses)
         effective = joint.effective_samples
         if effective >= max(
             _MIN_EFFECTIVE_FRACTION * count, _MIN_EFFECTIVE_PER_DIMENSION * (evidence.slopes.shape[1] + 1.0)
@@ -109,6 +109,6 @@ def mixture_belief(
         sweeps=max(node.point.belief.info.sweeps for node in nodes),
         nodes=len(nodes),
         log_evidence=log_evidence,
-        seconds=time.perf_counter() - began,
+        seconds=time.perf_counter() - start_time,
     )
     return Belief(mean, covariance, info, source, reliability_of(source, tuple(kinds)) if response.unknown else None)

@@ -35,7 +35,7 @@ _WIDENING = 1.5
 # With lapses, least fraction of the points drawn from the prior.
 _PRIOR_FRACTION = 0.15
 # Nodes of less weight do not enter the mixture.
-_MIN_WEIGHT = 1e-4
+_MIN_NODE_WEIGHT = 1e-4
 # The number of samples of each node is rounded up to a multiple of this.
 _SAMPLE_MULTIPLE = 16
 # A log r grid is extended if one of its ends has more than this fraction of its highest weight.
@@ -129,7 +129,7 @@ class GaussianMixture(BaseSampleSource):
 
     def _draw(self, n: int) -> ParameterSamples:
         parts: list[tuple[FloatArray, FloatArray, IntArray]] = []
-        for index in np.flatnonzero(self.weights > _MIN_WEIGHT).tolist():
+        for index in np.flatnonzero(self.weights > _MIN_NODE_WEIGHT).tolist():
             weight = float(self.weights[index])
             share = _SAMPLE_MULTIPLE * math.ceil(n * weight / _SAMPLE_MULTIPLE)
             samples, weights = self.nodes[index].point.belief.draw(share)
@@ -141,11 +141,11 @@ class GaussianMixture(BaseSampleSource):
         samples, weights, node = (np.ascontiguousarray(np.concatenate(part)) for part in zip(*parts, strict=True))
         return ParameterSamples(samples, weights / np.sum(weights), node)
 
-    def conditional(self, rows: IntArray) -> FloatArray:
+    def node_probabilities(self, rows: IntArray) -> FloatArray:
         """Return the (rows, N) node probabilities given the user point of each sample: p(θ | w) ∝ p(θ) p(w | θ)."""
         points = self.default_samples.samples[rows]
         logs = np.full((len(self.nodes), len(points)), -np.inf)
-        for i in np.flatnonzero(self.weights > _MIN_WEIGHT).tolist():
+        for i in np.flatnonzero(self.weights > _MIN_NODE_WEIGHT).tolist():
             belief = self.nodes[i].point.belief
             root = square_root(belief.covariance)
             white = np.einsum("de,ne->nd", np.linalg.inv(root), points - belief.mean)
@@ -175,13 +175,15 @@ class JointSamples(BaseSampleSource):
     kinds: tuple[NoiseHypothesis, ...]
     prior: Prior
     points: int
-    rough: bool = False
+    for_proposal: bool = False
     """Whether the nodes only serve as a proposal; the grid must then be finer than the nodes."""
 
     @cached_property
     def _proposal(self) -> FloatArray:
         # Every node gets some of the points, because EP can misjudge the weights of the nodes.
-        shares = np.where(self.weights > _MIN_WEIGHT, self.weights + 0.5 / np.sum(self.weights > _MIN_WEIGHT), 0.0)
+        shares = np.where(
+            self.weights > _MIN_NODE_WEIGHT, self.weights + 0.5 / np.sum(self.weights > _MIN_NODE_WEIGHT), 0.0
+        )
         shares /= np.sum(shares)
         is_random = np.array([node.lapse == 1.0 for node in self.nodes])
         if np.any(is_random):
@@ -199,7 +201,7 @@ class JointSamples(BaseSampleSource):
             proposed = np.array([node.log_factor for node in self.nodes])[is_of_kind]
             log_factors = np.unique(proposed)
             nodes, shares = lapse_nodes(response, len(self.kinds[index].evidence.offsets))
-            if response.factor_prior is not None and self.rough:
+            if response.factor_prior is not None and self.for_proposal:
                 log_factors = _refined(log_factors, _deviation(proposed, self.weights[is_of_kind]))
             out.append((log_factors, np.array(nodes), self._log_prior(index, log_factors, shares)))
         return out
@@ -216,8 +218,8 @@ class JointSamples(BaseSampleSource):
     def _extended(self, grids: list[ParameterGrid], parameters: Parameters) -> list[ParameterGrid] | None:
         """Return grids extended where they cut off the posterior of log r; None if they cut off nothing.
 
-        The initial range comes from the proposal, at a single lapse; with more lapses, a larger r explains the answers
-        equally well.
+        The initial range comes from the proposal, at a single lapse rate; with more lapse rates, a larger r explains
+        the answers equally well.
         """
         out, is_extended = list(grids), False
         for index, (log_factors, lapses, _) in enumerate(grids):
@@ -270,7 +272,7 @@ class JointSamples(BaseSampleSource):
         weighted = self._result if count is None else self._weighted(whole(count, "the count of samples", 2))
         return weighted.samples, weighted.weights
 
-    def conditional(self, rows: IntArray) -> FloatArray:
+    def node_probabilities(self, rows: IntArray) -> FloatArray:
         """Return the (rows, N) probabilities of all grid nodes given the user point of each sample."""
         return self._result.node_probabilities(rows)
 
@@ -302,7 +304,7 @@ class JointSamples(BaseSampleSource):
         grids: list[ParameterGrid] | None = self._grids
         while grids is not None:
             weighted = self._weigh_on(grids, points, proposed)
-            grids = self._extended(grids, weighted.parameters) if self.rough else None
+            grids = self._extended(grids, weighted.parameters) if self.for_proposal else None
         return weighted
 
     def _weigh_on(self, grids: list[ParameterGrid], points: FloatArray, proposed: FloatArray) -> _WeightedSamples:

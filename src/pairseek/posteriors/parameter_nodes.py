@@ -1,8 +1,8 @@
 """Quadrature nodes of the unknown response parameters, with the posterior of the user point at each.
 
 Nodes of log r are evenly spaced, from the mode outwards to where the density is negligible: the trapezoidal rule
-converges exponentially for a smooth density. Nodes of the lapse are the Gauss-Jacobi nodes of its Beta prior, because
-the evidence is a polynomial in the lapse.
+converges exponentially for a smooth density. Nodes of the lapse rate are the Gauss-Jacobi nodes of its Beta prior,
+because the evidence is a polynomial in the lapse rate.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ _INITIAL_STEP = 0.9
 # Largest step, in standard deviations of the posterior. For a Gaussian of standard deviation s, the relative error of
 # the trapezoidal rule with step h is 2 e^(-2π²s²/h²): 0.2 % at h = 1.7 s.
 _STEP_TO_DEVIATION = 1.7
-# Initial and largest step, in these units, for the single lapse of a proposal, which may be rough.
+# Initial and largest step, in these units, for the single lapse rate of a proposal, which need not be accurate.
 _PROPOSED_STEP = 0.7
 _PROPOSED_STEP_TO_DEVIATION = 2.6
-# Finer than the steps of a proposal, because the density is narrower at smaller lapses.
+# Finer than the steps of a proposal, because the density is narrower at smaller lapse rates.
 GRID_STEP_TO_DEVIATION = 1.3
-"""Largest step of the log r grid for importance samples, in standard deviations at the lapse of the proposal."""
+"""Largest step of the log r grid for importance samples, in standard deviations at the lapse rate of the proposal."""
 # Largest number of times a step is halved.
 _MAX_HALVINGS = 6
 # Nodes whose log density is more than this below the highest are left out: e^-6.5 = 0.0015.
 _LOG_DENSITY_CUTOFF = 6.5
 MAX_DEVIATIONS = 6.0
 """Largest distance of log r from its prior median, in prior standard deviations."""
-# Least number of nodes of an unknown lapse if r is unknown too.
+# Least number of nodes of an unknown lapse rate if r is unknown too.
 _MIN_LAPSE_NODES = 4
-# Least number of nodes of an unknown lapse if r is known.
+# Least number of nodes of an unknown lapse rate if r is known.
 _MIN_LAPSE_NODES_FIXED_R = 8
-# One more node per this many answers: after 300 answers, four nodes gave a mean lapse that was off by 0.2 standard
+# One more node per this many answers: after 300 answers, four nodes gave a mean lapse rate that was off by 0.2 standard
 # deviations.
 _ANSWERS_PER_LAPSE_NODE = 20
 _MAX_LAPSE_NODES = 12
 # If r is known, the proposal of joint importance samples uses every second lapse node.
 _PROPOSED_LAPSES_FIXED_R = slice(None, None, 2)
-# If r is unknown, the proposal uses the node nearest to the initial node with this index. So its lapse hardly changes
-# as answers, and with them nodes, are added.
-_PROPOSED_LAPSE = 1
+# If r is unknown, the proposal uses the node nearest to the initial node with this index, so that its lapse rate hardly
+# changes when further answers add nodes.
+_PROPOSED_LAPSE_INDEX = 1
 # Arrays of `Evidence` with one entry for each answer.
 _EVIDENCE_COLUMNS = ("slopes", "offsets", "decided")
 
@@ -65,10 +65,12 @@ class NodeInference(Protocol):
         """Whether beliefs need no accuracy check, because a sampler finds every mode."""
         ...
 
-    def infer(self, factors: Factors, prior: Prior, start: FloatArray | None, *, rough: bool = False) -> PointBelief:
+    def infer(
+        self, factors: Factors, prior: Prior, start: FloatArray | None, *, for_proposal: bool = False
+    ) -> PointBelief:
         """Return the belief with its evidence; `start` holds the EP sites of a neighbouring node.
 
-        A `rough` belief only serves as a proposal for importance samples.
+        A belief `for_proposal` only serves to draw importance samples and need not be accurate.
         """
         ...
 
@@ -92,7 +94,7 @@ class Node:
     log_factor
         Log of the factor on the logits of the evidence.
     lapse
-        The lapse.
+        The lapse rate.
     log_prior
         Log of the prior probability that the node represents.
     point
@@ -152,13 +154,13 @@ def nodes_of(
             return Node(index, log_factor, lapse, kind.log_prior + log_share, prior_point, no_factors)
         factors = Factors.of(evidence, response, factor=math.exp(log_factor), lapse=lapse)
         start = None if neighbour is None else _rescaled_sites(neighbour, factors, log_factor)
-        point = inference.infer(factors, prior, start, rough=not all_lapses)
+        point = inference.infer(factors, prior, start, for_proposal=not all_lapses)
         return Node(index, log_factor, lapse, kind.log_prior + log_share, point, factors)
 
     lapses, shares = lapse_nodes(response, len(evidence.offsets))
     if not all_lapses and len(lapses) > 1:
         initial = lapse_nodes(response, 0)[0]
-        chosen = _PROPOSED_LAPSES_FIXED_R if factor_prior is None else _nearest(lapses, initial[_PROPOSED_LAPSE])
+        chosen = _PROPOSED_LAPSES_FIXED_R if factor_prior is None else _nearest(lapses, initial[_PROPOSED_LAPSE_INDEX])
         mass = sum(shares) / sum(shares[chosen])
         lapses, shares = lapses[chosen], [mass * share for share in shares[chosen]]
     random_nodes = [_random_node(index, kind, prior, inference)] if lapses[0] > 0.0 else []
@@ -173,7 +175,7 @@ def nodes_of(
     rows: list[list[Node]] = []
     for lapse, share in zip(lapses, shares, strict=True):
         best = max(rows[-1], key=lambda node: node.log_weight) if rows else None
-        row, step = _row(factor_prior, step, lapse, math.log(share), best, node_at, None if rows else ratio)
+        row, step = _nodes_at_lapse(factor_prior, step, lapse, math.log(share), best, node_at, None if rows else ratio)
         rows.append(row)
     return [node for row in rows for node in row] + random_nodes
 
@@ -192,7 +194,7 @@ def _random_node(index: int, kind: NoiseHypothesis, prior: Prior, inference: Nod
     return Node(index, 0.0, 1.0, log_prior, replace(point, log_mass=point.log_mass + logs), factors)
 
 
-def _row(
+def _nodes_at_lapse(
     factor_prior: LogNormal,
     step: float,
     lapse: float,
@@ -201,7 +203,7 @@ def _row(
     node_at: Callable[[float, float, float, Node | None], Node],
     ratio: float | None,
 ) -> tuple[list[Node], float]:
-    """Return the nodes of log r at one lapse, from the log r of a `start` node outwards, and their step.
+    """Return the nodes of log r at one lapse rate, from the log r of a `start` node outwards, and their step.
 
     If `ratio` is given, the step is halved until it is at most `ratio` standard deviations of the density.
     """
@@ -262,7 +264,7 @@ def _nearest(values: list[float], target: float) -> slice:
 
 
 def lapse_nodes(response: Response, answers: int) -> tuple[list[float], list[float]]:
-    """Return the nodes of the lapse for this number of answers, and their prior probabilities."""
+    """Return the nodes of the lapse rate for this number of answers, and their prior probabilities."""
     prior = response.lapse_prior
     if prior is None:
         return [response.lapse_rate], [1.0]

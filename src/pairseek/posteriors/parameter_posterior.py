@@ -17,11 +17,11 @@ _CONDITIONAL_ROWS = 256
 # Steps of the reported distribution between two nodes of log r.
 _STEPS_PER_NODE = 6
 # Number of lapses in the reported distribution.
-_LAPSE_VALUES = 48
+_REPORTED_LAPSES = 48
 
 
 def reliability_of(source: GaussianMixture | JointSamples, kinds: tuple[NoiseHypothesis, ...]) -> Reliability:
-    """Return the posterior of the parameters; k and the lapse refer to the likeliest noise kind."""
+    """Return the posterior of the parameters; k and the lapse rate refer to the likeliest noise kind."""
     parameters = source.parameters
     probabilities = np.bincount(parameters.kind, parameters.weight, minlength=len(kinds))
     likeliest = int(np.argmax(probabilities))
@@ -51,12 +51,12 @@ def _sample_reliability(
     # Rows at golden-ratio steps, because evenly spaced rows of a Halton sequence are not evenly spread points.
     rows = np.unique((GOLDEN_FRACTION * np.arange(1, count + 1) % 1.0 * len(node)).astype(np.int64))
     count = len(rows)
-    conditional = source.conditional(rows)
+    node_probabilities = source.node_probabilities(rows)
     values, group = np.unique(parameters.log_factor[of_kind], return_inverse=True)
     chances, lapses = np.zeros((count, len(values))), np.zeros((count, len(values)))
     for target, column in zip(group.tolist(), np.flatnonzero(of_kind).tolist(), strict=True):
-        chances[:, target] += conditional[:, column]
-        lapses[:, target] += conditional[:, column] * parameters.lapse[column]
+        chances[:, target] += node_probabilities[:, column]
+        lapses[:, target] += node_probabilities[:, column] * parameters.lapse[column]
     lapses /= np.maximum(chances, 1e-300)
     chances /= np.maximum(np.sum(chances, axis=1, keepdims=True), 1e-300)
     k = reference * np.exp(parameters.log_factor[node])
@@ -83,7 +83,7 @@ def _distribution(
     prior = response.lapse_prior
     if prior is not None:
         # Space values more densely in the tails of the prior, where people who answer at random end up.
-        edges = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, _LAPSE_VALUES + 1))
+        edges = 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, _REPORTED_LAPSES + 1))
         shown, shares = prior.quantiles(0.5 * (edges[1:] + edges[:-1])), np.diff(edges)
         levels = np.where(
             (shown > lapses[-1])[:, None],
@@ -101,7 +101,7 @@ def _distribution(
 
 
 def _interpolated(parameters: Parameters, rows: np.ndarray, fine: FloatArray) -> FloatArray:
-    """Return the log evidence at one lapse for values of log r: cubic between the nodes, linear beyond them."""
+    """Return the log evidence at one lapse rate for values of log r: cubic between the nodes, linear beyond them."""
     order = np.argsort(parameters.log_factor[rows])
     x, y = parameters.log_factor[rows][order], parameters.log_evidence[rows][order]
     beyond = _linear(x, y[:, None], fine)[:, 0]

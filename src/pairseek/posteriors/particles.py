@@ -90,13 +90,13 @@ class Particles(BasePosterior):
         prior = cast("Prior", prior)  # the functions below handle densities too
         if response.unknown:
             n = max(self.n // _NODE_DIVISOR, min(self.n, _MIN_NODE_PARTICLES))
-            return mixture_belief(evidence, prior, response, TemperedNodes(n, self.sweeps, rng), self.n)
+            return mixture_belief(evidence, prior, response, ParticleNodeInference(n, self.sweeps, rng), self.n)
         belief, log_evidence = tempered_belief(Factors.of(evidence, response), prior, self.n, self.sweeps, rng)
         return replace(belief, info=replace(belief.info, log_evidence=log_evidence))
 
 
 @dataclass(frozen=True, eq=False)
-class TemperedNodes:
+class ParticleNodeInference:
     """Inference at one node of the unknown parameters by n tempered particles."""
 
     n: int
@@ -110,7 +110,7 @@ class TemperedNodes:
         prior: Prior,
         start: FloatArray | None,  # noqa: ARG002
         *,
-        rough: bool = False,  # noqa: ARG002
+        for_proposal: bool = False,  # noqa: ARG002
     ) -> PointBelief:
         """Return the belief with its evidence."""
         belief, log_evidence = tempered_belief(factors, prior, self.n, self.sweeps, self.rng)

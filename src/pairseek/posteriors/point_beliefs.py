@@ -37,7 +37,7 @@ _ACCEPTED_FRACTION_OF_TARGET = 0.75
 _FULL_MOMENT_DIMENSIONS = 4
 # While the weighted moments differ from the Gaussian's by more than this, relative to its variances, importance
 # sampling is repeated from a Gaussian with the new moments.
-_MOMENT_TOLERANCE = 0.3
+_MAX_MOMENT_DISTANCE = 0.3
 # Largest number of such rounds.
 _MAX_ROUNDS = 3
 # Number of particles: max(_PARTICLES, _PARTICLES_TIMES_DIMENSION // d). Few dimensions get more: nearly noiseless
@@ -93,7 +93,7 @@ def sampled_point_belief(fit: GaussianFit, factors: Factors, prior: Prior, sampl
     from pairseek.posteriors.control_variates import controlled_moments
     from pairseek.posteriors.tempering import tempered_belief
 
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     d = len(fit.mean)
     diagnostics: dict[str, Any] = {"logit_deviation": fit.logit_deviation, "sweeps": fit.sweeps}
     controls = _SAMPLES_PER_CONTROL * (d + d * (d + 1) // 2)
@@ -117,8 +117,8 @@ def sampled_point_belief(fit: GaussianFit, factors: Factors, prior: Prior, sampl
         if d > _FULL_MOMENT_DIMENSIONS:
             samples, weights = source.draw(sample_count)
         mean, covariance = controlled_moments(samples, weights, factors, prior)
-        if _moment_distance(source, mean, covariance) < _MOMENT_TOLERANCE:
-            seconds = time.perf_counter() - began
+        if _moment_distance(source, mean, covariance) < _MAX_MOMENT_DISTANCE:
+            seconds = time.perf_counter() - start_time
             info = BeliefInfo("weighted", effective, **diagnostics, seconds=seconds)
             for array in (mean, covariance):
                 array.flags.writeable = False
@@ -128,7 +128,7 @@ def sampled_point_belief(fit: GaussianFit, factors: Factors, prior: Prior, sampl
         source = replace(source, mean=mean, covariance=covariance)
     n = max(_PARTICLES, _PARTICLES_TIMES_DIMENSION // d)
     belief, log_evidence = tempered_belief(factors, prior, n, _SWEEPS, generator_for(factors, n))
-    info = replace(belief.info, **diagnostics, seconds=time.perf_counter() - began)
+    info = replace(belief.info, **diagnostics, seconds=time.perf_counter() - start_time)
     return PointBelief(replace(belief, info=info), log_evidence + log_prior_mass(prior, d))
 
 

@@ -26,7 +26,7 @@ _MAX_STAGES = 200
 class Target(Protocol):
     """A target of tempered sequential Monte Carlo: a prior, a likelihood, and a Markov move."""
 
-    def start(self, n: int, rng: np.random.Generator) -> FloatArray:
+    def sample_prior(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw (n, columns) states from the prior."""
         ...
 
@@ -44,7 +44,7 @@ class Target(Protocol):
 def tempered_samples(target: Target, n: int, sweeps: int, rng: np.random.Generator) -> tuple[FloatArray, int, float]:
     """Return n equally weighted states of the posterior, the number of stages, and the log evidence."""
     tempered = min(n, max(n // _PARTICLES_PER_TEMPERED, _MIN_TEMPERED))
-    states = target.start(tempered, rng)
+    states = target.sample_prior(tempered, rng)
     equal_weights = np.full(tempered, 1.0 / tempered)
     power, stages, log_evidence = 0.0, 0, 0.0
     while True:

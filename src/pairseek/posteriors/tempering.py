@@ -25,19 +25,19 @@ def tempered_belief(
     factors: Factors, prior: Prior, n: int, sweeps: int, rng: np.random.Generator
 ) -> tuple[Belief, float]:
     """Return the belief of n particles after these answers, and the log evidence."""
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     m, d = factors.slopes.shape
     if is_density(prior):
         belief, gained = density_belief(partial(_log_answers, factors), (m, d), prior, n, sweeps, rng)
         return belief, gained + factors.constant
     if m == 0:
         samples, weights = prior.sample(n, d, rng), np.full(n, 1 / n)
-        info = BeliefInfo("particles", seconds=time.perf_counter() - began)
+        info = BeliefInfo("particles", seconds=time.perf_counter() - start_time)
         return sampled_belief(samples, weights, prior.moments(d), info), 0.0
     samples, stages, log_evidence = tempered_samples(PointTarget(factors, prior), n, sweeps, rng)
     weights = np.full(n, 1 / n)
     moments = controlled_moments(samples, weights, factors, prior)
-    info = BeliefInfo("particles", stages=stages, seconds=time.perf_counter() - began)
+    info = BeliefInfo("particles", stages=stages, seconds=time.perf_counter() - start_time)
     return sampled_belief(samples, weights, moments, info), log_evidence + factors.constant
 
 
@@ -54,7 +54,7 @@ class PointTarget:
     factors: Factors
     prior: Prior
 
-    def start(self, n: int, rng: np.random.Generator) -> FloatArray:
+    def sample_prior(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw points from the prior."""
         return self.prior.sample(n, self.factors.slopes.shape[1], rng)
 
@@ -80,7 +80,7 @@ class PointTarget:
                 states,
                 rng.integers(0, 2**64, size=n, dtype=np.uint64),
                 (directions, np.einsum("kd,md->km", directions, factors.slopes)),
-                factors.data,
+                factors.kernel_arrays,
                 (*self.prior.box(d), *self.prior.quadratic(d)),
                 power,
                 SLICE_WIDTH,
@@ -95,7 +95,7 @@ def _log_answers(factors: Factors, points: FloatArray) -> FloatArray:
     n, d = points.shape
     infinite, flat = np.full(d, np.inf), (np.zeros(d), np.zeros((d, d)))
     out = np.empty(n)
-    arguments = (factors.data, (-infinite, infinite, *flat), flat, factors.link, factors.model, out)
+    arguments = (factors.kernel_arrays, (-infinite, infinite, *flat), flat, factors.link, factors.model, out)
     for_ranges(log_densities, n, SAMPLE_CHUNK, points, *arguments)
     return out
 
@@ -107,5 +107,7 @@ def log_importance_ratios(
     n, d = points.shape
     out = np.empty(n)
     quadratic = (*prior.box(d), *prior.quadratic(d))
-    for_ranges(log_densities, n, SAMPLE_CHUNK, points, factors.data, quadratic, base, factors.link, factors.model, out)
+    for_ranges(
+        log_densities, n, SAMPLE_CHUNK, points, factors.kernel_arrays, quadratic, base, factors.link, factors.model, out
+    )
     return out

@@ -24,8 +24,8 @@ from pairseek.pairs.features import residual_unit
 from pairseek.pairs.item_utilities import (
     expected_excess,
     expected_utilities,
-    highest_reach,
-    own_deviations,
+    item_deviations,
+    promising_rows,
     utility_covariance,
 )
 
@@ -49,7 +49,7 @@ def expected_gain(context: SelectionContext, size: int) -> float:
     utility = expected_utilities(points, context.appeal, belief, response)
     order = np.argsort(-utility, kind="stable")
     listed, others = order[:size], order[size:]
-    variances = own_deviations(points, belief, response) ** 2
+    variances = item_deviations(points, belief, response) ** 2
     shared = utility_covariance(points, listed, others, belief, response)
     deviation = np.sqrt(np.maximum(variances[listed][:, None] + variances[others] - 2.0 * shared, 0.0))
     gains = expected_excess(utility[others] - utility[listed][:, None], deviation)
@@ -72,7 +72,7 @@ def expected_gains(context: SelectionContext, size: int, *, repeats: bool) -> It
     points, response = context.points, context.response
     if size >= len(points):
         return
-    rows = highest_reach(points, context.appeal, context.belief, response, max(_FORECAST_ITEMS, 2 * size))
+    rows = promising_rows(points, context.appeal, context.belief, response, max(_FORECAST_ITEMS, 2 * size))
     unit = residual_unit(points, response)
     courses = _Courses(
         expected_utilities(points, context.appeal, context.belief, response)[rows] / unit,

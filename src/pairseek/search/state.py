@@ -98,7 +98,7 @@ class SearchState:
         pair = None if self.memo is None else self.memo.recall(self.events)
         if pair is None:
             pair = self._choose(())
-            if self.memo is not None and pair is not None and not pair.drawn:
+            if self.memo is not None and pair is not None and not pair.depends_on_seed:
                 self.memo.keep(self.events, pair)
         return pair
 

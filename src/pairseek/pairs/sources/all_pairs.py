@@ -95,7 +95,7 @@ class AllPairs:
         if strategy.enough_pairs is not None:
             return SampledPairs(count=strategy.enough_pairs).choose(context, context.generator("checks"))
         if context.drawn:
-            return any_pair(context, rng)
+            return draw_permitted_pair(context, rng)
         listed = self.listed if strategy.most_pairs is None else min(self.listed, strategy.most_pairs)
         if strategy.promising is not None and n * (n - 1) // 2 > listed:
             items = strategy.promising(context.features(_ANY_PAIR[:1], _ANY_PAIR[1:]), context.belief)
@@ -135,7 +135,7 @@ class AllPairs:
             caveat = f"; of items not shown before{caveat}"
         if context.response.residual_deviation > 0.0:
             gap += WIDENED_TABLE_ERROR
-        words = _description(n, result, gap, len(scores) if rescore else 0, caveat)
+        words = _describe_search(n, result, gap, len(scores) if rescore else 0, caveat)
         return Selection(
             int(first[row]), int(second[row]), float(scores[row]), result.visited, words, bound=result.bound, gap=gap
         )
@@ -159,7 +159,7 @@ def certified_gap(result: SearchResult, reference: float) -> float:
     return (result.bound - result.utility) / (result.bound - reference) if result.utility > reference else float("inf")
 
 
-def any_pair(context: SelectionContext, rng: np.random.Generator) -> Selection | None:
+def draw_permitted_pair(context: SelectionContext, rng: np.random.Generator) -> Selection | None:
     """Draw a permitted pair uniformly; if a batch of draws contains none, draw from the most informative pairs."""
     n = len(context.points)
     total = n * (n - 1) // 2
@@ -210,27 +210,27 @@ def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore
         ties = 0 if context.points.shape[1] else np.count_nonzero(merged[0] == merged[0].max(initial=-np.inf))
         rows = np.lexsort((merged[1], -merged[0]))[: max(count_kept, ties)]
         best = merged[0][rows], merged[1][rows]
-    rescored = _rescored(min(rescore, total) if context.rescores else 0)
+    rescored = _rescoring_clause(min(rescore, total) if context.rescores else 0)
     words = f"all {total:,} pairs, each scored{context.caveat}{rescored}"
     choice = best_of(context, *pair_rows(best[1], n), rng, rescore=rescore, words=words)
     return None if choice is None else replace(choice, considered=total, bound=float(best[0][0]), gap=0.0)
 
 
-def description(n: int, scored: int, gap: float | None, rescored: int, caveat: str) -> str:
-    """Describe a proposal in words: the number of pairs scored, and how much better any pair may be."""
+def describe_proposal(n: int, scored: int, gap: float | None, rescored: int, caveat: str) -> str:
+    """Describe a proposal in words: the number of pairs scored, and how much better any other pair can be."""
     total = n * (n - 1) // 2
     accuracy = "no bound known" if gap is None else f"certain to within {_percent(gap)}"
-    return f"best of {scored:,} proposed of {total:,} pairs, {accuracy}{caveat}{_rescored(rescored)}"
+    return f"best of {scored:,} proposed of {total:,} pairs, {accuracy}{caveat}{_rescoring_clause(rescored)}"
 
 
-def _description(n: int, result: SearchResult, gap: float, rescored: int, caveat: str) -> str:
+def _describe_search(n: int, result: SearchResult, gap: float, rescored: int, caveat: str) -> str:
     total = n * (n - 1) // 2
     accuracy = "exact" if gap == 0.0 else f"to within {_percent(max(gap, 1e-6))}"
     visited = _percent(result.visited / total)
-    return f"best of all {total:,} pairs, {accuracy}; {visited} visited{caveat}{_rescored(rescored)}"
+    return f"best of all {total:,} pairs, {accuracy}; {visited} visited{caveat}{_rescoring_clause(rescored)}"
 
 
-def _rescored(rescored: int) -> str:
+def _rescoring_clause(rescored: int) -> str:
     return f"; the best {rescored} scored again by samples" if rescored else ""
 
 

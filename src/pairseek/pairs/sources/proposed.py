@@ -17,7 +17,7 @@ from pairseek.core.types import IntArray
 from pairseek.core.validation import whole
 from pairseek.numerics.pair_kernels import DECAYING
 from pairseek.pairs.context import Selection, SelectionContext
-from pairseek.pairs.sources.all_pairs import AllPairs, certified_gap, description, median_score
+from pairseek.pairs.sources.all_pairs import AllPairs, certified_gap, describe_proposal, median_score
 from pairseek.pairs.sources.branch_and_bound import SearchResult
 from pairseek.pairs.sources.core_set import CORE_SET_SIZE, core_set
 from pairseek.pairs.sources.sketch import Sketch
@@ -87,7 +87,7 @@ class ProposedPairs:
         reference = median_score(context) if shape.signed else 0.0
         gap = certified_gap(SearchResult(keys, utility, bound, scored), reference)
         certified = gap if gap < math.inf else None
-        words = description(len(rows), scored, certified, rescored, context.caveat)
+        words = describe_proposal(len(rows), scored, certified, rescored, context.caveat)
         return Selection(
             int(first[row]),
             int(second[row]),

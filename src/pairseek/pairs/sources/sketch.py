@@ -67,7 +67,7 @@ class Sketch:
     columns
         (r + 2, m) coordinates along the r leading eigenvectors of Σ relative to the middle of the items, the squared
         length of the rest (tail), and the cost.
-    facts
+    magnitudes
         (3, m) potential (the standard deviation of the logit of an item and its mirror image), upper bound on the
         item's squared length in the metric of Σ, and its squared length, all relative to the middle.
     values
@@ -75,7 +75,7 @@ class Sketch:
         largest of the others.
     model
         The utility, in the form the branch-and-bound kernels take.
-    own
+    residual_variance
         Variance that the residual utilities of two items not shown yet add to their logit.
     resting
         Sorted keys of resting pairs.
@@ -85,10 +85,10 @@ class Sketch:
 
     rows: IntArray
     columns: FloatArray
-    facts: FloatArray
+    magnitudes: FloatArray
     values: FloatArray
     model: Model
-    own: float
+    residual_variance: float
     resting: IntArray
     total: int
 
@@ -99,15 +99,15 @@ class Sketch:
         axes, values = leading_axes(belief.covariance)
         r = axes.shape[1]
         credit = np.ascontiguousarray(credits_of(context.appeal[rows], context.response))
-        columns, facts = np.empty((r + 2, len(rows))), np.empty((3, len(rows)))
-        own = residual_variance(context.response)
+        columns, magnitudes = np.empty((r + 2, len(rows))), np.empty((3, len(rows)))
+        variance = residual_variance(context.response)
         model = utility_model(context, shape, 0.0)
         points, middle = read_only(context.points), np.empty(context.points.shape[1])
         write_mean(points, rows, max(1, len(rows) // _SUBSAMPLE), middle)
         frame = (middle, np.array(belief.mean), axes, credit)
         noise = (model[1], model[2])
-        for_ranges(sketch_items, len(rows), _ITEMS_PER_CHUNK, points, rows, frame, values, noise, columns, facts)
-        return cls(rows, columns, facts, values, model, own, context.resting.pairs, len(context.points))
+        for_ranges(sketch_items, len(rows), _ITEMS_PER_CHUNK, points, rows, frame, values, noise, columns, magnitudes)
+        return cls(rows, columns, magnitudes, values, model, variance, context.resting.pairs, len(context.points))
 
     def best_pairs(self, items: int, improved: int) -> tuple[IntArray | None, int]:
         """Return the keys of the best pairs by the sketch (None if all rest) and the number of pairs scored."""
@@ -130,7 +130,7 @@ class Sketch:
         An item and its mirror image in the middle differ by twice its offset. Half of the items have the highest
         potential of all, the other half the highest among items of similar cost.
         """
-        potential, cost = self.facts[0], self.columns[-1]
+        potential, cost = self.magnitudes[0], self.columns[-1]
         chosen = np.zeros(len(cost), dtype=np.bool_)
         chosen[_highest(potential, count - count // 2)] = True
         edges = np.sort(cost[:: max(1, len(cost) // _SUBSAMPLE)])
@@ -157,7 +157,7 @@ class Sketch:
         pieces = -(-len(first) // rows)
         utilities, keys = np.full((pieces, KEPT_PAIRS), threshold), np.full((pieces, KEPT_PAIRS), -1)
         names = (self.rows[first], self.rows[second], self.total)
-        model = (*self.model, self.own, self._highest_deviation())
+        model = (*self.model, self.residual_variance, self._highest_deviation())
         arguments = (
             first_columns,
             columns,
@@ -178,8 +178,8 @@ class Sketch:
 
     def _highest_deviation(self) -> float:
         """Return a bound on the standard deviation of a logit under constant noise, at most the table's range."""
-        k, reach = self.model[2], float(np.max(self.facts[1]))
-        square = 16.0 * k * k * reach + self.own
+        k, reach = self.model[2], float(np.max(self.magnitudes[1]))
+        square = 16.0 * k * k * reach + self.residual_variance
         # NaN if the length of an item overflows.
         return math.sqrt(square) if square < S_MAX**2 else S_MAX
 
@@ -188,15 +188,15 @@ class Sketch:
         if not np.max(self.values) < np.inf:
             return math.inf
         noise, k = self.model[1], self.model[2]
-        longest = 4.0 * float(np.sqrt(np.max(self.facts[2]))) * (1.0 + 1e-9)
+        longest = 4.0 * float(np.sqrt(np.max(self.magnitudes[2]))) * (1.0 + 1e-9)
         steep = float(steepness(steepest_length(0.0, longest, noise), k, noise))
         highest = steep * float(np.max(self.values)) ** 0.5
         if noise == CONSTANT:
-            first = int(np.argmax(self.facts[1]))
-            second = np.max(np.delete(self.facts[1], first), initial=0.0)
-            highest = min(highest, 2.0 * k * float(np.sqrt(self.facts[1, first]) + np.sqrt(second)))
+            first = int(np.argmax(self.magnitudes[1]))
+            second = np.max(np.delete(self.magnitudes[1], first), initial=0.0)
+            highest = min(highest, 2.0 * k * float(np.sqrt(self.magnitudes[1, first]) + np.sqrt(second)))
         out = np.empty(1)
-        deviation = math.sqrt(highest**2 + self.own) * (1.0 + 1e-9)
+        deviation = math.sqrt(highest**2 + self.residual_variance) * (1.0 + 1e-9)
         write_value_at(deviation, float(np.max(self.values)), self.model, out)
         return float(out[0]) * (1.0 + 1e-9)
 

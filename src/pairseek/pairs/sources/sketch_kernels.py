@@ -12,7 +12,7 @@ from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, pair_constant
 from pairseek.numerics.tables import S_MAX, interpolate
 from pairseek.pairs.sources.branch_and_bound.bounds import TABLE, Model, utility_value
-from pairseek.pairs.sources.branch_and_bound.finalists import keep, listed
+from pairseek.pairs.sources.branch_and_bound.finalists import contains, insert_sorted
 
 ScanModel: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray, float, float]
 """A model, the residual variance of a logit, and the highest standard deviation of a logit."""
@@ -100,9 +100,9 @@ def sketch_items(  # noqa: C901
     values: FloatArray,
     model: tuple[int, float],
     columns: FloatArray,
-    facts: FloatArray,
+    magnitudes: FloatArray,
 ) -> None:
-    """Write the columns and facts of a `Sketch` for the positions from start to stop.
+    """Write the columns and magnitudes of a `Sketch` for the positions from start to stop.
 
     Processes one coordinate of many items at a time, so that the loops use vector registers.
     """
@@ -112,7 +112,7 @@ def sketch_items(  # noqa: C901
     moved = np.empty(_LANES)
     for begin in range(start, stop, _LANES):
         width = min(_LANES, stop - begin)
-        potential, reach, energy = facts[:, begin : begin + width]
+        potential, reach, energy = magnitudes[:, begin : begin + width]
         tail, cost = columns[r:, begin : begin + width]
         energy[:] = 0.0
         for j in range(width):
@@ -235,16 +235,16 @@ def scan_pairs(
     model: ScanModel,
     names: tuple[IntArray, IntArray, int],
     resting: IntArray,
-    once: int,
+    is_triangle: int,
     chunk: int,
     utilities: FloatArray,
     keys: IntArray,
 ) -> None:
     """Keep the best pairs, by the sketch, between the first items from start to stop and all second items.
 
-    ``names`` is (rows of the first items, rows of the second items, number of items). ``once`` is 1 if both lists are
-    identical, so that only half of the pairs are scanned. Otherwise a pair of two first items is kept only once, at the
-    earlier of them.
+    ``names`` is (rows of the first items, rows of the second items, number of items). ``is_triangle`` is 1 if both
+    lists are identical, so that only half of the pairs are scanned. Otherwise a pair of two first items is kept only
+    once, at the earlier of them.
     """
     shape, noise, k, penalty, table, bound_table, residual_variance, highest = model
     rows, others, total = names
@@ -263,7 +263,7 @@ def scan_pairs(
             refresh_above = reached * _REFRESH_FACTOR
             intercept, slope = _highest_line(reached, lowest, highest, bound_table)
             intercept += slope * (residual_variance - lowest * lowest)
-        for begin in range(once * (i + 1), m, _LANES):
+        for begin in range(is_triangle * (i + 1), m, _LANES):
             width = min(_LANES, m - begin)
             _variances(items[i], columns, values, begin, width, variances)
             for j in range(width):
@@ -285,5 +285,9 @@ def scan_pairs(
                 u = utility_value(shape, penalty, table, constant * margin, s, margin / length, gain)
                 p, q = rows[i], others[begin + j]
                 key = min(p, q) * total + max(p, q)
-                if u > best[KEPT_PAIRS - 1] and p != q and not (listed(key, resting) or (not once and q in rows[:i])):
-                    keep(u, key, best, kept)
+                if (
+                    u > best[KEPT_PAIRS - 1]
+                    and p != q
+                    and not (contains(key, resting) or (not is_triangle and q in rows[:i]))
+                ):
+                    insert_sorted(u, key, best, kept)

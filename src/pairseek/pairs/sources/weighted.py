@@ -39,7 +39,7 @@ class WeightedPairs:
     cells, a third is weighted by the rank of the best score observed in a pair of cells, and a third by the rank of its
     upper bound estimate. Weights fall as 1, 1/2, 1/3, ... with the rank.
 
-    Meant for strategies without a `UtilityShape`; for all others `AllPairs` is better in every respect.
+    Meant for strategies without a `UtilityShape`; otherwise use `AllPairs`, which is exact and faster.
 
     Parameters
     ----------

@@ -13,8 +13,8 @@ from pairseek.pairs.item_utilities import (
     expected_excess,
     expected_maximum,
     expected_utilities,
-    highest_reach,
-    own_deviations,
+    item_deviations,
+    promising_rows,
 )
 from pairseek.pairs.strategies.base import BaseUtility
 
@@ -57,8 +57,8 @@ class EUBO(BaseUtility):
         return expected_maximum(first, second, deviation) - float(np.max(utility))
 
     def promising(self, candidates: PairFeatures, belief: Belief) -> IntArray:
-        """Return the rows of the items with the highest potential: see `highest_reach`."""
-        return highest_reach(candidates.points, candidates.item_appeal, belief, candidates.response, _PROMISING_ITEMS)
+        """Return the rows of the most promising items: see `promising_rows`."""
+        return promising_rows(candidates.points, candidates.item_appeal, belief, candidates.response, _PROMISING_ITEMS)
 
     def bound(self, candidates: PairFeatures, belief: Belief, others: IntArray) -> float:
         """Return an upper bound on the score of every pair that contains one of the items `others`.
@@ -68,7 +68,7 @@ class EUBO(BaseUtility):
         sides of the mean; for independent items the bound exceeds the score by up to 40 %.
         """
         utility = expected_utilities(candidates.points, candidates.item_appeal, belief, candidates.response)
-        deviation = own_deviations(candidates.points, belief, candidates.response)
+        deviation = item_deviations(candidates.points, belief, candidates.response)
         top = float(np.max(utility))
         bounds: list[float] = []
         for level in np.linspace(0.0, 2.0, _BOUND_LEVELS):

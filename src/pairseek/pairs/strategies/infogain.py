@@ -29,16 +29,17 @@ else:
 class InfoGain(BaseUtility):
     """η_0(p, q) = I(W; Y) = h_b(E f(z)) - E h_b(f(z)), in bits (equations 4 to 7 of the paper).
 
-    `score` assumes a Gaussian logit and reads a table; `exact` averages over all samples. If k or the lapse is unknown,
-    the utility is still the information about W only, and f(z) is P(Y | W) with k and lapse integrated out. With ties
-    there are three outcomes, and I is the entropy of their mean probabilities minus the mean of their entropy.
+    `score` assumes a Gaussian logit and reads a table; `exact` averages over all samples. If k or the lapse rate is
+    unknown, the utility is still the information about W only, and f(z) is P(Y | W) with k and lapse integrated out.
+    With ties there are three outcomes, and I is the entropy of their mean probabilities minus the mean of their
+    entropy.
 
     Parameters
     ----------
     checks
-        Schedule of reliability probes (see `ReliabilityProbe`) when k or the lapse is unknown. An integer n >= 2: every
-        n-th question. ``"auto"``: whenever a probe tells more about k than any question tells about the point, as with
-        people who answer unreliably. None: never.
+        Schedule of reliability probes (see `ReliabilityProbe`) when k or the lapse rate is unknown. An integer n >= 2:
+        every n-th question. ``"auto"``: whenever a probe is expected to tell more about k than any question about the
+        point, as happens with unreliable people. None: never.
 
     Examples
     --------

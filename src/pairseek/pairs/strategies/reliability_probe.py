@@ -29,7 +29,7 @@ class ReliabilityProbe(BaseUtility):
     enough_pairs: ClassVar[int] = 2000
 
     def score(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
-        """Return the (m,) information in bits; 0 if both k and the lapse are known."""
+        """Return the (m,) information in bits; 0 if both k and the lapse rate are known."""
         reliability = belief.reliability
         if reliability is None:
             return np.zeros(len(candidates))

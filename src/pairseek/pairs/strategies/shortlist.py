@@ -17,7 +17,7 @@ from pairseek.model.spaces import Space
 from pairseek.numerics.jit import kernel
 from pairseek.numerics.parallel import for_ranges
 from pairseek.pairs.features import PairFeatures
-from pairseek.pairs.item_utilities import expected_utilities, highest_reach, utility_covariance
+from pairseek.pairs.item_utilities import expected_utilities, promising_rows, utility_covariance
 from pairseek.pairs.strategies.base import BaseUtility
 
 # Number of items that may enter the list, and whose pairs are scored.
@@ -43,11 +43,11 @@ class Shortlist(BaseUtility):
     For a logit z with mean m and standard deviation s, and an item whose utility has covariance c with z, Stein's lemma
     gives E[u | y] = E u ± c E f'(z)/P(y), so the expectation after either answer has a closed form. It is exact for a
     Gaussian belief under constant noise. Under other noise kinds, z is treated as proportional to the difference of the
-    two utilities. With ties, the value is that of an answer that is not a tie.
+    two utilities. Where ties are permitted, the gain assumes an answer that is not a tie.
 
     One thousandth of the information in bits is added, to rank pairs for which neither answer would change the list.
 
-    From larger catalogues, only the 200 items with the highest potential are compared.
+    From larger catalogues, only the 200 most promising items are compared.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ class Shortlist(BaseUtility):
         return out / candidates.residual_unit + _INFORMATION_WEIGHT * candidates.tabulated("information")
 
     def promising(self, candidates: PairFeatures, belief: Belief) -> IntArray:
-        """Return the rows of the items with the highest potential: see `highest_reach`."""
-        return highest_reach(candidates.points, candidates.item_appeal, belief, candidates.response, _PROMISING_ITEMS)
+        """Return the rows of the most promising items: see `promising_rows`."""
+        return promising_rows(candidates.points, candidates.item_appeal, belief, candidates.response, _PROMISING_ITEMS)
 
 
 @kernel

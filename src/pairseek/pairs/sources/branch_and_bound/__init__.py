@@ -20,22 +20,22 @@ class StoppingCriterion:
     count
         Number of best pairs to find.
     gap
-        Accepted optimality gap, relative to best - `zero`.
-    zero
+        Accepted optimality gap, relative to best - `reference`.
+    reference
         Reference utility of the gap.
     budget
-        Number of pairs of items that may be visited. Pruning counts too: see `search.CELL_COST` and `scan.ROW_COST`.
-        The search exceeds the budget only until it has found a permitted pair.
+        Number of pairs of items that may be visited. Pruning counts too: see `search.CELL_EFFORT` and
+        `scan.ROW_EFFORT`. The search exceeds the budget only until it has found a permitted pair.
     """
 
     count: int
     gap: float
-    zero: float
+    reference: float
     budget: int
 
     def threshold(self, least: float) -> float:
-        """Return the pruning threshold: once `least` is reached, pairs of cells with no higher bound are discarded."""
-        return (least - self.gap * self.zero) / (1.0 - self.gap)
+        """Return the bound up to which pairs of cells may be discarded once a pair of utility `least` is known."""
+        return (least - self.gap * self.reference) / (1.0 - self.gap)
 
 
 @dataclass(frozen=True, eq=False)

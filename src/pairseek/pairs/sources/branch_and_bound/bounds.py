@@ -31,10 +31,15 @@ Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArr
 Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
 """Inputs of the kernels: see `CatalogueView`."""
 
-# Kinds of utility: see `SHAPE_KINDS`.
-TABLE, TRACE, CHANCE, DISTANCE = range(4)
-# Columns of the ranges of a cell: cost, and norm of x - middle in the metric of Σ.
-COST_LOW, COST_HIGH, SHELL = range(3)
+# Kinds of utility, in the order of `SHAPE_KINDS`.
+TABLE = 0
+TRACE = 1
+CHANCE = 2
+DISTANCE = 3
+# Columns of the ranges of a cell: lowest and highest cost, and largest norm of x - middle in the metric of Σ.
+LOWEST_COST = 0
+HIGHEST_COST = 1
+SHELL = 2
 
 
 @inner
@@ -117,9 +122,10 @@ def highest_deviation(cell_a: int, cell_b: int, centre: FloatArray, half: FloatA
 def lowest_margin(cell_a: int, cell_b: int, ranges: FloatArray) -> float:
     """Return the minimum of |cost_q - cost_p| over two cells."""
     # The slack covers the cancellation error in the difference.
-    slack = 1e-13 * (ranges[cell_a, COST_HIGH] + ranges[cell_b, COST_HIGH])
+    slack = 1e-13 * (ranges[cell_a, HIGHEST_COST] + ranges[cell_b, HIGHEST_COST])
     low = max(
-        ranges[cell_b, COST_LOW] - ranges[cell_a, COST_HIGH], ranges[cell_a, COST_LOW] - ranges[cell_b, COST_HIGH]
+        ranges[cell_b, LOWEST_COST] - ranges[cell_a, HIGHEST_COST],
+        ranges[cell_a, LOWEST_COST] - ranges[cell_b, HIGHEST_COST],
     )
     return float(max(low - slack, 0.0))
 
@@ -134,7 +140,8 @@ def cell_bound(cell_a: int, cell_b: int, cells: Cells, model: Model, threshold: 
     centre, half, still_centre, still_half, ranges, values = cells
     shape, noise, k, penalty, _, table = model
     if not (
-        ranges[cell_a, COST_LOW] <= ranges[cell_a, COST_HIGH] and ranges[cell_b, COST_LOW] <= ranges[cell_b, COST_HIGH]
+        ranges[cell_a, LOWEST_COST] <= ranges[cell_a, HIGHEST_COST]
+        and ranges[cell_b, LOWEST_COST] <= ranges[cell_b, HIGHEST_COST]
     ):
         return -np.inf
     shortest, longest = 0.0, 0.0

@@ -12,7 +12,9 @@ from pairseek.numerics.pair_kernels import pair_constant
 from pairseek.pairs.sources.branch_and_bound.bounds import Model, Points, utility_value
 
 # Indices into a target: utility to reach, tolerance below it within which ties are kept, number of pairs to find.
-TARGET_UTILITY, TARGET_SLACK, TARGET_COUNT = range(3)
+TARGET_UTILITY = 0
+TARGET_SLACK = 1
+TARGET_COUNT = 2
 
 
 @inner
@@ -59,7 +61,7 @@ def exact_value(
 
 
 @inner
-def keep(u: float, key: int, utilities: FloatArray, keys: IntArray) -> bool:
+def insert_sorted(u: float, key: int, utilities: FloatArray, keys: IntArray) -> bool:
     """Insert a pair into a list sorted by descending utility, then ascending key; return whether it fits."""
     slot = len(utilities)
     while slot > 0 and (u > utilities[slot - 1] or (u == utilities[slot - 1] and key < keys[slot - 1])):
@@ -75,7 +77,7 @@ def keep(u: float, key: int, utilities: FloatArray, keys: IntArray) -> bool:
 
 
 @inner
-def listed(key: int, keys: IntArray) -> bool:
+def contains(key: int, keys: IntArray) -> bool:
     """Return whether sorted keys contain a key, by binary search."""
     low, high = 0, len(keys)
     while low < high:
@@ -107,5 +109,5 @@ def consider(
     p, q = order[i], order[j]
     key = min(p, q) * n + max(p, q)
     utilities, keys = best
-    if not listed(key, resting) and keep(u, key, utilities, keys):
+    if not contains(key, resting) and insert_sorted(u, key, utilities, keys):
         target[TARGET_UTILITY] = max(target[TARGET_UTILITY], utilities[int(target[TARGET_COUNT]) - 1])

@@ -51,11 +51,11 @@ class Frontier:
         rows = np.arange(len(self))
         return self.take(rows[:count]), self.take(rows[count:])
 
-    def above(self, bound: float) -> tuple[Frontier, float]:
-        """Return the pairs of cells with higher bounds, and the highest bound among those pruned."""
-        keep = self.bounds > bound
-        dropped = float(np.max(self.bounds, where=~keep, initial=-np.inf))
-        return self.take(np.flatnonzero(keep)), dropped
+    def pruned(self, bound: float) -> tuple[Frontier, float]:
+        """Drop pairs of cells without a higher bound; return the remaining ones, and the highest bound dropped."""
+        insert_sorted = self.bounds > bound
+        dropped = float(np.max(self.bounds, where=~insert_sorted, initial=-np.inf))
+        return self.take(np.flatnonzero(insert_sorted)), dropped
 
     def split_best(self, count: int) -> tuple[Frontier, Frontier]:
         """Split into the `count` pairs of cells with the highest estimates, in descending order, and the others."""

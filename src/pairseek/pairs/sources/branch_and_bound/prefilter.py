@@ -12,7 +12,11 @@ from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_
 from pairseek.pairs.sources.branch_and_bound.bounds import DISTANCE, Model, Scale, utility_value
 
 # Indices into a prefilter: bounds of Σ weights Δ², minimum of s², maxima of |m| and of |cost_q - cost_p|.
-REACH_FROM, REACH_TO, MIN_DEVIATION, MAX_LOGIT, MAX_MARGIN = range(5)
+REACH_FROM = 0
+REACH_TO = 1
+MIN_VARIANCE = 2
+MAX_LOGIT = 3
+MAX_MARGIN = 4
 PREFILTER_SIZE = 5
 
 # Relative tolerance for rounding errors.
@@ -90,7 +94,7 @@ def set_prefilter(least: float, scale: Scale, model: Model, weights: FloatArray,
     s = lowest_deviation(least, top, values[0], shape, penalty, table) * (1.0 - _ROUNDING_TOLERANCE)
     logit = highest_logit(least, top, steep, values[0], shape, penalty, table) * (1.0 + _ROUNDING_TOLERANCE)
     prefilter[REACH_FROM], prefilter[REACH_TO] = -np.inf, np.inf
-    prefilter[MIN_DEVIATION], prefilter[MAX_LOGIT], prefilter[MAX_MARGIN] = s * s, logit, np.inf
+    prefilter[MIN_VARIANCE], prefilter[MAX_LOGIT], prefilter[MAX_MARGIN] = s * s, logit, np.inf
     for h in range(len(values)):
         weights[h] = values[h]
     if not (k > 0.0 and values[0] > 0.0):

@@ -9,12 +9,12 @@ import numpy as np
 from pairseek.core.types import BoolArray, FloatArray, IntArray
 from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant
-from pairseek.pairs.sources.branch_and_bound.bounds import COST_HIGH, COST_LOW, SHELL, Cells, Model, Points, Scale
+from pairseek.pairs.sources.branch_and_bound.bounds import HIGHEST_COST, LOWEST_COST, SHELL, Cells, Model, Points, Scale
 from pairseek.pairs.sources.branch_and_bound.finalists import TARGET_COUNT, TARGET_SLACK, TARGET_UTILITY, consider
 from pairseek.pairs.sources.branch_and_bound.prefilter import (
     MAX_LOGIT,
     MAX_MARGIN,
-    MIN_DEVIATION,
+    MIN_VARIANCE,
     PREFILTER_SIZE,
     REACH_FROM,
     REACH_TO,
@@ -22,10 +22,10 @@ from pairseek.pairs.sources.branch_and_bound.prefilter import (
 )
 from pairseek.pairs.sources.branch_and_bound.tree import LANES
 
-ROW_COST = 4
-"""Cost of checking an item against a cell, in visited pairs."""
-HIT_COST = 8
-"""Cost of a pair that passes the first conditions, in visited pairs."""
+ROW_EFFORT = 4
+"""Effort of checking an item against a cell, in visited pairs."""
+HIT_EFFORT = 8
+"""Effort of a pair that passes the first conditions, in visited pairs."""
 # Positions computed together.
 _POSITIONS_PER_BLOCK = 64
 # Up to this many positions of a block are scanned without checking them against the box of the other cell.
@@ -115,7 +115,7 @@ def _passes(
     if not constant > 0.0:
         # The conditions on the logit do not apply if k_pq underflows.
         return True
-    if 4.0 * constant * constant * variance < prefilter[MIN_DEVIATION]:
+    if 4.0 * constant * constant * variance < prefilter[MIN_VARIANCE]:
         return False
     # The slack covers the cancellation error in the difference of costs.
     margin = abs(columns[d, j] - columns[d, i]) - 1e-13 * (columns[d, j] + columns[d, i])
@@ -143,7 +143,7 @@ def _rows(
     d = len(values)
     limits, marks = out
     costs, shells = columns[d, block : block + full], columns[d + 1, block : block + full]
-    low, high = ranges[b, COST_LOW] - prefilter[MAX_MARGIN], ranges[b, COST_HIGH] + prefilter[MAX_MARGIN]
+    low, high = ranges[b, LOWEST_COST] - prefilter[MAX_MARGIN], ranges[b, HIGHEST_COST] + prefilter[MAX_MARGIN]
     shell = math.sqrt(max(prefilter[REACH_FROM], 0.0)) - ranges[b, SHELL] if noise == CONSTANT else 0.0
     count = 0
     for t in range(full):
@@ -195,7 +195,7 @@ def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a 
         counts[0] += 1
         for above in range(tiles[row, 2], tiles[row, 3], _POSITIONS_PER_BLOCK):
             height = min(_POSITIONS_PER_BLOCK, tiles[row, 3] - above)
-            counts[2] += ROW_COST * height
+            counts[2] += ROW_EFFORT * height
             for i in range(above, above + height):
                 # A single best pair rarely improves. The last of a thousand improves often, and a new prefilter per row
                 # would then cost more than it saves.
@@ -216,7 +216,7 @@ def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a 
                     _weighted_squares(i, block, full, columns, weights, sums)
                     hits = _hits(full, sums, columns[d, block : block + full], columns[d, i], prefilter, hit)
                     counts[1] += size
-                    counts[2] += size + HIT_COST * hits
+                    counts[2] += size + HIT_EFFORT * hits
                     for t in range(size if hits > 0 else 0):
                         if hit[t] and _passes(i, block + t, columns, values, k, noise, prefilter, trusted):
                             consider(i, block + t, points, model, resting, target, best, vector)

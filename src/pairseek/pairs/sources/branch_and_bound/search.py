@@ -17,7 +17,7 @@ from pairseek.pairs.sources.branch_and_bound.frontier import Frontier, Incumbent
 from pairseek.pairs.sources.branch_and_bound.scan import scan_tiles
 from pairseek.pairs.sources.branch_and_bound.view import CatalogueView
 
-CELL_COST = 64
+CELL_EFFORT = 64
 """Cost of bounding a pair of cells, in visited pairs of items."""
 
 # Pairs of cells per round: few until a first incumbent allows pruning, then many, to use all threads.
@@ -35,10 +35,10 @@ _PIECES = 32
 
 def best_first(view: CatalogueView, resting: IntArray, criterion: StoppingCriterion) -> SearchResult:
     """Search all pairs; `resting` holds the sorted keys of pairs that must not be asked."""
-    frontier, best = root_frontier(empty=view.empty), Incumbents(criterion.count)
+    frontier, best = root_frontier(empty=view.is_empty), Incumbents(criterion.count)
     visited, effort, dropped = 0, 0, -np.inf
     while True:
-        frontier, highest = frontier.above(criterion.threshold(best.least))
+        frontier, highest = frontier.pruned(criterion.threshold(best.least))
         dropped = max(dropped, highest)
         remaining = criterion.budget - effort
         if not len(frontier) or (remaining <= 0 and len(best.occupied)):
@@ -47,12 +47,12 @@ def best_first(view: CatalogueView, resting: IntArray, criterion: StoppingCriter
         chosen, frontier = frontier.split_best(max(_ROUND, len(frontier) // 2) if started else _FIRST_ROUND)
         is_scanned = (chosen.first >= view.tree.leaves) | (len(frontier) > _MAX_FRONTIER)
         tiles, parents = chosen.take(np.flatnonzero(is_scanned)), chosen.take(np.flatnonzero(~is_scanned))
-        parents, waiting = parents.split(max(1, remaining // (4 * CELL_COST)))
+        parents, waiting = parents.split(max(1, remaining // (4 * CELL_EFFORT)))
         children = _children(view, parents, criterion.threshold(best.least))
         allowed = min(remaining, max(_SCAN_EFFORT, _SCAN_EFFORT_PER_CELL_PAIR * len(frontier)))
         unscanned, counts = _scan(view, tiles, resting, best, allowed)
         visited += int(counts[0])
-        effort += int(counts[1]) + CELL_COST * len(children)
+        effort += int(counts[1]) + CELL_EFFORT * len(children)
         frontier = frontier + waiting + children + unscanned
     top = float(best.utilities[0])
     return SearchResult(best.occupied, top, max(top, dropped, frontier.highest), visited)

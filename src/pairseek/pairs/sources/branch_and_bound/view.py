@@ -20,8 +20,8 @@ from pairseek.numerics.tables import monotone_utility
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.features import credits_of, logit_constant
 from pairseek.pairs.sources.branch_and_bound.bounds import (
-    COST_HIGH,
-    COST_LOW,
+    HIGHEST_COST,
+    LOWEST_COST,
     SHELL,
     Cells,
     Model,
@@ -75,10 +75,10 @@ class CatalogueView:
     scale: Scale
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether every item rests."""
         ranges = self.cells[4]
-        return not ranges[0, COST_LOW] <= ranges[0, COST_HIGH]
+        return not ranges[0, LOWEST_COST] <= ranges[0, HIGHEST_COST]
 
     @cached_property
     def cores(self) -> Cells:
@@ -155,7 +155,7 @@ def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: 
     top = steep * float(values[0]) ** 0.5
     if noise == CONSTANT:
         top = min(top, 4.0 * k * float(ranges[0, SHELL]))
-    return top * (1.0 + 1e-9), steep, longest, tree.reach, float(ranges[0, COST_HIGH]), values
+    return top * (1.0 + 1e-9), steep, longest, tree.reach, float(ranges[0, HIGHEST_COST]), values
 
 
 @lru_cache(maxsize=8)

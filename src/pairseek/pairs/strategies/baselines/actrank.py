@@ -1,9 +1,9 @@
 """ActRank-Q: the active ranking of Jamieson and Nowak (NIPS 2011), as run in the paper.
 
 Items are placed into a ranking by binary insertion, in random order. Each comparison is a plane, and the user points
-consistent with all answers form a region, initially a box. A comparison whose plane does not divide the region is
-inferred without a question. One that does is asked Q times in a row, the majority decides, and the region is cut. The
-estimate is the Chebyshev centre of the region (section 4 of the paper). Appeal is not used.
+consistent with all answers form a region, initially a box. If the plane of a comparison does not divide the region, its
+outcome is inferred without a question. Otherwise it is asked Q times in a row, the majority decides, and the region is
+cut. The estimate is the Chebyshev centre of the region (section 4 of the paper). Appeal is not used.
 
 Cases the paper leaves open: a tie counts as half a vote each way. A skipped comparison is decided by its votes so far
 or, without a majority, inferred from the side on which the estimate lies, without cutting the region. An answer to a
@@ -112,14 +112,14 @@ class ActRank(BaseProcedure):
 
     def estimate(self, items: Items, history: Sequence[Event]) -> FloatArray:
         """Return the (d,) Chebyshev centre of the region."""
-        return self._answer_state(items, history).region.deepest.copy()
+        return self._answer_state(items, history).region.chebyshev_centre.copy()
 
     def status(self, items: Items, history: Sequence[Event], rng: np.random.Generator | None = None) -> str | None:
         """Return a note for the user, or None. Whether the ranking is complete is reported only if `rng` is given."""
         notes = []
         if rng is not None and self.next(items, history, rng) is None:
             notes.append(f"the ranking of all {items.n} items is complete")
-        if self._answer_state(items, history).region.empty:
+        if self._answer_state(items, history).region.is_empty:
             notes.append(
                 "the answers contradict each other: no user point agrees with all of them, so every comparison "
                 "is asked and the estimate is the one from before the contradiction"
@@ -179,7 +179,7 @@ def _insert(insertion: Insertion, answers: _AnswerState, points: FloatArray) -> 
             continue
         item, other = pending
         if decision.winner is None:
-            estimate = answers.region.deepest
+            estimate = answers.region.chebyshev_centre
             nearer = bool(np.sum((points[item] - estimate) ** 2) < np.sum((points[other] - estimate) ** 2))
         else:
             nearer = decision.winner == item

@@ -41,24 +41,24 @@ class Facet(NamedTuple):
 
     Attributes
     ----------
-    on
+    margin_rows
         (k,) rows on the margin: 0 <= α <= 1/m.
-    below
-        (m,) True for the rows below the margin, α = 1/m; the others are above it, α = 0.
+    is_below
+        (m,) mask of the rows below the margin, α = 1/m; the others are above it, α = 0.
     """
 
-    on: IntArray
-    below: BoolArray
+    margin_rows: IntArray
+    is_below: BoolArray
 
     @classmethod
     def of_solution(cls, rows: FloatArray, separator: Separator) -> Self | None:
         """Return the facet of a solution; None if the solution is degenerate."""
         excess = rows @ separator.weights - separator.margin
         slack = MARGIN_TOLERANCE * float(np.abs(excess).max())
-        on = np.flatnonzero(np.abs(excess) <= slack)
-        return cls(on, excess < -slack) if len(on) == rows.shape[1] else None
+        margin_rows = np.flatnonzero(np.abs(excess) <= slack)
+        return cls(margin_rows, excess < -slack) if len(margin_rows) == rows.shape[1] else None
 
-    def pivoted(self, rows: FloatArray, nu: float, towards: FloatArray) -> tuple[Self, Separator] | None:
+    def pivoted(self, rows: FloatArray, nu: float, reference: FloatArray) -> tuple[Self, Separator] | None:
         """Return the facet through which the ray along -w̃ leaves, by dual simplex pivots from this one, or None.
 
         The facet comes with its separator: the normal w with w̃·w = 2, and rho.
@@ -67,18 +67,18 @@ class Facet(NamedTuple):
         ----------
         rows
             (m, k) examples z.
-        towards
+        reference
             (k,) w̃.
         """
         m, k = rows.shape
-        on, below = self.on.copy(), self.below.copy()
+        margin_rows, is_below = self.margin_rows.copy(), self.is_below.copy()
         for _ in range(MAX_PIVOTS):
-            facet = type(self)(on, below)
+            facet = type(self)(margin_rows, is_below)
             try:
-                inverse = np.asarray(np.linalg.inv(facet._system(rows, towards)), dtype=np.float64)
+                inverse = np.asarray(np.linalg.inv(facet._system(rows, reference)), dtype=np.float64)
             except np.linalg.LinAlgError:
                 return None
-            right_side = np.append(-rows[below].sum(axis=0) / m, nu - np.count_nonzero(below) / m)
+            right_side = np.append(-rows[is_below].sum(axis=0) / m, nu - np.count_nonzero(is_below) / m)
             alphas = (inverse @ right_side)[:k]
             violation = np.maximum(-alphas, alphas - 1.0 / m)
             leaving = int(np.argmax(violation))
@@ -89,22 +89,22 @@ class Facet(NamedTuple):
             entering = _entering(rows, facet, inverse, leaving, rises=rises)
             if entering is None:
                 return None
-            below[on[leaving]] = not rises
-            below[entering] = False
-            on[leaving] = entering
+            is_below[margin_rows[leaving]] = not rises
+            is_below[entering] = False
+            margin_rows[leaving] = entering
         return None
 
     def _supports(self, rows: FloatArray, separator: Separator) -> bool:
         """Return whether every row lies on the side of the margin that the facet assumes."""
         excess = rows @ separator.weights - separator.margin
-        excess[self.on] = 0.0
-        return bool(np.all(np.where(self.below, -excess, excess) >= -MARGIN_TOLERANCE * np.abs(excess).max()))
+        excess[self.margin_rows] = 0.0
+        return bool(np.all(np.where(self.is_below, -excess, excess) >= -MARGIN_TOLERANCE * np.abs(excess).max()))
 
-    def _system(self, rows: FloatArray, towards: FloatArray) -> FloatArray:
+    def _system(self, rows: FloatArray, reference: FloatArray) -> FloatArray:
         """Return the (k + 1, k + 1) matrix of Z'α + λ w̃ and Σα in the unknowns α of the rows on the margin, and λ."""
-        k = len(towards)
+        k = len(reference)
         system = np.ones((k + 1, k + 1))
-        system[:k, :k], system[:k, k], system[k, k] = rows[self.on].T, towards, 0.0
+        system[:k, :k], system[:k, k], system[k, k] = rows[self.margin_rows].T, reference, 0.0
         return system
 
 
@@ -116,8 +116,8 @@ def _entering(rows: FloatArray, facet: Facet, inverse: FloatArray, leaving: int,
     """Return the row that enters the basis, by the ratio test, when row `leaving` leaves; None if no row can."""
     weights, margin = _separator(inverse)
     rates = rows @ inverse[leaving, :-1] + inverse[leaving, -1]
-    slopes = np.where(facet.below, rates, -rates) * (1.0 if rises else -1.0)
-    slopes[facet.on] = 0.0
+    slopes = np.where(facet.is_below, rates, -rates) * (1.0 if rises else -1.0)
+    slopes[facet.margin_rows] = 0.0
     eligible = np.flatnonzero(slopes > FEASIBILITY_TOLERANCE)
     if not len(eligible):
         return None

@@ -62,7 +62,7 @@ class Insertion:
         if self.pending is None:
             return self
         distances = np.linalg.norm(points - region.centre, axis=1).tolist()
-        threshold = np.inf if region.empty else 2.0 * region.reach
+        threshold = np.inf if region.is_empty else 2.0 * region.reach
         ranking, low, high = self.ranking.copy(), self.low, self.high
         for item in self.order[len(ranking) :]:
             distance = distances[item]

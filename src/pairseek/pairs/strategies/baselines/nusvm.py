@@ -120,26 +120,26 @@ def _minimise(*, curvature: FloatArray, slope: FloatArray, table: object, limits
 
 def _fixed_length(rows: FloatArray, nu: float, start: FloatArray) -> Separator | None:
     """Solve linear programmes with w̃·w = 2, moving w̃ towards w by damped steps until they agree, so that |w|² = 2."""
-    towards = start
+    reference = start
     facet: Facet | None = None
     separator: Separator | None = None
     for _ in range(MAX_ROUNDS):
-        pivoted = None if facet is None else facet.pivoted(rows, nu, towards)
+        pivoted = None if facet is None else facet.pivoted(rows, nu, reference)
         if pivoted is not None:
             facet, separator = pivoted
         else:
-            separator = linear_programme(rows, nu, towards)
+            separator = linear_programme(rows, nu, reference)
             if separator is None:
                 return None
             facet = Facet.of_solution(rows, separator)
-        if np.linalg.norm(towards - separator.weights) <= CONVERGENCE_TOLERANCE * np.linalg.norm(separator.weights):
+        if np.linalg.norm(reference - separator.weights) <= CONVERGENCE_TOLERANCE * np.linalg.norm(separator.weights):
             break
-        towards = DAMPING * towards + (1.0 - DAMPING) * separator.weights
+        reference = DAMPING * reference + (1.0 - DAMPING) * separator.weights
     return separator
 
 
-def linear_programme(rows: FloatArray, nu: float, towards: FloatArray) -> Separator | None:
-    """Minimise -nu rho + mean(ξ) subject to Zw >= rho - ξ, ξ >= 0, w̃·w = 2, where w̃ is `towards`.
+def linear_programme(rows: FloatArray, nu: float, reference: FloatArray) -> Separator | None:
+    """Minimise -nu rho + mean(ξ) subject to Zw >= rho - ξ, ξ >= 0, w̃·w = 2, where w̃ is `reference`.
 
     The dual is solved, which has d + 2 rows instead of m + 1: maximise 2λ subject to Z'α = -λ w̃, Σα = nu and
     0 <= α <= 1/m. The multipliers of its rows are -w and rho.
@@ -147,7 +147,7 @@ def linear_programme(rows: FloatArray, nu: float, towards: FloatArray) -> Separa
     m, k = rows.shape
     solution = scipy.optimize.linprog(
         np.append(np.zeros(m), -2.0),
-        A_eq=np.block([[rows.T, towards[:, None]], [np.ones((1, m)), np.zeros((1, 1))]]),
+        A_eq=np.block([[rows.T, reference[:, None]], [np.ones((1, m)), np.zeros((1, 1))]]),
         b_eq=np.append(np.zeros(k), nu),
         bounds=[*[(0.0, 1.0 / m)] * m, (None, None)],
         method="highs",

@@ -48,7 +48,7 @@ class Region:
     """(d,) an interior point."""
     reach: float
     """Upper bound on the distance of any point of the region from the centre."""
-    empty: bool
+    is_empty: bool
     """Whether the answers contradict each other; the rows are then those from before the first contradiction."""
 
     def __init__(self, low: FloatArray, high: FloatArray) -> None:
@@ -56,16 +56,16 @@ class Region:
         self._width = float(np.max(high - low))
         self.normals = np.concatenate([np.eye(d), -np.eye(d)])
         self.offsets = np.concatenate([high, -low]) + self._jitter(np.arange(2 * d))
-        self.empty = False
+        self.is_empty = False
         self._bases: IntArray = np.arange(2 * d).reshape(2, d)
         self._vertices: FloatArray = np.stack([self.offsets[:d], -self.offsets[d:]])
-        self._place(low, high, (low + high) / 2)
+        self._set_box(low, high, (low + high) / 2)
 
     def _jitter(self, rows: IntArray) -> FloatArray:
         """Return deterministic, pairwise distinct perturbations: multiples of the golden ratio modulo 1."""
         return np.asarray(self._width * JITTER * (1.0 + np.modf(rows * GOLDEN_FRACTION)[0]) / 2)
 
-    def _place(self, low: FloatArray, high: FloatArray, centre: FloatArray) -> None:
+    def _set_box(self, low: FloatArray, high: FloatArray, centre: FloatArray) -> None:
         self.low, self.high, self.centre = low, high, centre
         self._half = np.maximum(high - centre, centre - low) + self.tolerance
         self.reach = float(np.linalg.norm(self._half))
@@ -85,7 +85,7 @@ class Region:
         normal
             (d,) unit vector.
         """
-        if self.empty:
+        if self.is_empty:
             return 0
         middle = float(normal @ self.centre) - offset
         if abs(middle) > float(np.abs(normal) @ self._half):
@@ -109,7 +109,7 @@ class Region:
                 if path.bases:
                     self._vertices = np.concatenate([self._vertices, path.vertices])[-MAX_CACHED_VERTICES:]
                     self._bases = np.concatenate([self._bases, path.bases])[-MAX_CACHED_VERTICES:]
-                return path.top
+                return path.objective
         return self._solve_with_highs(direction)
 
     def _solve_with_highs(self, direction: FloatArray) -> float:
@@ -128,10 +128,10 @@ class Region:
         part.__dict__.update(self.__dict__)
         part.__dict__.pop("deepest", None)
         side = part.side(normal, offset)
-        if self.empty or side > 0:
+        if self.is_empty or side > 0:
             return self
         if side < 0:
-            part.empty = True
+            part.is_empty = True
             return part
         row = len(self.offsets)
         part.normals = np.concatenate([self.normals, -normal[None]])
@@ -147,10 +147,10 @@ class Region:
         high = np.array([self._support(axis) for axis in axes])
         low = np.array([-self._support(-axis) for axis in axes])
         centre = self._vertices.mean(axis=0) if len(self._vertices) else (low + high) / 2
-        self._place(low, high, centre)
+        self._set_box(low, high, centre)
 
     @cached_property
-    def deepest(self) -> FloatArray:
+    def chebyshev_centre(self) -> FloatArray:
         """(d,) Chebyshev centre; for an empty region, the one from before the contradiction."""
         if len(self.offsets) == 2 * len(self.low):
             return (self.low + self.high) / 2

@@ -35,13 +35,13 @@ class SimplexPath(NamedTuple):
         Vertices visited, except the initial one.
     bases
         Bases of these vertices.
-    top
+    objective
         Objective at the last vertex.
     """
 
     vertices: list[FloatArray]
     bases: list[IntArray]
-    top: float
+    objective: float
 
 
 def maximise(
@@ -74,7 +74,7 @@ def maximise(
         multipliers = direction @ edges
         leaving = int(np.argmin(multipliers))
         if height > threshold or multipliers[leaving] >= -MULTIPLIER_TOLERANCE:
-            return path._replace(top=height)
+            return path._replace(objective=height)
         rates = -(normals @ edges[:, leaving])
         rates[basis] = 0.0
         ahead = np.flatnonzero(rates > RATE_TOLERANCE)
