@@ -28,7 +28,7 @@ import pairseek as ps
 from pairseek.experiments.comparison.datasets import half_of
 from pairseek.experiments.comparison.sources import data_folder
 from pairseek.model.curvature import extended_prior
-from pairseek.people.population.selection import predicted
+from pairseek.people.population.selection import predict_choices
 from pairseek.people.population.vector_fit import without_items
 
 KEY = b"a key of the benchmark, 32 bytes"
@@ -94,8 +94,10 @@ def left_out(name: str, splits: int, people: int) -> None:
         shown = ~about & (np.random.default_rng(split).random(len(about)) < _share(tested, ~about))
         base, factors = population.utilities()
         flat = np.zeros_like(factors)
-        answered = predicted(tested.rows(shown), tested.rows(about), base, factors, np.asarray(population.covariance))
-        alone = predicted(tested.rows(shown), tested.rows(about), base, flat, np.asarray(population.covariance))
+        answered = predict_choices(
+            tested.rows(shown), tested.rows(about), base, factors, np.asarray(population.covariance)
+        )
+        alone = predict_choices(tested.rows(shown), tested.rows(about), base, flat, np.asarray(population.covariance))
         asked = np.bincount(tested.person[about], minlength=len(tested.people)) > 0
         rows.append([found[1][asked].mean() for found in (answered, alone)])
         print(f"{name} split {split}: population {rows[-1][0]:.3f}, vectors only {rows[-1][1]:.3f}", flush=True)

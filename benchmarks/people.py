@@ -37,7 +37,7 @@ import pairseek as ps
 from journal import outcomes
 from pairseek.evaluate import EvaluationResults, evaluate
 from pairseek.experiments.evaluation.figures import draw
-from pairseek.people.population.data import Data
+from pairseek.people.population.data import PairData
 from pairseek.people.population.e_step import beliefs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -196,7 +196,7 @@ def held_out(people: int) -> None:
     new = np.random.default_rng(3).permutation(people) < max(people // 10, 100)
     others, own = (choices.only(np.flatnonzero(which)) for which in (~new, new))
     answers, hidden = withheld_pairs(own, np.random.default_rng(4))
-    data = Data.of(answers)
+    data = PairData.of(answers)
     print(f"{len(choices.ratings):,} ratings of {people} people, {len(choices.ids)} items, {len(hidden)} held out")
     found = {}
     for name, rows in (("ratings", others), ("pairs", others.rows(np.ones(len(others), dtype=np.bool_)))):
@@ -275,7 +275,7 @@ def decided(name: str) -> None:
             "ratings": ps.Population.fit(others, dimension=4, residual=0.0),
         }
         answers, hidden = withheld_pairs(own, np.random.default_rng(1))
-        data = Data.of(answers)
+        data = PairData.of(answers)
         for fit, population in fits.items():
             base, factors = population.utilities()
             mean, covariance, _ = beliefs(data, base, factors, np.asarray(population.covariance))

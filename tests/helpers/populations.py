@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import pairseek as ps
-from pairseek.people.population.data import Data
+from pairseek.people.population.data import PairData
 from pairseek.people.population.e_step import beliefs
 from pairseek.people.population.residual import scale_of
 from pairseek.people.population.selection import log_predicted
@@ -112,7 +112,7 @@ def measured(truth, population, seed, *, answers=20, asked=20):
     winner, loser = np.where(up, first, second), np.where(up, second, first)
     ids = truth.choices.ids
     rows = [(p, ids[winner[p, a]], ids[loser[p, a]]) for p in range(count) for a in range(answers)]
-    data = Data.of(ps.Choices.from_pairs(rows, ids=ids))
+    data = PairData.of(ps.Choices.from_pairs(rows, ids=ids))
     mean, covariance, _ = beliefs(data, base, factors, np.asarray(population.covariance))
     centre, deviation = population.utility_belief(population.mean + mean, covariance)
     held = np.mean(np.abs(true - centre) < 1.96 * deviation)

@@ -152,9 +152,9 @@ def test_a_table_of_events_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("ann,tea,sniff,1", "column 'event': 'sniff' is no known kind of event"),
+        ("ann,tea,sniff,1", "column 'event': 'sniff' is not a known kind of event"),
         ("ann,,view,1", "column 'item': it is empty"),
-        ("ann,tea,view,soon", "column 'time': 'soon' is no time"),
+        ("ann,tea,view,soon", "column 'time': 'soon' is not a time"),
     ],
 )
 def test_a_bad_line_of_events_is_named(tmp_path, row, words):

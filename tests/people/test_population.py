@@ -14,10 +14,10 @@ from helpers.populations import identifiable, simulated
 from helpers.refusals import refused
 from pairseek.errors import InvalidChoices, InvalidFile, InvalidParameter, Unsupported
 from pairseek.people.population import FitOptions, model, predictive
-from pairseek.people.population.data import Data
+from pairseek.people.population.data import PairData
 from pairseek.people.population.e_step import beliefs
 from pairseek.people.population.fit import fit
-from pairseek.people.population.kernels import MIXTURE, expectations, gather
+from pairseek.people.population.kernels import MIXTURE, accumulate_gradients, logistic_expectations
 from pairseek.people.population.selection import CrossValidation, choose
 from pairseek.people.ranking.utilities import spread_scale
 
@@ -47,11 +47,11 @@ class TestTheKernels:
         z = mean + deviation * x
         expected = [density @ expit(-z), density @ (expit(z) * expit(-z)), density @ log_expit(z)]
         # The mixture is right to 2e-5 in distribution and density; its tails add up to a little more in the logarithm.
-        assert expectations(mean, deviation**2, MIXTURE) == pytest.approx(expected, abs=1e-4)
+        assert logistic_expectations(mean, deviation**2, MIXTURE) == pytest.approx(expected, abs=1e-4)
 
     def test_a_belief_is_the_best_gaussian_in_one_dimension(self):
         choices = ps.Choices.from_pairs([("u", "a", "b"), ("u", "a", "c"), ("u", "c", "b"), ("u", "b", "c")])
-        data = Data.of(choices)
+        data = PairData.of(choices)
         base, factors, spread = np.array([0.2, -0.5, 0.1]), np.array([[1.0], [-2.0], [0.4]]), np.array([[1.7]])
         mean, covariance, evidence = beliefs(data, base, factors, spread)
         x = np.linspace(-9, 9, 4001)
@@ -72,7 +72,7 @@ class TestTheKernels:
 
     def test_the_gradient_is_that_of_the_bound(self):
         simulation = simulated(3, people=12, pairs=9, n=5)
-        data = Data.of(simulation.choices)
+        data = PairData.of(simulation.choices)
         rng = np.random.default_rng(0)
         base, factors = rng.normal(size=5), rng.normal(size=(5, 2))
         mean, covariance, _ = beliefs(data, base, factors, np.eye(2))
@@ -85,7 +85,7 @@ class TestTheKernels:
                     i, j = data.rows[row]
                     d = v[i] - v[j]
                     logit = b[i] - b[j] + d @ mean[person]
-                    total += trust[person] * expectations(logit, d @ covariance[person] @ d, MIXTURE)[2]
+                    total += trust[person] * logistic_expectations(logit, d @ covariance[person] @ d, MIXTURE)[2]
             return total
 
         slope = np.zeros((5, 3))
@@ -94,7 +94,7 @@ class TestTheKernels:
             curve = np.zeros(shape)
             offset, by_offset = np.zeros(len(data.rows)), np.zeros(2)
             arguments = (data.starts, data.rows, data.weight, offset, trust, base, factors, MIXTURE)
-            gather(*arguments, mean, covariance, slope, curve, by_offset)
+            accumulate_gradients(*arguments, mean, covariance, slope, curve, by_offset)
         step = 1e-5
         for i in range(5):
             for j in range(3):
@@ -118,7 +118,7 @@ class TestTheKernels:
 
     def test_every_round_raises_the_bound(self):
         simulation = simulated(4, people=60, pairs=12)
-        data = Data.of(simulation.choices)
+        data = PairData.of(simulation.choices)
         start = model.start_of(data, FitOptions(2), None)
         path = [fit(data, start, rounds=rounds).evidence.sum() for rounds in range(1, 10)]
         # Hyperpriors pull a little too; they are worth a few nats in all.
@@ -230,7 +230,7 @@ class TestFewPeople:
 
     def test_the_covariance_of_the_trend_is_that_of_a_dense_gaussian_model(self):
         found = simulated(15, people=6, pairs=8, n=7)
-        data = Data.of(found.choices)
+        data = PairData.of(found.choices)
         start = model.start_of(data, FitOptions(), found.items)
         state = fit(data, start)
         # The logits of all choices are linear in (coefficients, z of every person), with independent Gaussian noise.
@@ -245,7 +245,9 @@ class TestFewPeople:
             design[row, :b] = start.basis[winner] - start.basis[loser]
             design[row, b + d * person : b + d * (person + 1)] = delta
             logit = base[winner] - base[loser] + delta @ state.posteriors.mean[person]
-            precision[row] = expectations(logit, delta @ state.posteriors.covariance[person] @ delta, MIXTURE)[1]
+            precision[row] = logistic_expectations(logit, delta @ state.posteriors.covariance[person] @ delta, MIXTURE)[
+                1
+            ]
         prior = np.zeros((design.shape[1],) * 2)
         prior[:b, :b] = np.diag(np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation) ** -2.0)
         for person in range(data.people):
@@ -260,7 +262,7 @@ class TestFewPeople:
 
     def test_people_differ_more_than_a_fit_to_few_of_them_says(self):
         simulation = simulated(3, people=3, pairs=20)
-        data = Data.of(simulation.choices)
+        data = PairData.of(simulation.choices)
         start = model.start_of(data, FitOptions(), simulation.items)
         state = fit(data, start)
         learned = predictive.predictive(data, start, state, np.ones(data.people))
@@ -286,7 +288,7 @@ class TestFewPeople:
         factors = []
         for people in (3, 100):
             simulation = simulated(3, people=people, pairs=20)
-            data, learned = Data.of(simulation.choices), FitOptions()
+            data, learned = PairData.of(simulation.choices), FitOptions()
             start = model.start_of(data, learned, simulation.items)
             state = fit(data, start)
             alike = replace(state, spread=0.05 * start.spread)
@@ -608,11 +610,11 @@ class TestItsFile:
 
     def test_an_invalid_record_is_rejected_with_its_reason(self, population, tmp_path):
         from pairseek.core import files
-        from pairseek.people.population.population import KIND
+        from pairseek.people.population.population import FILE_FORMAT
 
         record = json.loads(json.dumps(population.record()))
         record["covariance"] = [[1.0, 0.0], [0.0, -1.0]]
-        files.write(tmp_path / "p.json", record, KIND)
+        files.write(tmp_path / "p.json", record, FILE_FORMAT)
         with pytest.raises(InvalidFile, match=r"is not a valid population: the covariance .* positive definite"):
             ps.Population.load(tmp_path / "p.json")
 

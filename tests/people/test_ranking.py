@@ -10,7 +10,7 @@ import pairseek as ps
 from helpers.refusals import refused
 from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidChoices, InvalidItems
-from pairseek.people.population.data import Data
+from pairseek.people.population.data import PairData
 from pairseek.people.population.fit import fit
 from pairseek.people.population.model import FitOptions, start_of
 from pairseek.people.population.predictive import trend_covariance
@@ -48,7 +48,7 @@ def held(ranking: ps.Ranking, truth: FloatArray) -> float:
 
 def test_the_information_with_tastes_integrated_out_is_that_of_the_plain_loop() -> None:
     items, choices, _ = group(1)
-    data = Data.of(choices)
+    data = PairData.of(choices)
     start = start_of(data, FitOptions(), items)
     state = fit(data, start)
     prior = np.diag(np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation) ** -2.0)

@@ -8,7 +8,7 @@ from scipy.special import expit
 import pairseek as ps
 from helpers.populations import measured, rated
 from pairseek.errors import InvalidChoices
-from pairseek.people.population.data import Data, RatingData, Utilities, data_of, to_levels
+from pairseek.people.population.data import PairData, RatingData, Utilities, data_of, to_levels
 from pairseek.people.population.rating_kernels import QUADRATURE, tilted
 from pairseek.people.population.shift import Shift
 
@@ -187,7 +187,7 @@ class TestTheKernels:
         square = np.array([[-1.0, 0.3], [0.3, -0.4]])
         shift = 0.7 + z @ [0.5, -0.2] + 0.5 * np.einsum("pi,ij,pj->p", z, square, z) + 0.5 * rng.normal(size=4000)
         mean = np.column_stack([z, shift])
-        found = Data.of(ps.Choices.from_pairs([("u", "a", "b")])).prior(np.eye(3))
+        found = PairData.of(ps.Choices.from_pairs([("u", "a", "b")])).prior(np.eye(3))
         found = type(found)(mean, np.tile(1e-6 * np.eye(3), (4000, 1, 1)), found.evidence, found.sites)
         fitted = Shift.of(found, np.ones(4000))
         # Standard errors are 0.5/sqrt(4000) = 0.008, and twice that for the coefficients of squares.
@@ -214,7 +214,7 @@ class TestLevels:
         rated_choices = ps.Choices.from_ratings([("u", "a", 2), ("u", "b", 1), ("v", "a", 1), ("v", "b", 1)])
         assert isinstance(data_of(rated_choices), RatingData)
         assert rated_choices.unusable == ()
-        assert isinstance(data_of(ps.Choices.from_rankings({"u": ["a", "b"]})), Data)
+        assert isinstance(data_of(ps.Choices.from_rankings({"u": ["a", "b"]})), PairData)
         assert data_of(rated_choices.only([1])).people == 1
 
 

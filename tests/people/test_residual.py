@@ -11,7 +11,7 @@ from scipy.special import expit
 import pairseek as ps
 from helpers.populations import simulated
 from helpers.refusals import refused
-from pairseek.people.population.held_out import evidence_of, held_out_predictions, sampled
+from pairseek.people.population.held_out import evidence_of, held_out_predictions, sample_answers
 from pairseek.people.population.leave_one_out import FitOfAll
 from pairseek.people.population.model import FitOptions
 from pairseek.people.population.residual import Calibration, calibrate, honest_share, residual_of, scale_of
@@ -179,12 +179,12 @@ def test_a_fit_reports_the_folds_of_its_residual():
 
 def test_a_sample_of_answers_has_at_most_so_many_of_each_person():
     choices, _ = people(1.0, count=10)
-    drawn = sampled(choices, 12, np.random.default_rng(1), ties=True)
+    drawn = sample_answers(choices, 12, np.random.default_rng(1), ties=True)
     assert np.diff(drawn.starts).tolist() == [12] * 10
     assert drawn.people == choices.people
     all_pairs = [set(zip(one.person, one.winner, one.loser, strict=True)) for one in (choices, drawn)]
     assert all_pairs[1] <= all_pairs[0]
-    assert len(sampled(choices, 100, np.random.default_rng(1), ties=True)) == len(choices)
+    assert len(sample_answers(choices, 100, np.random.default_rng(1), ties=True)) == len(choices)
 
 
 def test_a_person_who_is_left_out_does_not_count_for_residual_and_scale():

@@ -86,7 +86,7 @@ def _ranking_of_choices(path: Path, items: Path | None, coordinates: str | None)
 def _ranking_of_bundle(path: Path, items: Path | None, coordinates: str | None, *, everyone: bool) -> Ranking:
     catalogue = bundle.items(path) if items is None else with_text_ids(read_items(items, coordinates=coordinates))
     choices = Choices.read(path, ids=catalogue.ids)
-    excluded = set() if everyone else bundle.conspicuous(path)
+    excluded = set() if everyone else bundle.flagged_sessions(path)
     people = [number for number, session in enumerate(choices.people) if session not in excluded]
     if not people:
         raise InvalidChoices(

@@ -178,17 +178,17 @@ def _person_pairs(
                 yield np.column_stack([np.full(len(losers), own[winner]), own[losers], share])
     if draw is not None and len(own) < len(draw):
         for winner, own_level, drawn in zip(own, level, _drawn_unseen(draw, own, rng), strict=True):
-            # Rounding can lead to an own item, at the edge of its gap.
+            # At the edge of a gap, rounding can draw one of the own items.
             losers = np.setdiff1d(drawn, own)
             share = 2.0 / (len(losers) + 1) * own_level
             yield np.column_stack([np.full(len(losers), winner), losers, np.full(len(losers), share)])
 
 
 def _drawn_unseen(cumulative: FloatArray, own: IntArray, rng: np.random.Generator) -> IntArray:
-    """Draw a row of items for each of a person's own items, by their probabilities but without these."""
+    """Draw a row of unseen items for each of a person's own items, in proportion to their popularity."""
     begins = np.where(own > 0, cumulative[own - 1], 0.0)
     removed = np.cumsum(cumulative[own] - begins)
-    # Where each gap begins once the gaps before it are closed.
+    # Cumulative mass at which each removed item's gap begins, after the earlier gaps are closed.
     gaps = begins - np.concatenate([[0.0], removed[:-1]])
     draws = rng.random((len(own), _UNSEEN_DRAWN)) * (1.0 - removed[-1])
     passed = np.searchsorted(gaps, draws, side="right")

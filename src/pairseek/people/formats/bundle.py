@@ -55,7 +55,7 @@ def read(path: Path, ids: Sequence[ItemId] | None = None) -> Choices:
     return Choices.from_pairs(rows, ids=items(path).ids if ids is None else ids, tied=tied)
 
 
-def conspicuous(path: Path) -> set[str]:
+def flagged_sessions(path: Path) -> set[str]:
     """Return the sessions flagged for how people answered, which the ranking of a study leaves out."""
     table = Table.read(f"{path}: {PARTICIPANTS_FILE}", content_of(path, PARTICIPANTS_FILE))
     if not table.has(("session", "flags")):

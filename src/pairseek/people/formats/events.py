@@ -16,7 +16,7 @@ TIMES = ("time", "timestamp")
 
 
 def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
-    """Read the events of a table as choices; the kinds of events are those of `EVENT_WEIGHTS`."""
+    """Read the events of a table as choices; every kind of event must be one of `EVENT_WEIGHTS`."""
     times = [name for name in TIMES if table.has((name,))][:1]
     rows: list[tuple[object, ...]] = []
     for line, (person, item, kind, *time) in table.cells((*COLUMNS, *times)):
@@ -27,7 +27,7 @@ def read(table: Table, ids: Sequence[ItemId] | None = None) -> Choices:
             raise table.error(
                 line,
                 "event",
-                f"{kind!r} is no known kind of event ({', '.join(EVENT_WEIGHTS)}); rename it, or give rows and the "
+                f"{kind!r} is not a known kind of event ({', '.join(EVENT_WEIGHTS)}); rename it, or give rows and the "
                 f"weights of your kinds to Choices.from_events",
             )
         rows.append((person, item, kind, *(_moment(table, line, times[0], cell) for cell in time)))
@@ -43,5 +43,5 @@ def _moment(table: Table, line: int, column: str, cell: str) -> float | datetime
         return datetime.fromisoformat(cell)
     except ValueError:
         raise table.error(
-            line, column, f"{cell!r} is no time; give seconds, milliseconds, or a date such as 2026-05-01T12:30"
+            line, column, f"{cell!r} is not a time; give seconds, milliseconds, or a date such as 2026-05-01T12:30"
         ) from None

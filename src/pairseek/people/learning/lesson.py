@@ -146,7 +146,7 @@ def learn(
 
 
 def learn_appeal(choices: Choices, items: Items) -> Population:
-    """Learn only the appeal of items without coordinates, from a few people.
+    """Learn only the appeal of items without coordinates, which takes few people.
 
     A study uses it to show the first people their taste, because nothing had been learned when they began.
     """

@@ -101,7 +101,7 @@ def make_trials(choices: Choices, seed: int) -> tuple[Trial, ...]:
 def cross_validate(
     choices: Choices,
     items: Items | None,
-    tried: Sequence[FitOptions],
+    candidates: Sequence[FitOptions],
     *,
     seed: int = 0,
     progress: Callable[[LearningStep], None] | None = None,
@@ -133,18 +133,18 @@ def cross_validate(
     default = _DEFAULT_SHARE_LEARNED if items is None else _DEFAULT_SHARE_GIVEN
     shares = sorted(RESIDUAL_SHARES, key=lambda share: abs(share - default))
     fits = []
-    for option, learned in enumerate(tried):
-        fits.append(_fit_folds(choices, items, learned, trials))
+    for option, fit_options in enumerate(candidates):
+        fits.append(_fit_folds(choices, items, fit_options, trials))
         if progress is not None:
-            progress(LearningStep("cross-validation", (option + 1) / len(tried), f"{learned}"))
+            progress(LearningStep("cross-validation", (option + 1) / len(candidates), f"{fit_options}"))
     chosen = _first_near_best(np.stack([_predict_folds(fit, trials, 0.0)[0] for fit in fits]), _MIN_GAIN)
     by_share = np.stack([_predict_folds(fits[chosen], trials, share) for share in shares])
     best = _first_near_best(by_share[:, 0])
-    return Validation(tried[chosen], shares[best], trials, *by_share[best])
+    return Validation(candidates[chosen], shares[best], trials, *by_share[best])
 
 
 def _fit_folds(
-    choices: Choices, items: Items | None, learned: FitOptions, trials: Sequence[Trial]
+    choices: Choices, items: Items | None, fit_options: FitOptions, trials: Sequence[Trial]
 ) -> list[Population | None]:
     """Return the population of the people outside each fold; None if their answers are uninformative."""
     fits: list[Population | None] = []
@@ -152,7 +152,7 @@ def _fit_folds(
     for number in range(_FOLDS):
         others = choices.only(np.setdiff1d(rows, [trial.row for trial in trials if trial.fold == number]))
         try:
-            model, state, _ = fit_model(others, items, learned, tolerance=_FIT_TOLERANCE)
+            model, state, _ = fit_model(others, items, fit_options, tolerance=_FIT_TOLERANCE)
             fits.append(Population.of(model, state, others, items, {}))
         except InvalidChoices:
             fits.append(None)

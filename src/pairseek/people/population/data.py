@@ -19,8 +19,13 @@ from pairseek.core.lazy import cached_property
 from pairseek.core.types import BoolArray, FloatArray, IntArray
 from pairseek.numerics.parallel import for_ranges
 from pairseek.people.choices import Choices
-from pairseek.people.population.kernels import MIXTURE, believe, gather
-from pairseek.people.population.rating_kernels import QUADRATURE, believe_ratings, gather_ratings, predict_ratings
+from pairseek.people.population.kernels import MIXTURE, accumulate_gradients, update_posteriors
+from pairseek.people.population.rating_kernels import (
+    QUADRATURE,
+    accumulate_rating_gradients,
+    predict_ratings,
+    update_rating_posteriors,
+)
 from pairseek.people.population.rating_points import Points, gather_points, slope_points, weigh_points
 
 # Largest number of parameters with a full curvature matrix; larger models use one block per item.
@@ -112,7 +117,7 @@ class Derivatives:
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class PairData:
     """Paired choices and ties.
 
     For a half-width t of ties, an answer has probability f(z - t), and a tie has probability
@@ -137,11 +142,11 @@ class Data:
     weight: FloatArray
     n: int
     side: FloatArray
-    extra = 0
     steps = 4
+    """Steps of the E-step in each EM iteration."""
 
     @classmethod
-    def of(cls, choices: Choices) -> Data:
+    def of(cls, choices: Choices) -> PairData:
         """Convert the pairs of choices."""
         tied = choices.outcomes
         person = np.concatenate([choices.person, tied[:, 0], tied[:, 0]])
@@ -196,7 +201,7 @@ class Data:
         mean, covariance, evidence = begin.mean.copy(), begin.covariance.copy(), np.empty(self.people)
         offset = self._offset(model.thresholds)
         arguments = (self.starts, self.rows, self.weight, offset, model.base, model.factors, precision, MIXTURE)
-        for_ranges(believe, self.people, _PEOPLE_CHUNK, *arguments, steps, mean, covariance, evidence)
+        for_ranges(update_posteriors, self.people, _PEOPLE_CHUNK, *arguments, steps, mean, covariance, evidence)
         if len(model.thresholds):
             evidence += self.ties * np.log(-np.expm1(-2.0 * model.thresholds[0]))
         return Posteriors(mean, covariance, evidence, begin.sites)
@@ -208,7 +213,7 @@ class Data:
         curve = np.zeros((self.n * q, self.n * q if whole else q))
         thresholds, offset = model.thresholds, self._offset(model.thresholds)
         arguments = (self.starts, self.rows, self.weight, offset, counts, model.base, model.factors, MIXTURE)
-        gather(*arguments, people.mean, people.covariance, slope, curve, by_offset)
+        accumulate_gradients(*arguments, people.mean, people.covariance, slope, curve, by_offset)
         curve = curve if whole else np.asarray(curve.reshape(self.n, q, q))
         if not len(thresholds):
             return Derivatives(slope, curve, np.empty(0), np.empty((0, 0)))
@@ -257,8 +262,8 @@ class RatingData:
     weight: FloatArray
     n: int
     levels: int
-    extra = 1
     steps = 1
+    """Steps of the E-step in each EM iteration."""
 
     @classmethod
     def of(cls, choices: Choices) -> RatingData:
@@ -334,7 +339,7 @@ class RatingData:
         evidence = np.empty(self.people)
         rated = (self.starts, self.item, self.level, self.weight, model.base, model.factors, _ends(model.thresholds))
         arguments = (precision, linear, QUADRATURE, steps, sites, mean, covariance, evidence)
-        for_ranges(believe_ratings, self.people, _PEOPLE_CHUNK, *rated, *arguments)
+        for_ranges(update_rating_posteriors, self.people, _PEOPLE_CHUNK, *rated, *arguments)
         return Posteriors(mean, covariance, evidence, sites)
 
     def weighed(self, model: Utilities, place: FloatArray, log_weight: FloatArray, begin: Posteriors) -> Posteriors:
@@ -361,7 +366,9 @@ class RatingData:
         arguments, out = (*rated, counts, model.base, model.factors, _ends(thresholds)), (slope, curve, fisher)
         if people.points is None:
             believed = (people.sites, people.mean, people.covariance, QUADRATURE)
-            for_ranges(gather_ratings, self.n, _ITEM_CHUNK, starts, row, *arguments, *believed, *out, sums, cross)
+            for_ranges(
+                accumulate_rating_gradients, self.n, _ITEM_CHUNK, starts, row, *arguments, *believed, *out, sums, cross
+            )
         else:
             points = people.points
             for_ranges(
@@ -387,7 +394,7 @@ class RatingData:
         starts = np.concatenate([[0], np.cumsum(keep)])[self.starts]
         return replace(self, starts=starts, item=self.item[keep], level=self.level[keep], weight=self.weight[keep])
 
-    def predicted(self, model: Utilities, people: Posteriors) -> FloatArray:
+    def log_predictive(self, model: Utilities, people: Posteriors) -> FloatArray:
         """Return the (m,) log predictive probabilities of the ratings under these posteriors."""
         out = np.empty(len(self.item))
         rated = (self.person, self.item, self.level, model.base, model.factors, _ends(model.thresholds), QUADRATURE)
@@ -438,9 +445,9 @@ def to_levels(values: FloatArray) -> tuple[IntArray, int]:
     return np.unique(level, return_inverse=True)[1].astype(np.int64), len(np.unique(level))
 
 
-def data_of(choices: Choices) -> Data | RatingData:
-    """Return the ratings of choices, or the pairs if there are no ratings or all are equal."""
+def data_of(choices: Choices) -> PairData | RatingData:
+    """Return the ratings of choices, or the pairs if nobody rated anything or all ratings are equal."""
     ratings = choices.ratings
     if ratings is None or not np.ptp(ratings.value):
-        return Data.of(choices)
+        return PairData.of(choices)
     return RatingData.of(choices)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from pairseek.core.types import FloatArray
-from pairseek.people.population.data import Data, Posteriors, RatingData, Utilities
+from pairseek.people.population.data import PairData, Posteriors, RatingData, Utilities
 from pairseek.people.population.fit_state import FitState, Start, model_of
 
 # Maximum number of Newton steps from the prior to a person's posterior.
@@ -16,7 +16,7 @@ _PASSES = 12
 
 
 def beliefs(
-    data: Data, base: FloatArray, factors: FloatArray, spread: FloatArray, *, tie_width: float = 0.0
+    data: PairData, base: FloatArray, factors: FloatArray, spread: FloatArray, *, tie_width: float = 0.0
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Compute each person's Gaussian posterior from paired choices, with the prior N(0, spread).
 
@@ -29,9 +29,9 @@ def beliefs(
     return people.mean, people.covariance, people.evidence
 
 
-def posteriors(data: Data | RatingData, start: Start, state: FitState) -> Posteriors:
+def posteriors(data: PairData | RatingData, start: Start, state: FitState) -> Posteriors:
     """Update the posteriors of all people under the present parameters."""
-    if isinstance(data, Data):
+    if isinstance(data, PairData):
         precision: FloatArray = np.asarray(np.linalg.inv(state.spread))
         return data.posteriors(model_of(start, state), precision, state.posteriors, data.steps)
     return _rating_posteriors(data, model_of(start, state), state, state.posteriors)

@@ -7,7 +7,7 @@ answerers, and each person's weight in the M-step is the posterior probability t
 
 The M-step estimates base = B c, where B holds a few functions of the coordinates, the identity (a free appeal) or both,
 and V, or S if the coordinates are given. Every parameter has a hyperprior centred on the default model, so the fit
-shrinks to the default model when data are scarce. `Data` (pairs and ties) and `RatingData` define the likelihood of
+shrinks to the default model when data are scarce. `PairData` (pairs and ties) and `RatingData` define the likelihood of
 the choices and its thresholds. Ratings add the person's shift on the scale as the last component of z.
 """
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.people.population.data import Data, RatingData
+from pairseek.people.population.data import PairData, RatingData
 from pairseek.people.population.e_step import posteriors, trust_of
 from pairseek.people.population.fit_state import FitState, Start, model_of
 from pairseek.people.population.m_step import hyperprior, in_basis, m_step
@@ -61,7 +61,7 @@ class LearningStep:
 
 
 def fit(
-    data: Data | RatingData,
+    data: PairData | RatingData,
     start: Start,
     *,
     people: FloatArray | None = None,
@@ -132,7 +132,7 @@ def fit(
     return state
 
 
-def _initial_state(data: Data | RatingData, start: Start) -> FitState:
+def _initial_state(data: PairData | RatingData, start: Start) -> FitState:
     d = start.factors.shape[1]
     shift = Shift.none(d) if isinstance(data, RatingData) else None
     spread = start.spread if shift is None else np.pad(start.spread, (0, 1))
@@ -154,14 +154,14 @@ def _initial_state(data: Data | RatingData, start: Start) -> FitState:
     )
 
 
-def log_evidence(data: Data | RatingData, start: Start, state: FitState, people: FloatArray) -> float:
+def log_evidence(data: PairData | RatingData, start: Start, state: FitState, people: FloatArray) -> float:
     """Approximate the log evidence with base and V integrated out (Laplace's method).
 
     Parameters that the hyperpriors hold at the default model, such as the factors of a superfluous dimension, cost
     nothing. S is not integrated out: each of its entries costs (1 + log people)/2 nats, as in BIC with a correction for
     small samples.
     """
-    q = 1 + state.factors.shape[1] if start.free else 1
+    q = 1 + state.factors.shape[1] if start.estimates_factors else 1
     counts = np.ascontiguousarray(people * state.trust)
     derivatives = data.derivatives(model_of(start, state), state.posteriors, counts, q)
     if start.basis is not None:
@@ -170,7 +170,7 @@ def log_evidence(data: Data | RatingData, start: Start, state: FitState, people:
     prior = tight[:, :, None] * np.eye(q) if derivatives.curve.ndim == 3 else np.diag(tight.ravel())
     posterior = float(np.sum(np.linalg.slogdet(derivatives.curve + prior)[1]))
     d = state.factors.shape[1]
-    cost = 0.0 if start.free else 0.5 * d * (d + 1) * (1.0 + np.log(max(float(people.sum()), 1.0)))
+    cost = 0.0 if start.estimates_factors else 0.5 * d * (d + 1) * (1.0 + np.log(max(float(people.sum()), 1.0)))
     return state.objective + 0.5 * (float(np.sum(np.log(tight) - tight * away**2)) - posterior - cost)
 
 
@@ -182,7 +182,7 @@ def item_errors(data: RatingData, start: Start, state: FitState, people: FloatAr
     """
     if start.basis is not None:
         return None
-    q = 1 + state.factors.shape[1] if start.free else 1
+    q = 1 + state.factors.shape[1] if start.estimates_factors else 1
     counts = np.ascontiguousarray(people * state.trust)
     derivatives = data.derivatives(model_of(start, state), state.posteriors, counts, q)
     assert derivatives.fisher is not None

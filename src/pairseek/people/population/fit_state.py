@@ -45,8 +45,8 @@ class Start:
         (n, d) matrix V.
     spread
         (d, d) covariance S.
-    free
-        Whether the fit estimates V with S fixed to the identity, or S with V fixed.
+    estimates_factors
+        True if the fit estimates V with S fixed to the identity, False if it estimates S with V fixed.
     smoother
         Regression that predicts the prior means of the items' parameters, if V is free. None: the means are zero.
     """
@@ -56,7 +56,7 @@ class Start:
     prior_deviation: FloatArray
     factors: FloatArray
     spread: FloatArray
-    free: bool
+    estimates_factors: bool
     smoother: Smoother | None = None
 
     def centre(self, values: FloatArray) -> FloatArray:

@@ -32,17 +32,17 @@ _CONVERGENCE = (1e-3, 40.0)
 _MIN_VARIANCE = 1e-6
 
 
-def sampled(choices: Choices, most: int, rng: np.random.Generator, *, ties: bool) -> Choices:
+def sample_answers(choices: Choices, most: int, rng: np.random.Generator, *, ties: bool) -> Choices:
     """Return a random sample of each person's answers with weight 1: at most this many decided ones, and ties."""
 
-    def kept(person: IntArray) -> IntArray:
+    def sample_rows(person: IntArray) -> IntArray:
         order = np.lexsort((rng.random(len(person)), person))
         rank = np.arange(len(person)) - np.searchsorted(person, person)
         return np.sort(order[rank < most])
 
     outcomes = choices.outcomes if ties else choices.outcomes[:0]
-    decided = choices.rows(np.isin(np.arange(len(choices)), kept(choices.person)))
-    return replace(decided, tied=outcomes[kept(outcomes[:, 0])], weight=np.ones(len(decided)))
+    decided = choices.rows(np.isin(np.arange(len(choices)), sample_rows(choices.person)))
+    return replace(decided, tied=outcomes[sample_rows(outcomes[:, 0])], weight=np.ones(len(decided)))
 
 
 def evidence_of(

@@ -31,7 +31,7 @@ _COVARIANCE_TOLERANCE = 1e-3
 
 
 @primitive
-def expectations(mean: float, variance: float, mixture: FloatArray) -> tuple[float, float, float]:
+def logistic_expectations(mean: float, variance: float, mixture: FloatArray) -> tuple[float, float, float]:
     """Return E f(-z), E f'(z) and E log f(z) for z ~ N(mean, variance) and f logistic.
 
     The mixture of normals that approximates f makes all three analytic: a normal z only adds to the variances of the
@@ -88,7 +88,7 @@ def add_square(matrix: FloatArray, factor: float, delta: FloatArray) -> None:
 
 
 @kernel
-def believe(
+def update_posteriors(
     start: int,
     stop: int,
     starts: IntArray,
@@ -121,7 +121,7 @@ def believe(
             for r in range(starts[p], starts[p + 1]):
                 m, v = logit(rows[r, 0], rows[r, 1], base, factors, mu, sigma, delta, moved)
                 m += offset[r]
-                miss, slope, value = expectations(m, v, mixture)
+                miss, slope, value = logistic_expectations(m, v, mixture)
                 total += weight[r] * value
                 pull += weight[r] * miss * delta
                 add_square(curve, weight[r] * slope, delta)
@@ -149,7 +149,7 @@ def add_block(matrix: FloatArray, i: int, j: int, factor: float, block: FloatArr
 
 
 @kernel
-def gather(
+def accumulate_gradients(
     starts: IntArray,
     rows: IntArray,
     weight: FloatArray,
@@ -182,7 +182,7 @@ def gather(
             a, b = rows[r, 0], rows[r, 1]
             m, v = logit(a, b, base, factors, mean[p], covariance[p], delta, moved)
             m += offset[r]
-            miss, slope, _ = expectations(m, v, mixture)
+            miss, slope, _ = logistic_expectations(m, v, mixture)
             share = weight[r] * trust[p]
             offset_out[0] += share * miss if offset[r] > 0.0 else -share * miss
             offset_out[1] += share * slope

@@ -57,20 +57,20 @@ class FitOfAll:
         return cls(population, choices, items, state, evidence)
 
     def without(self, person: int) -> Population:
-        """Fit the population without one person, given by row. With many people the fit of all is a warm start.
+        """Fit the population without one person, given by row. With many people, the fit to all is a warm start.
 
         The person's answers do not count for residual and scale either. Options that a cross-validation over all people
         chose stay.
         """
         population, choices, items = self.population, self.choices, self.items
-        learned = _options_of(population)
+        fit_options = _options_of(population)
         counts = np.ones(len(choices.people))
         counts[person] = 0.0
         if len(counts) <= _MAX_PEOPLE_FROM_SCRATCH:
-            model, state, _ = fit_model(choices.only(np.flatnonzero(counts)), items, learned)
+            model, state, _ = fit_model(choices.only(np.flatnonzero(counts)), items, fit_options)
         else:
             model, state, _ = fit_model(
-                choices, items, learned, people=counts, state=self.state, rounds=_WARM_ITERATIONS
+                choices, items, fit_options, people=counts, state=self.state, rounds=_WARM_ITERATIONS
             )
         provenance, residual = population.provenance, population.residual
         if self.evidence is not None:

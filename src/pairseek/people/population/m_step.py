@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.people.population.data import MAX_STEP, Data, Derivatives, RatingData
+from pairseek.people.population.data import MAX_STEP, Derivatives, PairData, RatingData
 from pairseek.people.population.e_step import posteriors
 from pairseek.people.population.fit_state import FitState, Start, model_of
 from pairseek.people.population.shift import Shift
@@ -32,10 +32,10 @@ _PSEUDO_PEOPLE = 2.0
 _SCALE_SHAPE = 0.1
 
 
-def m_step(data: Data | RatingData, start: Start, state: FitState, counts: FloatArray) -> FitState:
+def m_step(data: PairData | RatingData, start: Start, state: FitState, counts: FloatArray) -> FitState:
     """Run one M-step: a Newton step in items and thresholds, then the parameter expansion of z (PX-EM)."""
     d = state.factors.shape[1]
-    q = 1 + d if start.free else 1
+    q = 1 + d if start.estimates_factors else 1
     counts = np.ascontiguousarray(counts)
     derivatives = data.derivatives(model_of(start, state), state.posteriors, counts, q)
     if start.basis is not None:
@@ -43,7 +43,7 @@ def m_step(data: Data | RatingData, start: Start, state: FitState, counts: Float
     departures, precision = hyperprior(start, state, derivatives)
     step, by_threshold, variance = _newton(derivatives, derivatives.slope - departures * precision, precision)
     values = state.coefficients[:, None]
-    values = step + (np.column_stack([values, state.factors]) if start.free else values)
+    values = step + (np.column_stack([values, state.factors]) if start.estimates_factors else values)
     estimated = np.isnan(start.prior_deviation)
     scale = state.scale
     if estimated.any():
@@ -51,9 +51,9 @@ def m_step(data: Data | RatingData, start: Start, state: FitState, counts: Float
         departures = values[:, :1] - start.coefficients[:, None]
         scale = _deviation((departures - start.centre(departures))[estimated, 0], variance[estimated, 0], *pseudo_items)
     thresholds = data.moved(state.thresholds, by_threshold)
-    factors = np.ascontiguousarray(values[:, 1:]) if start.free else state.factors
+    factors = np.ascontiguousarray(values[:, 1:]) if start.estimates_factors else state.factors
     moved = replace(state, coefficients=values[:, 0], factors=factors, thresholds=thresholds, scale=scale)
-    if start.free and state.shift is not None:
+    if start.estimates_factors and state.shift is not None:
         # Separable ratings would let all utilities and cut points grow together.
         width = np.sqrt(np.mean((factors - factors.mean(axis=0)) ** 2))
         share = min(1.0, _MAX_FACTOR / max(float(width), 1e-12))
@@ -86,7 +86,7 @@ def hyperprior(start: Start, state: FitState, derivatives: Derivatives) -> tuple
     """
     prior_deviation = np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation)
     departures, precision = (state.coefficients - start.coefficients)[:, None], prior_deviation[:, None] ** -2
-    if not start.free:
+    if not start.estimates_factors:
         return departures, precision
     departures = np.column_stack([departures, state.factors])
     departures = departures - start.centre(departures)
@@ -166,7 +166,7 @@ def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitSta
     # of their variance. That scale is estimated too: the tastes of these pseudo-people count as known, so with a fixed
     # scale they would outweigh real people, whose tastes are only inferred.
     known, pseudo = start.spread, d + 1.0
-    if not start.free:
+    if not start.estimates_factors:
         pseudo = pseudo_people(d)
         ratio = float(np.trace(np.linalg.solve(state.spread, known)))
         known = known * (0.5 * pseudo * d + _SCALE_SHAPE) / (0.5 * pseudo * ratio + _SCALE_SHAPE)
@@ -184,7 +184,7 @@ def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitSta
         coefficients[:d] += mean[:d]
     state = replace(state, coefficients=coefficients, thresholds=thresholds)
     state = _transformed(state, mean, np.eye(len(mean)), counts)
-    if start.free and d:
+    if start.estimates_factors and d:
         state = _rotate(start, state, spread, counts)
     elif d:
         varying = state.factors - state.factors.mean(axis=0)

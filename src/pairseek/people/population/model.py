@@ -14,10 +14,10 @@ from pairseek.model.defaults import default_prior
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.people.choices import Choices
-from pairseek.people.population.data import Data, RatingData, data_of
+from pairseek.people.population.data import PairData, RatingData, data_of
 from pairseek.people.population.fit import EM_TOLERANCE, LearningStep, fit, log_evidence
 from pairseek.people.population.fit_state import FitState, Smoother, Start
-from pairseek.people.population.predictive import MAX_TREND_ITEMS, Predictive, predictive
+from pairseek.people.population.predictive import MAX_TREND_ITEMS, PredictiveUtilities, predictive_utilities
 
 # Lower bound on k, as a share of the default k. A smaller estimate means that people prefer extremes and have no ideal
 # point.
@@ -113,10 +113,10 @@ class DefaultModel:
         return cls(Logistic(noise="constant").for_spread(spread).constant, mean, covariance)
 
 
-def coordinates_of(items: Items, learned: FitOptions) -> FloatArray:
+def coordinates_of(items: Items, fit_options: FitOptions) -> FloatArray:
     """Return the given coordinates, with the curvature coordinate appended if the options include it."""
     points = np.asarray(items.coordinates)
-    if not learned.curvature:
+    if not fit_options.curvature:
         return points
     centred = points - points.mean(axis=0)
     # Dividing by the root mean square gives the curvature the unit of the coordinates.
@@ -124,40 +124,44 @@ def coordinates_of(items: Items, learned: FitOptions) -> FloatArray:
     return np.column_stack([points, np.sum(centred**2, axis=1) / (2.0 * unit)])
 
 
-def start_of(data: Data | RatingData, learned: FitOptions, items: Items | None) -> Start:
+def start_of(data: PairData | RatingData, fit_options: FitOptions, items: Items | None) -> Start:
     """Return the initial values of a fit, which are also the centres of its hyperpriors."""
     if items is None:
-        assert learned.dimension is not None
+        assert fit_options.dimension is not None
         zero = np.zeros(data.n)
-        factors = data.first_factors(learned.dimension) if learned.dimension else np.zeros((data.n, 0))
-        return Start(None, zero, np.full(data.n, np.nan), factors, np.eye(learned.dimension), free=True)
+        factors = data.first_factors(fit_options.dimension) if fit_options.dimension else np.zeros((data.n, 0))
+        return Start(
+            None, zero, np.full(data.n, np.nan), factors, np.eye(fit_options.dimension), estimates_factors=True
+        )
     plain = DefaultModel.of(items)
     points = np.asarray(items.coordinates)
-    factors = coordinates_of(items, learned)
+    factors = coordinates_of(items, fit_options)
     spread = np.diag(np.append(np.zeros(items.d), 4.0 * plain.k**2 * np.trace(plain.covariance) / items.d))
     spread = spread[: factors.shape[1], : factors.shape[1]]
     spread[: items.d, : items.d] = 4.0 * plain.k**2 * plain.covariance
-    if learned.appeal and (isinstance(data, RatingData) or data.n > MAX_TREND_ITEMS):
+    if fit_options.appeal and (isinstance(data, RatingData) or data.n > MAX_TREND_ITEMS):
         base = 2.0 * plain.k * points @ plain.mean - plain.k * np.sum(points**2, axis=1) + items.appeal
-        return Start(None, base, np.full(data.n, np.nan), factors, spread, free=False)
-    squares = points**2 if learned.rescale else np.sum(points**2, axis=1, keepdims=True)
-    if learned.appeal and learned.curvature:
+        return Start(None, base, np.full(data.n, np.nan), factors, spread, estimates_factors=False)
+    squares = points**2 if fit_options.rescale else np.sum(points**2, axis=1, keepdims=True)
+    if fit_options.appeal and fit_options.curvature:
         # |x|² is a linear combination of the coordinates, up to a constant; the appeal absorbs the rest.
         squares = squares[:, :0]
     pull = np.append(2.0 * plain.k * plain.mean, np.zeros(factors.shape[1] - items.d))
     centre = np.append(pull, np.full(squares.shape[1], -plain.k))
     deviation = _PRIOR_DEVIATIONS * np.append(np.sqrt(np.diag(spread)), np.full(squares.shape[1], plain.k))
     own = np.asarray(items.appeal)
-    if not learned.appeal:
+    if not fit_options.appeal:
         # The items' own appeal has the fixed coefficient 1.
         basis = np.column_stack([factors, squares, own])
-        return Start(basis, np.append(centre, 1.0), np.append(deviation, 1e-6), factors, spread, free=False)
-    if learned.curvature:
+        return Start(
+            basis, np.append(centre, 1.0), np.append(deviation, 1e-6), factors, spread, estimates_factors=False
+        )
+    if fit_options.curvature:
         own = own - plain.k * np.sum(points**2, axis=1)
     # Each item deviates from the trend by an appeal of its own, whose standard deviation is estimated.
     basis = np.column_stack([factors, squares, np.eye(data.n)])
     deviation = np.append(deviation, np.full(data.n, np.nan))
-    return Start(basis, np.append(centre, own), deviation, factors, spread, free=False)
+    return Start(basis, np.append(centre, own), deviation, factors, spread, estimates_factors=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +200,9 @@ class FittedModel:
         return scale * base, scale * factors, self.covariance
 
 
-def fitted_model(utilities: Predictive, state: FitState, learned: FitOptions, items: Items | None) -> FittedModel:
+def fitted_model(
+    utilities: PredictiveUtilities, state: FitState, fit_options: FitOptions, items: Items | None
+) -> FittedModel:
     """Convert a fit into the parameters of a search, and fix the gauge.
 
     Choices identify the differences of base = appeal - k|x|² + 2k x·m and the covariance of utilities V S V'. Many
@@ -214,8 +220,8 @@ def fitted_model(utilities: Predictive, state: FitState, learned: FitOptions, it
         # The people's covariance is the identity: choose the k at which the items, V = 2k x, have the same variance.
         k = 0.5 * float(np.sqrt(max(np.sum(points**2) / (len(points) * d), 1e-12)))
         return _without_trend(points / (2.0 * k), base, k, np.eye(d))
-    if not learned.appeal:
-        return _exact(utilities, state.coefficients, learned, items)
+    if not fit_options.appeal:
+        return _exact(utilities, state.coefficients, fit_options, items)
     points, spread = utilities.factors, utilities.spread
     k = _balanced_k(points, spread)
     return _without_trend(points, utilities.base, k, spread / (4.0 * k**2))
@@ -236,13 +242,15 @@ def _without_trend(points: FloatArray, base: FloatArray, k: float, covariance: F
     return FittedModel(points, appeal - appeal.mean(), k, mean, covariance)
 
 
-def _exact(utilities: Predictive, coefficients: FloatArray, learned: FitOptions, items: Items) -> FittedModel:
+def _exact(
+    utilities: PredictiveUtilities, coefficients: FloatArray, fit_options: FitOptions, items: Items
+) -> FittedModel:
     """Compute k and the factors from the coefficients of |x|²; the residual becomes the appeal."""
     base, points, spread = utilities.base, utilities.factors, utilities.spread
     least = _MIN_K_SHARE * DefaultModel.of(items).k
     pull, fall = coefficients[: points.shape[1]], np.maximum(-coefficients[points.shape[1] : -1], least)
     k = float(fall.mean())
-    if learned.rescale:
+    if fit_options.rescale:
         factors = np.append(np.sqrt(fall / k), np.ones(points.shape[1] - items.d))
         points = points * factors
         spread = spread / np.outer(factors, factors)
@@ -258,7 +266,7 @@ def _exact(utilities: Predictive, coefficients: FloatArray, learned: FitOptions,
 def fit_model(
     choices: Choices,
     items: Items | None,
-    learned: FitOptions,
+    fit_options: FitOptions,
     *,
     people: FloatArray | None = None,
     state: FitState | None = None,
@@ -294,16 +302,18 @@ def fit_model(
         The parameters of a search, the state of the fit, and a note if the choices are uninformative.
     """
     data = data_of(choices)
-    start = replace(start_of(data, learned, items), smoother=smoother)
+    start = replace(start_of(data, fit_options, items), smoother=smoother)
     counts = np.ones(data.people) if people is None else people
     state = fit(data, start, people=people, state=state, rounds=rounds, tolerance=tolerance, progress=progress)
-    utilities = predictive(data, start, state, counts) if cautious else Predictive.exact(start, state)
-    model = fitted_model(utilities, state, learned, items)
+    utilities = (
+        predictive_utilities(data, start, state, counts) if cautious else PredictiveUtilities.exact(start, state)
+    )
+    model = fitted_model(utilities, state, fit_options, items)
     model = replace(model, error=utilities.error)
     if log_evidence(data, start, state, counts) > float(counts @ data.random_likelihood()):
         return model, state, None
     what = f"the choices of {len(choices.people)} people are no more informative than random answers"
-    if items is None and learned.dimension:
+    if items is None and fit_options.dimension:
         raise InvalidChoices(
             f"{what}: coordinates cannot be learned from them; give more choices, or items with coordinates"
         )

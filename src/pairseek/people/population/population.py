@@ -23,11 +23,11 @@ from pairseek.model.unknowns import Unknown
 from pairseek.model.vectors import VectorMap
 from pairseek.people.choices import Choices
 from pairseek.people.population.catalogues import catalogue_of, matched_items, placed_items, vector_items
-from pairseek.people.population.data import Data
+from pairseek.people.population.data import PairData
 from pairseek.people.population.e_step import trust_of
 from pairseek.people.population.fit import LearningStep
 from pairseek.people.population.fit_state import FitState
-from pairseek.people.population.held_out import evidence_of, sampled
+from pairseek.people.population.held_out import evidence_of, sample_answers
 from pairseek.people.population.inputs import compared_choices, usable_choices, vector_table
 from pairseek.people.population.model import FittedModel, fit_model
 from pairseek.people.population.residual import (
@@ -37,7 +37,7 @@ from pairseek.people.population.residual import (
     checked_residual,
     scale_of,
 )
-from pairseek.people.population.selection import choose, options
+from pairseek.people.population.selection import candidate_options, choose
 from pairseek.people.population.vector_fit import (
     VectorFeatures,
     choose_shrinkage,
@@ -45,8 +45,8 @@ from pairseek.people.population.vector_fit import (
     population_map,
 )
 
-KIND = files.FileFormat("pairseek population", 1, "a population")
-Setting = bool | Literal["auto"]
+FILE_FORMAT = files.FileFormat("pairseek population", 1, "a population")
+LearnedOption = bool | Literal["auto"]
 # Largest number of a person's answers by which their reliability is judged.
 _MAX_JUDGED = 100
 # Largest prior probability that someone does not toss coins: newcomers may differ from the people of the fit.
@@ -170,9 +170,9 @@ class Population:
         *,
         dimension: int | Literal["auto"] | None = None,
         vectors: object = None,
-        appeal: Setting = True,
-        rescale: Setting = False,
-        curvature: Setting = False,
+        appeal: LearnedOption = True,
+        rescale: LearnedOption = False,
+        curvature: LearnedOption = False,
         residual: float | ResidualSetting = "auto",
         rng: int | np.random.Generator = 0,
         progress: Callable[[LearningStep], None] | None = None,
@@ -218,17 +218,23 @@ class Population:
             )
         table = None if vectors is None else vector_table(vectors, choices, items)
         usable = usable_choices(choices, items) if table is None else compared_choices(choices, table)
-        tried = options(len(usable.ids), dimension=dimension, appeal=appeal, rescale=rescale, curvature=curvature)
+        tried = candidate_options(
+            len(usable.ids), dimension=dimension, appeal=appeal, rescale=rescale, curvature=curvature
+        )
         validation = choose(usable, items, tried, rng=seed, progress=progress) if len(tried) > 1 else None
-        learned = tried[0] if validation is None else validation.best
+        fit_options = tried[0] if validation is None else validation.best
         features, smoother, shrinkage = None, None, None
         if table is not None:
             places = {name: row for row, name in enumerate(table.ids)}
             features = VectorFeatures.of(table.vectors[[places[name] for name in usable.ids]], usable.ids)
-            shrinkage = choose_shrinkage(usable, features, learned, seed, progress)
+            shrinkage = choose_shrinkage(usable, features, fit_options, seed, progress)
             smoother = features.smoother(np.ones(len(usable.ids), dtype=np.bool_), shrinkage.shrinkage)
-        model, state, note = fit_model(usable, items, learned, progress=progress, smoother=smoother)
-        configuration: JSON = {**learned.record(), "noise": "constant", "items": None if items is None else items.hash}
+        model, state, note = fit_model(usable, items, fit_options, progress=progress, smoother=smoother)
+        configuration: JSON = {
+            **fit_options.record(),
+            "noise": "constant",
+            "items": None if items is None else items.hash,
+        }
         provenance: JSON = {
             "pairseek": __version__,
             "choices": choices.hash,
@@ -242,7 +248,7 @@ class Population:
             "notes": [*choices.notes, *([] if note is None else [note])],
             "choice": None if validation is None else validation.record(),
         }
-        calibration = calibrate(usable, items, learned, residual, smoother=smoother, seed=seed, progress=progress)
+        calibration = calibrate(usable, items, fit_options, residual, smoother=smoother, seed=seed, progress=progress)
         provenance["calibration"], model = calibration.record(), model.scaled(calibration.scale)
         state = state if calibration.honest is None else replace(state, honest=calibration.honest)
         fitted = cls.of(model, state, usable, items, provenance)
@@ -349,11 +355,11 @@ class Population:
         """
         usable = choices.of_items(self.items.ids).usable()
         # A population without ties gives ties no probability.
-        judged = sampled(usable, _MAX_JUDGED, np.random.default_rng(0), ties=self.tie_width > 0.0)
+        judged = sample_answers(usable, _MAX_JUDGED, np.random.default_rng(0), ties=self.tie_width > 0.0)
         utilities = self._fitted.utilities()
         evidence = evidence_of(judged, *utilities, self.residual, self.tie_width)
         honest = min(max(self.honest, 1e-6), _MAX_HONEST)
-        trust = trust_of(evidence, Data.of(judged).random_likelihood(), honest)
+        trust = trust_of(evidence, PairData.of(judged).random_likelihood(), honest)
         return dict(zip(usable.people, trust.tolist(), strict=True))
 
     def utilities(self) -> tuple[FloatArray, FloatArray]:
@@ -392,7 +398,7 @@ class Population:
 
     def save(self, path: str | Path) -> None:
         """Write the population to a JSON file, atomically."""
-        files.write(path, self.record(), KIND)
+        files.write(path, self.record(), FILE_FORMAT)
 
     def record(self) -> JSON:
         """Return the population as JSON data."""
@@ -415,7 +421,7 @@ class Population:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file that `save` wrote."""
-        record = files.read(path, KIND)
+        record = files.read(path, FILE_FORMAT)
         try:
             return cls.from_record(record)
         except (TypeError, ValueError, LookupError) as error:

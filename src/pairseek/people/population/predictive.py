@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.people.population.data import Data, RatingData
+from pairseek.people.population.data import PairData, RatingData
 from pairseek.people.population.fit import item_errors
 from pairseek.people.population.fit_state import FitState, Start
 from pairseek.people.population.kernels import MIXTURE
@@ -32,7 +32,7 @@ _MIN_DIRECTION_DEVIATION = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Predictive:
+class PredictiveUtilities:
     """Distribution of a new person's utilities: base + V z, with z ~ N(0, S).
 
     Attributes
@@ -49,27 +49,29 @@ class Predictive:
     error: FloatArray | None = None
 
     @classmethod
-    def exact(cls, start: Start, state: FitState) -> Predictive:
+    def exact(cls, start: Start, state: FitState) -> PredictiveUtilities:
         """Return the distribution that takes the estimates for the truth."""
         return cls(start.base(state.coefficients), state.factors, state.spread)
 
 
-def predictive(data: Data | RatingData, start: Start, state: FitState, people: FloatArray) -> Predictive:
+def predictive_utilities(
+    data: PairData | RatingData, start: Start, state: FitState, people: FloatArray
+) -> PredictiveUtilities:
     """Return the distribution of a new person's utilities, given the (people,) weights of the people.
 
     Learned coordinates keep their estimates. So does a fit to ratings, which adds the standard errors of the items.
     """
     if isinstance(data, RatingData):
-        return replace(Predictive.exact(start, state), error=item_errors(data, start, state, people))
-    if start.free:
-        return Predictive.exact(start, state)
+        return replace(PredictiveUtilities.exact(start, state), error=item_errors(data, start, state, people))
+    if start.estimates_factors:
+        return PredictiveUtilities.exact(start, state)
     counts = people * state.trust
     base, factors, spread = start.base(state.coefficients), state.factors, state.spread
     d = factors.shape[1]
     degrees = float(counts.sum()) + pseudo_people(d)
     between = spread * degrees / (degrees - d - 1.0)
     if start.basis is None:
-        return Predictive(base, factors, between)
+        return PredictiveUtilities(base, factors, between)
     covariance = trend_covariance(data, start, state, counts)
     is_appeal = np.isnan(start.prior_deviation)
     b = int(np.sum(~is_appeal))
@@ -82,10 +84,10 @@ def predictive(data: Data | RatingData, start: Start, state: FitState, people: F
             factors = np.column_stack([factors, direction / unit])
             scale = np.append(np.ones(d), unit)
             spread = np.pad(between, (0, 1)) + covariance[:b, :b] * np.outer(scale, scale)
-    return Predictive(base, factors, spread)
+    return PredictiveUtilities(base, factors, spread)
 
 
-def trend_covariance(data: Data, start: Start, state: FitState, counts: FloatArray) -> FloatArray:
+def trend_covariance(data: PairData, start: Start, state: FitState, counts: FloatArray) -> FloatArray:
     """Return the posterior covariance of the coefficients of the basis, with z integrated out.
 
     Each choice counts as a Gaussian observation of its logit, with the expected curvature of its likelihood as the

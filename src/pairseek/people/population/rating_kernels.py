@@ -23,8 +23,8 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import exp_minus, inner, kernel, primitive
 
 # Nodes and weights of the quadrature over a standard normal.
-_NODES, _WEIGHTS = hermegauss(11)
-QUADRATURE = np.stack([_NODES, _WEIGHTS / _WEIGHTS.sum()])
+QUADRATURE = np.stack(hermegauss(11))
+QUADRATURE[1] /= QUADRATURE[1].sum()
 QUADRATURE.flags.writeable = False
 # Utilities are clipped here before exponentiation, so that products stay finite.
 _MAX_UTILITY = 60.0
@@ -161,7 +161,7 @@ def sweep(
 
 
 @kernel
-def believe_ratings(
+def update_rating_posteriors(
     start: int,
     stop: int,
     starts: IntArray,
@@ -217,7 +217,7 @@ def believe_ratings(
 
 
 @kernel
-def gather_ratings(
+def accumulate_rating_gradients(
     start: int,
     stop: int,
     starts: IntArray,

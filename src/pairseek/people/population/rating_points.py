@@ -145,7 +145,7 @@ def gather_points(
     level_out: FloatArray,
     cross_out: FloatArray,
 ) -> None:
-    """Accumulate the derivatives of `rating_kernels.gather_ratings` as sums over the points, (people, d, points)."""
+    """Accumulate the derivatives of `accumulate_rating_gradients` as sums over the points, (people, d, points)."""
     count, q = place.shape[2], slope_out.shape[1]
     point, own, scale = np.ones((q, count)), np.empty(q), np.empty(count)
     over, rise, bend = np.empty(count), np.zeros(count), np.zeros(count)

@@ -27,10 +27,10 @@ from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.people.choices import Choices
-from pairseek.people.population.data import Data
+from pairseek.people.population.data import PairData
 from pairseek.people.population.fit import PSEUDO_INFORMATIVE, PSEUDO_RANDOM, LearningStep
 from pairseek.people.population.fit_state import Smoother
-from pairseek.people.population.held_out import evidence_of, sampled
+from pairseek.people.population.held_out import evidence_of, sample_answers
 from pairseek.people.population.model import FitOptions, FittedModel, fit_model
 
 ResidualSetting: TypeAlias = Literal["auto", "implied"]
@@ -38,20 +38,20 @@ IMPLIED_SHARES: dict[ResidualSetting, float] = {"auto": 0.6, "implied": 0.9}
 """Shares that are assumed where ratings or rankings imply the pairs. Such pairs never contradict each other, and would
 always favour the largest share. People who answer pairs do contradict themselves; ``"auto"`` allows for it.
 ``"implied"`` is for newcomers whose answers are implied by ratings too, as in an evaluation."""
-_SHARES = np.array([0.02, 0.2, 0.4, 0.6, 0.75, 0.87])
+_RESIDUAL_SHARES = np.array([0.02, 0.2, 0.4, 0.6, 0.75, 0.87])
 _LOG_SCALES = np.array([-1.2, -0.8, -0.4, 0.0, 0.4])
 # Number of points along each axis after interpolation.
-_FINE = 61
+_FINE_GRID_POINTS = 61
 # Prior standard deviation of the logarithm of the scale.
 _LOG_SCALE_DEVIATION = 0.5
 _FOLDS = 3
 # Iterations for the share of people who do not toss coins.
-_ROUNDS = 20
+_HONEST_SHARE_ROUNDS = 20
 # Looser than for a final fit.
-_TOLERANCE = 1e-3
+_FIT_TOLERANCE = 1e-3
 # Largest number of people who are left out, over all folds, and of a person's answers.
-_MAX_PEOPLE = 100
-_MAX_ANSWERS = 40
+_MAX_LEFT_OUT_PEOPLE = 100
+_MAX_JUDGED_ANSWERS = 40
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,9 @@ def checked_residual(residual: object) -> float:
 
 
 def honest_share(evidence: FloatArray, random: FloatArray) -> FloatArray:
-    """Return the share of people who do not toss coins, given (..., people) log evidence and that of coins."""
+    """Estimate the share of people who do not toss coins, given (..., people) log evidence of both hypotheses."""
     honest = np.full(evidence.shape[:-1], PSEUDO_INFORMATIVE / (PSEUDO_INFORMATIVE + PSEUDO_RANDOM))
-    for _ in range(_ROUNDS):
+    for _ in range(_HONEST_SHARE_ROUNDS):
         trust = expit(logit(honest)[..., None] + evidence - random)
         honest = (trust.sum(axis=-1) + PSEUDO_INFORMATIVE) / (len(random) + PSEUDO_INFORMATIVE + PSEUDO_RANDOM)
     return honest
@@ -177,7 +177,7 @@ def honest_share(evidence: FloatArray, random: FloatArray) -> FloatArray:
 def calibrate(
     choices: Choices,
     items: Items | None,
-    learned: FitOptions,
+    fit_options: FitOptions,
     setting: float | ResidualSetting,
     *,
     smoother: Smoother | None = None,
@@ -192,14 +192,14 @@ def calibrate(
     if choices.derived:
         return Calibration(IMPLIED_SHARES[setting] if isinstance(setting, str) else share_of(setting))
     return left_out_evidence(
-        choices, items, learned, setting, smoother=smoother, seed=seed, progress=progress
+        choices, items, fit_options, setting, smoother=smoother, seed=seed, progress=progress
     ).calibration()
 
 
 def left_out_evidence(
     choices: Choices,
     items: Items | None,
-    learned: FitOptions,
+    fit_options: FitOptions,
     setting: float | ResidualSetting,
     *,
     smoother: Smoother | None = None,
@@ -207,7 +207,7 @@ def left_out_evidence(
     progress: Callable[[LearningStep], None] | None = None,
 ) -> LeftOutEvidence:
     """Leave out each fold of the people once, and return the evidence of their answers; see `calibrate`."""
-    shares = _SHARES if isinstance(setting, str) else np.array([share_of(setting)])
+    shares = _RESIDUAL_SHARES if isinstance(setting, str) else np.array([share_of(setting)])
     rng = np.random.default_rng(seed)
     people = rng.permutation(len(choices.people))
     parts, coins, rows = [], [], []
@@ -215,13 +215,13 @@ def left_out_evidence(
         newcomers, others = people[number::_FOLDS], np.delete(people, np.s_[number::_FOLDS])
         try:
             model, state, _ = fit_model(
-                choices.only(np.sort(others)), items, learned, tolerance=_TOLERANCE, smoother=smoother
+                choices.only(np.sort(others)), items, fit_options, tolerance=_FIT_TOLERANCE, smoother=smoother
             )
         except InvalidChoices:
             continue
         tie = float(state.thresholds.sum())
-        rows.append(newcomers[: -(-_MAX_PEOPLE // _FOLDS)])
-        judged = sampled(choices.only(rows[-1]), _MAX_ANSWERS, rng, ties=tie > 0.0)
+        rows.append(newcomers[: -(-_MAX_LEFT_OUT_PEOPLE // _FOLDS)])
+        judged = sample_answers(choices.only(rows[-1]), _MAX_JUDGED_ANSWERS, rng, ties=tie > 0.0)
 
         def evidence(
             share: float, scale: float, model: FittedModel = model, tie: float = tie, judged: Choices = judged
@@ -231,7 +231,7 @@ def left_out_evidence(
             return evidence_of(judged, *model.utilities(scale * factor), residual, tie * factor)
 
         parts.append([[evidence(share, math.exp(t)) for t in _LOG_SCALES] for share in shares])
-        coins.append(Data.of(judged).random_likelihood())
+        coins.append(PairData.of(judged).random_likelihood())
         if progress is not None:
             text = f"residual and scale, fold {number + 1} of {_FOLDS}"
             progress(LearningStep("residual", (number + 1) / _FOLDS, text))
@@ -246,7 +246,7 @@ def _interpolated(points: FloatArray, values: FloatArray) -> tuple[FloatArray, F
     """Return values at many points between the first and the last one, by a spline along the first axis; and these."""
     if len(points) == 1:
         return values, points
-    between = np.linspace(points[0], points[-1], _FINE)
+    between = np.linspace(points[0], points[-1], _FINE_GRID_POINTS)
     return np.asarray(CubicSpline(points, values)(between)), between
 
 

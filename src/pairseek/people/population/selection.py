@@ -14,7 +14,7 @@ from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.people.choices import Choices
-from pairseek.people.population.data import Data, RatingData, data_of
+from pairseek.people.population.data import PairData, RatingData, data_of
 from pairseek.people.population.e_step import beliefs, rating_beliefs
 from pairseek.people.population.fit import EM_TOLERANCE, LearningStep, fit
 from pairseek.people.population.kernels import MIXTURE
@@ -28,7 +28,7 @@ MAX_SEEN = 10
 _MIN_GAIN = 2e-3
 
 
-def options(
+def candidate_options(
     n: int,
     *,
     dimension: int | Literal["auto"] | None,
@@ -63,8 +63,8 @@ def _plain(settings: tuple[bool | str, bool | str, bool | str]) -> tuple[bool, b
     return (appeal == "auto" or appeal is True, rescale is True, curvature is True)
 
 
-def _complexity(learned: FitOptions) -> tuple[bool, bool, bool]:
-    return learned.appeal, learned.curvature, learned.rescale
+def _complexity(fit_options: FitOptions) -> tuple[bool, bool, bool]:
+    return fit_options.appeal, fit_options.curvature, fit_options.rescale
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +91,16 @@ class CrossValidation:
     @property
     def best(self) -> FitOptions:
         """Simplest option whose score is within one standard error, or a negligible difference, of the best."""
-        lag, error = self._lag
-        return self.options[int((lag <= np.fmax(error, _MIN_GAIN)).argmax())]
+        shortfall, error = self._shortfalls
+        return self.options[int((shortfall <= np.fmax(error, _MIN_GAIN)).argmax())]
 
     @property
-    def _lag(self) -> tuple[FloatArray, FloatArray]:
+    def _shortfalls(self) -> tuple[FloatArray, FloatArray]:
         """(options,) differences from the best mean score, with standard errors over people."""
-        lag = self.scores[int(self.scores.mean(axis=1).argmax())] - self.scores
+        shortfall = self.scores[int(self.scores.mean(axis=1).argmax())] - self.scores
         people = self.scores.shape[1]
-        error = lag.std(axis=1, ddof=1) / np.sqrt(people) if people > 1 else np.zeros(len(lag))
-        return lag.mean(axis=1), error
+        error = shortfall.std(axis=1, ddof=1) / np.sqrt(people) if people > 1 else np.zeros(len(shortfall))
+        return shortfall.mean(axis=1), error
 
     def __str__(self) -> str:
         mean = self.scores.mean(axis=1)
@@ -111,7 +111,7 @@ class CrossValidation:
 
     def record(self) -> JSON:
         """Return the scores as JSON data."""
-        mean, error = self.scores.mean(axis=1).tolist(), self._lag[1].tolist()
+        mean, error = self.scores.mean(axis=1).tolist(), self._shortfalls[1].tolist()
         return {
             "tried": [
                 {**option.record(), "log_likelihood": score, "standard_error": own}
@@ -149,11 +149,11 @@ def choose(
         )
     scores, right = np.full((2, len(tried), count), np.nan)
     for number in range(folds):
-        for row, learned in enumerate(tried):
+        for row, fit_options in enumerate(tried):
             people = np.flatnonzero(fold == number)
-            scores[row, people], right[row, people] = _score(choices, items, learned, people, seen, tolerance)
+            scores[row, people], right[row, people] = _score(choices, items, fit_options, people, seen, tolerance)
             if progress is not None:
-                text = f"fold {number + 1} of {folds}, {learned}: {np.nanmean(scores[row, people]):.4f}"
+                text = f"fold {number + 1} of {folds}, {fit_options}: {np.nanmean(scores[row, people]):.4f}"
                 done = (number * len(tried) + row + 1) / (folds * len(tried))
                 progress(LearningStep("cross-validation", done, text))
     return CrossValidation(tuple(tried), scores[:, tested], right[:, tested], np.flatnonzero(tested))
@@ -177,7 +177,7 @@ def _seen(choices: Choices, rng: np.random.Generator) -> BoolArray:
 def _score(
     choices: Choices,
     items: Items | None,
-    learned: FitOptions,
+    fit_options: FitOptions,
     people: IntArray,
     seen: BoolArray,
     tolerance: float,
@@ -188,17 +188,17 @@ def _score(
     """
     others = np.setdiff1d(np.arange(len(choices.people)), people)
     if choices.ratings is not None:
-        return _score_ratings(choices, items, learned, people, others), np.full(len(people), np.nan)
+        return _score_ratings(choices, items, fit_options, people, others), np.full(len(people), np.nan)
     inside = np.isin(choices.person, people)
     try:
-        model, _, _ = fit_model(choices.only(others), items, learned, tolerance=tolerance)
+        model, _, _ = fit_model(choices.only(others), items, fit_options, tolerance=tolerance)
     except InvalidChoices:
         return np.full(len(people), -np.log(2.0)), np.full(len(people), 0.5)
-    scores, right = predicted(choices.rows(inside & seen), choices.rows(inside & ~seen), *model.utilities())
+    scores, right = predict_choices(choices.rows(inside & seen), choices.rows(inside & ~seen), *model.utilities())
     return scores[people], right[people]
 
 
-def predicted(
+def predict_choices(
     shown: Choices, hidden: Choices, base: FloatArray, factors: FloatArray, covariance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return (people,) mean log-likelihoods of hidden choices given the shown ones, and shares predicted correctly.
@@ -206,7 +206,7 @@ def predicted(
     Utilities are base + V z with z ~ N(0, covariance). Both results are 0 for people without hidden choices.
     """
     # With so few shown, choices are nearly independent, so each has weight 1.
-    data = Data.of(shown)
+    data = PairData.of(shown)
     data = replace(data, weight=np.ones(len(data.weight)))
     mean, spread, _ = beliefs(data, base, factors, covariance)
     delta = factors[hidden.winner] - factors[hidden.loser]
@@ -220,7 +220,7 @@ def predicted(
 
 
 def _score_ratings(
-    choices: Choices, items: Items | None, learned: FitOptions, people: IntArray, others: IntArray
+    choices: Choices, items: Items | None, fit_options: FitOptions, people: IntArray, others: IntArray
 ) -> FloatArray:
     """Return the (people,) mean log-likelihoods of held-out ratings, given half of a person's ratings, at most ten.
 
@@ -231,7 +231,7 @@ def _score_ratings(
     assert isinstance(data, RatingData)
     own = data.only(np.isin(data.person, people))
     inside = data.only(np.isin(data.person, others))
-    start = start_of(inside, learned, items)
+    start = start_of(inside, fit_options, items)
     state = fit(inside, start, people=np.isin(np.arange(data.people), others).astype(np.float64))
     # Shuffle each person's ratings, because people may have rated items in a systematic order.
     order = np.argsort(np.random.default_rng(0).random(len(own.item)) + own.person)
@@ -241,7 +241,7 @@ def _score_ratings(
     shown = place - own.starts[own.person] < np.minimum(MAX_SEEN, count // 2)
     model, posteriors = rating_beliefs(own.only(shown), start, state)
     hidden = own.only(~shown)
-    total = np.bincount(hidden.person, hidden.predicted(model, posteriors), minlength=len(choices.people))
+    total = np.bincount(hidden.person, hidden.log_predictive(model, posteriors), minlength=len(choices.people))
     return np.asarray((total / np.maximum(np.diff(hidden.starts), 1))[people])
 
 

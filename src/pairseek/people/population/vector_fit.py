@@ -20,7 +20,7 @@ from pairseek.people.choices import Choices, Ratings
 from pairseek.people.population.fit import LearningStep
 from pairseek.people.population.fit_state import Smoother
 from pairseek.people.population.model import FitOptions, FittedModel, fit_model
-from pairseek.people.population.selection import predicted
+from pairseek.people.population.selection import predict_choices
 
 SHRINKAGES = (0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 """Candidate ridges: the variance of the deviations from the map over the variance of the map."""
@@ -87,7 +87,7 @@ def without_items(choices: Choices, left_out: BoolArray) -> Choices:
 def choose_shrinkage(
     choices: Choices,
     features: VectorFeatures,
-    learned: FitOptions,
+    fit_options: FitOptions,
     rng: int = 0,
     progress: Callable[[LearningStep], None] | None = None,
 ) -> VectorFit:
@@ -101,14 +101,14 @@ def choose_shrinkage(
         kept = without_items(choices, left_out).usable()
         try:
             model, _, _ = fit_model(
-                kept, None, learned, smoother=features.smoother(compared & ~left_out, _DEFAULT_SHRINKAGE)
+                kept, None, fit_options, smoother=features.smoother(compared & ~left_out, _DEFAULT_SHRINKAGE)
             )
         except InvalidChoices:
             continue
         shown, hidden = _divided(choices, left_out, rng)
         for row, shrinkage in enumerate(SHRINKAGES):
             placed = placed_model(model, features.smoother(compared & ~left_out, shrinkage), left_out)
-            total[row] += float(predicted(shown, hidden, *placed.utilities())[0].mean())
+            total[row] += float(predict_choices(shown, hidden, *placed.utilities())[0].mean())
         if progress is not None:
             text = f"left-out items, fold {number + 1} of {_FOLDS}: {total.max() / (number + 1):.4f}"
             progress(LearningStep("cross-validation", (number + 1) / _FOLDS, text))

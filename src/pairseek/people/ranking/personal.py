@@ -35,8 +35,8 @@ from pairseek.posteriors.gaussian import gaussian_fit
 _CONVERGENCE = (1e-3, 40.0)
 # Smallest variance of residual utilities, which keeps the covariance of the shown items invertible.
 _MIN_VARIANCE = 1e-6
-_UPPER = 0.5 * (1.0 + INTERVAL_PROBABILITY)
-_QUANTILE = float(norm.ppf(_UPPER))
+_UPPER_PROBABILITY = 0.5 * (1.0 + INTERVAL_PROBABILITY)
+_NORMAL_QUANTILE = float(norm.ppf(_UPPER_PROBABILITY))
 
 _Moments: TypeAlias = tuple[FloatArray, FloatArray]
 
@@ -81,7 +81,7 @@ class PersonalTastes:
     def of(cls, posterior: UtilityPosterior, items: Items | None = None, *, seed: int = 0) -> PersonalTastes:
         """Calibrate a fit of `items`, the argument with which `mean_utilities` computed it."""
         inputs = FitInputs.of(posterior.choices, items)
-        return cls(posterior, calibrate(inputs.choices, inputs.items, inputs.learned, "auto", seed=seed))
+        return cls(posterior, calibrate(inputs.choices, inputs.items, inputs.fit_options, "auto", seed=seed))
 
     @property
     def ids(self) -> tuple[ItemId, ...]:
@@ -150,7 +150,7 @@ class _Group:
     def of(cls, posterior: UtilityPosterior, calibration: Calibration) -> _Group:
         """Return the distribution of a fit with its calibration."""
         factor = calibration.scale * scale_of(calibration.residual)
-        widening = float(t.ppf(_UPPER, posterior.degrees_of_freedom)) / _QUANTILE
+        widening = float(t.ppf(_UPPER_PROBABILITY, posterior.degrees_of_freedom)) / _NORMAL_QUANTILE
         return cls(
             factor * posterior.base,
             factor * posterior.factors @ square_root(posterior.taste_covariance),
@@ -204,6 +204,6 @@ def _mixed(trust: float, person: _Moments, newcomer: _Moments) -> _Moments:
 
 def _chances(mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the mean of f(z) for Gaussian logits z, by an approximation of MacKay (1992), and its 90 % interval."""
-    half = _QUANTILE * np.sqrt(variance)
+    half = _NORMAL_QUANTILE * np.sqrt(variance)
     low, high = expit(mean - half), expit(mean + half)
     return np.clip(expit(mean / np.sqrt(1.0 + np.pi / 8.0 * variance)), low, high), low, high

@@ -287,7 +287,7 @@ def _initial(data: _Likelihoods, count: int, rng: np.random.Generator) -> _Mixtu
 def _run(
     data: _Likelihoods, mixture: _Mixture, *, max_iterations: int, prior_variance: float = 1.0
 ) -> tuple[_Mixture, FloatArray]:
-    """Run at most `rounds` EM iterations, and return the mixture and the (people, s) joint log-likelihoods."""
+    """Run at most `max_iterations` EM iterations; return the mixture and the (people, s) joint log-likelihoods."""
     q = data.linear.shape[1]
     fitted = _Mixture(mixture.share.copy(), mixture.centre.copy(), mixture.within.copy())
     joint = np.empty((len(data.weight), len(fitted.share)))

@@ -20,7 +20,7 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.people.choices import Choices
-from pairseek.people.population.data import Data
+from pairseek.people.population.data import PairData
 from pairseek.people.population.e_step import beliefs
 from pairseek.people.population.fit import fit
 from pairseek.people.population.fit_state import FitState, Start
@@ -139,15 +139,15 @@ class FitInputs:
         Choices of the compared items.
     items
         The items if they have coordinates, otherwise None.
-    learned
-        What the fit learns.
+    fit_options
+        Options of the fit.
     rows
         Rows of the compared items among all items.
     """
 
     choices: Choices
     items: Items | None
-    learned: FitOptions
+    fit_options: FitOptions
     rows: IntArray
 
     @classmethod
@@ -170,8 +170,8 @@ class FitInputs:
 
 def _fit_posterior(usable: Choices, inputs: FitInputs) -> UtilityPosterior:
     """Fit the model to choices about the compared items, then add the other items."""
-    data, items, rows = Data.of(inputs.choices), inputs.items, inputs.rows
-    start = start_of(data, inputs.learned, items)
+    data, items, rows = PairData.of(inputs.choices), inputs.items, inputs.rows
+    start = start_of(data, inputs.fit_options, items)
     state = fit(data, start, rounds=_MAX_ITERATIONS)
     if items is not None:
         # A small number of noisy people often look alike by chance.
@@ -225,7 +225,7 @@ def _with_unseen(
     return base, factors, sparse.csr_array(full_design[order]), root
 
 
-def marginal_information(data: Data, start: Start, state: FitState, design: sparse.csr_array) -> FloatArray:
+def marginal_information(data: PairData, start: Start, state: FitState, design: sparse.csr_array) -> FloatArray:
     """Return the (b, b) information of the choices about the coefficients of `design`, with z integrated out.
 
     For pairs with design rows x_r, factors δ_r and expected curvatures w_r, a person contributes
@@ -263,13 +263,13 @@ def _default_size(start: Start) -> float:
     return _size(start.base(start.coefficients), start.factors, start.spread)
 
 
-def _evidence(data: Data, start: Start, state: FitState, counts: FloatArray, spread: FloatArray) -> float:
+def _evidence(data: PairData, start: Start, state: FitState, counts: FloatArray, spread: FloatArray) -> float:
     """Return the log evidence with this covariance of people."""
     base, tie = start.base(state.coefficients), float(state.thresholds.sum())
     return float(counts @ beliefs(data, base, state.factors, spread, tie_width=tie)[2])
 
 
-def spread_scale(data: Data, start: Start, state: FitState, counts: FloatArray) -> float:
+def spread_scale(data: PairData, start: Start, state: FitState, counts: FloatArray) -> float:
     """Return the posterior mean of the scale of S relative to the estimate, at least 1."""
     if counts.sum() > _MAX_RESCALED_PEOPLE:
         return 1.0
