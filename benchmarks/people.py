@@ -44,7 +44,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ANSWERS = (0, 5, 10, 20)
 NAMES = {"gss_music": "Kinds of music", "food_world_cup": "National cuisines"}
 # First seed of simulated populations and worlds.
-FIRST = 100
+FIRST_METHODS = 100
 # Worlds of few people, and newcomers to each. The choices in `people/population/predictive.py` were made on the worlds
 # with seeds 0 to 134; use --first 135 or more for reports.
 WORLDS, NEWCOMERS = 96, 16
@@ -110,7 +110,7 @@ def rated_trial(task: tuple[int | None, bool, int]) -> tuple[Any, list[float]]:
     truth = draw_people(seed, levels=levels, squared=squared)
     population = ps.Population.fit(truth.choices, dimension=2)
     searches = [held_by_searches(truth, one, seed) for one in (population, population.with_residual(0.0))]
-    return task, [*measured(truth, population, seed % FIRST), *searches]
+    return task, [*measured(truth, population, seed % FIRST_METHODS), *searches]
 
 
 def rated(populations: int, levels: list[int], first: int, jobs: int, journal: Path | None) -> None:
@@ -322,7 +322,9 @@ def main() -> None:
     parser.add_argument("--draw", type=Path)
     parser.add_argument("--rated", type=int, nargs="?", const=16, metavar="POPULATIONS")
     parser.add_argument("--few", type=int, nargs="?", const=WORLDS, metavar="WORLDS")
-    parser.add_argument("--first", type=int, default=FIRST, metavar="SEED", help="first seed of --few and --rated")
+    parser.add_argument(
+        "--first", type=int, default=FIRST_METHODS, metavar="SEED", help="first seed of --few and --rated"
+    )
     parser.add_argument("--levels", type=int, nargs="+", default=[0, 5, 3, 2], help="levels of --rated; 0: continuous")
     parser.add_argument("--journal", type=Path, help="file of outcomes of --few or --rated, to resume from")
     parser.add_argument("--speed", action="store_true")

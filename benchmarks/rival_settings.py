@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pairseek.experiments import Comparison, ComparisonResults, compare
-from pairseek.experiments.comparison.entries import EXTRA, FIRST
+from pairseek.experiments.comparison.entries import EXTRA_METHODS, FIRST_METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 ANSWERS = [2, 5, 10, 20]
@@ -60,7 +60,9 @@ def entries(label: str) -> list[dict[str, Any]]:
     """Return a record of a method for each combination of its settings."""
     names = tuple(GRIDS[label])
     own = [dict(zip(names, values, strict=True)) for values in itertools.product(*GRIDS[label].values())]
-    return [{**(FIRST | EXTRA)[label], **settings, "label": _label(label, settings)} for settings in own]
+    return [
+        {**(FIRST_METHODS | EXTRA_METHODS)[label], **settings, "label": _label(label, settings)} for settings in own
+    ]
 
 
 def _label(label: str, settings: dict[str, Any]) -> str:
@@ -102,7 +104,9 @@ def main() -> None:
         best = chosen(scores)
         for name, (loss, accuracy) in sorted(scores.items(), key=lambda pair: pair[1]):
             print(f"{'->' if name == best else '  '} {loss:.4f} {accuracy:.4f}  {name}")
-        recorded = {name: value for name, value in (FIRST | EXTRA)[label].items() if name in GRIDS[label]}
+        recorded = {
+            name: value for name, value in (FIRST_METHODS | EXTRA_METHODS)[label].items() if name in GRIDS[label]
+        }
         print(f"   recorded: {recorded or 'defaults'}; faults: {len(results.faults)}\n", flush=True)
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pairseek.experiments import ComparisonResults, compare, read_comparison
-from pairseek.experiments.comparison.entries import EXTRA
+from pairseek.experiments.comparison.entries import EXTRA_METHODS
 from pairseek.experiments.comparison.report import TITLES, write_comparison
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -82,7 +82,7 @@ def main() -> None:
     given = parser.parse_args()
     plan = read_comparison("first", people=given.people, half=given.half)
     if given.extra:
-        plan = replace(plan, methods=(*plan.methods, *EXTRA))
+        plan = replace(plan, methods=(*plan.methods, *EXTRA_METHODS))
     parts = {name: [p.strip() for p in getattr(given, name).split(";") if p.strip()] for name in ("methods", "data")}
     plan = plan.only(**parts)
     results = compare(plan, given.out, reuse=given.reuse, jobs=given.jobs, note=print)

@@ -13,14 +13,14 @@ from helpers.compared import NOTES, Coin, Faulty, GlobalDice, NoPredict, Spy, ra
 from pairseek.cli import app as _app
 from pairseek.errors import InvalidChoices, InvalidParameter, MissingExtra
 from pairseek.experiments import Comparison, compare, read_comparison
-from pairseek.experiments.comparison.comparison import ComparisonWork, Group, outcome_of, replayed
+from pairseek.experiments.comparison.comparison import ComparisonWork, Group, outcome_of, replay_person
 from pairseek.experiments.comparison.datasets import Dataset, half_of, held_out
-from pairseek.experiments.comparison.entries import EXTRA, FIRST, Entry, entry_of
+from pairseek.experiments.comparison.entries import EXTRA_METHODS, FIRST_METHODS, Entry, entry_of
 from pairseek.experiments.comparison.measures import COLUMNS
 from pairseek.experiments.comparison.methods.linear_taste import LinearTaste
 from pairseek.experiments.comparison.person import Person
 from pairseek.experiments.comparison.protocol import KNOWLEDGE, BaseMethod
-from pairseek.experiments.comparison.replay import MethodFault, begin, play, unwatched
+from pairseek.experiments.comparison.replay import MethodFault, begin, play, without_watch
 from pairseek.experiments.comparison.results import ComparisonResults
 from pairseek.experiments.comparison.simulated import SimulatedPeople
 from pairseek.experiments.comparison.sources import dataset_of
@@ -36,7 +36,7 @@ INSTALLED = {
     "Qdrant best score": "qdrant_client",
     "Qdrant context": "qdrant_client",
     "Qdrant feedback": "qdrant_client",
-    **dict.fromkeys([label for label in EXTRA if label.startswith("BoTorch")], "botorch"),
+    **dict.fromkeys([label for label in EXTRA_METHODS if label.startswith("BoTorch")], "botorch"),
 }
 TABLES = ("summary.csv", "differences.csv", "people.csv", "faults.csv")
 
@@ -86,12 +86,12 @@ class TestWhatAMethodIsShown:
         assert len(allowed) == 5
         assert [len(pairs) for pairs in allowed] == [len(person.askable) - step for step in range(5)]
         assert not hidden & {frozenset(pair) for pairs in allowed for pair in pairs.tolist()}
-        predicted = next(note[1] for note in notes if note[0] == "predict")
-        assert {frozenset(pair) for pair in predicted.tolist()} == hidden
+        checked_predictions = next(note[1] for note in notes if note[0] == "predict")
+        assert {frozenset(pair) for pair in checked_predictions.tolist()} == hidden
         # Sides and order follow from the items alone.
-        for pairs in (*allowed, predicted):
+        for pairs in (*allowed, checked_predictions):
             assert np.all(pairs[:, 0] < pairs[:, 1])
-        assert predicted.tolist() == sorted(predicted.tolist())
+        assert checked_predictions.tolist() == sorted(checked_predictions.tolist())
         # The answers that it is told are those of the data.
         winners = {frozenset(pair): pair[0] for pair in person.askable.tolist()}
         assert all(outcome == winners[frozenset(pair)] for kind, pair, outcome in _told(notes))
@@ -196,7 +196,7 @@ class TestFaults:
                 return person.winner[hidden], person.loser[hidden]
 
         with pytest.raises(MethodFault, match="not one of"):
-            list(play(Cheat(), person, (0, 1), key=[0], watch=unwatched))
+            list(play(Cheat(), person, (0, 1), key=[0], watch=without_watch))
 
     def test_after_a_fault_nothing_is_counted_and_before_it_everything(self):
         row = ((1.0,) * len(COLUMNS), 0.5)
@@ -368,12 +368,12 @@ class TestMethods:
         for name in group.held.people:
             (person,) = group.held.dataset.sessions(name, 0)
             method = entry.make()
-            begin(method, group.shown(entry), unwatched)
-            rows = list(replayed(method, person, group.counts, group.held.key(name, 0, 0), unwatched))
+            begin(method, group.shown(entry), without_watch)
+            rows = list(replay_person(method, person, group.counts, group.held.key(name, 0, 0), without_watch))
             out.append(rows[count][0][COLUMNS.index("accuracy")])
         return np.array(out)
 
-    @pytest.mark.parametrize("label", [*(label for label in FIRST if "choix" not in label), *FURTHER])
+    @pytest.mark.parametrize("label", [*(label for label in FIRST_METHODS if "choix" not in label), *FURTHER])
     def test_answers_help_each_of_the_first_rivals(self, people, label):
         few = Group(people.held, people.vectors, people.counts)
         object.__setattr__(few, "held", held_out(few.held.dataset, 8, half="reporting", seed=0))
@@ -413,7 +413,11 @@ class TestMethods:
         assert caught.value.extra == "rivals"
 
     def test_every_method_is_tested(self):
-        assert {*FIRST, *EXTRA} == {*(label for label in FIRST if "choix" not in label), *FURTHER, *INSTALLED}
+        assert {*FIRST_METHODS, *EXTRA_METHODS} == {
+            *(label for label in FIRST_METHODS if "choix" not in label),
+            *FURTHER,
+            *INSTALLED,
+        }
 
     def test_a_search_without_a_list_of_its_own_is_ranked_by_its_predictions(self):
         method = entry_of("pairseek taste, nothing").make()
@@ -491,14 +495,16 @@ class Wins(BaseMethod):
     def test_presets_can_be_read_and_only_some_methods_run(self, tmp_path):
         for name in ("first", "quick"):
             assert len(read_comparison(name).entries) > 5
-        with pytest.raises(InvalidParameter, match="no label begins so"):
+        with pytest.raises(InvalidParameter, match="no label begins with that"):
             _app.run(["compare", "quick", "--methods", "nobody", "--out", str(tmp_path / "x")])
         with pytest.raises(InvalidParameter, match="there is no file"):
             read_comparison(tmp_path / "missing.toml")
 
 
 def test_all_combinations_of_goal_and_knowledge_are_named():
-    assert {f"pairseek {g}, {k}" for g, k in itertools.product(("taste", "best", "list"), KNOWLEDGE)} < set(FIRST)
+    assert {f"pairseek {g}, {k}" for g, k in itertools.product(("taste", "best", "list"), KNOWLEDGE)} < set(
+        FIRST_METHODS
+    )
 
 
 def test_a_data_set_can_be_given_as_it_is(dataset):

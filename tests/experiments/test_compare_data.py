@@ -13,8 +13,8 @@ import pairseek as ps
 from helpers.compared import rated
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.experiments.comparison.datasets import held_out, noise_scale, with_noise
-from pairseek.experiments.comparison.public_sets import fetched, read_colours, read_jester
-from pairseek.experiments.comparison.simulated import KINDS, SimulatedPeople
+from pairseek.experiments.comparison.public_sets import fetch_verified, read_colours, read_jester
+from pairseek.experiments.comparison.simulated import PEOPLE_KINDS, SimulatedPeople
 from pairseek.experiments.comparison.sources import DATASET_NAMES, dataset_of
 
 FOLDER = os.environ.get("PAIRSEEK_DATA", "")
@@ -88,7 +88,7 @@ def _rows(choices):
 
 
 class TestSimulatedPeople:
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("kind", PEOPLE_KINDS)
     def test_utilities_are_as_wide_as_stated_and_answers_follow_them(self, kind):
         people = SimulatedPeople(kind, people=60, items=10, appeal=0.0, spread=2.0)
         _, utility = people.utilities()
@@ -153,12 +153,12 @@ class TestPublicSets:
         path = tmp_path / "jester.csv"
         path.write_text(JESTER)
         right = hashlib.sha256(path.read_bytes()).hexdigest()
-        assert fetched(str(path), right) == path
+        assert fetch_verified(str(path), right) == path
         with pytest.raises(InvalidChoices, match="was expected: give the expected file"):
-            fetched(str(path), "0" * 64)
+            fetch_verified(str(path), "0" * 64)
         for wrong in (None, "", "abc", "g" * 64):
             with pytest.raises(InvalidParameter, match="sha256sum") as caught:
-                fetched(str(path), wrong)
+                fetch_verified(str(path), wrong)
             assert caught.value.field == "sha256"
         record = {"name": "jester", "source": "jester.csv", "sha256": right, "agreement": 0.75}
         data = dataset_of(record, tmp_path)
@@ -182,10 +182,10 @@ class TestPublicSets:
         monkeypatch.setattr(pooch, "HTTPDownloader", downloader)
         right = hashlib.sha256(served.read_bytes()).hexdigest()
         for _ in range(2):
-            assert fetched("https://example.org/jester.csv", right).read_text() == JESTER
+            assert fetch_verified("https://example.org/jester.csv", right).read_text() == JESTER
         assert fetches == ["https://example.org/jester.csv"]
         with pytest.raises(InvalidChoices, match="is not the expected file"):
-            fetched("https://example.org/other.csv", "0" * 64)
+            fetch_verified("https://example.org/other.csv", "0" * 64)
 
 
 class TestSources:

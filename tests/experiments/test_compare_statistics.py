@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helpers.compared import rated
 from pairseek.experiments.comparison.measures import (
-    BINS,
+    BIN_COUNT,
     all_pairs,
     pick_scores,
     prediction_measures,
@@ -19,7 +19,13 @@ from pairseek.experiments.comparison.measures import (
     withheld_pairs,
 )
 from pairseek.experiments.comparison.person import Person
-from pairseek.experiments.comparison.statistics import answers_until, holm, mean_and_error, paired, worst_tenth
+from pairseek.experiments.comparison.statistics import (
+    answers_until,
+    holm,
+    mean_and_error,
+    paired_difference,
+    worst_tenth,
+)
 
 NAN = math.nan
 
@@ -63,17 +69,17 @@ class TestPaired:
         first, second = rng.normal(size=20), rng.normal(size=20)
         first[3] = second[5] = NAN
         both = np.isfinite(first - second)
-        comparison = paired(first, second)
+        comparison = paired_difference(first, second)
         known = scipy.stats.ttest_rel(first[both], second[both])
         assert comparison == pytest.approx((np.mean((first - second)[both]), comparison[1], known.pvalue, 18))
         assert comparison[0] / comparison[1] == pytest.approx(known.statistic)
 
     def test_equal_and_single_people(self):
-        assert paired(np.ones(3), np.ones(3)) == (0.0, 0.0, 1.0, 3)
-        assert paired(np.ones(3), np.zeros(3)) == (1.0, 0.0, 0.0, 3)
+        assert paired_difference(np.ones(3), np.ones(3)) == (0.0, 0.0, 1.0, 3)
+        assert paired_difference(np.ones(3), np.zeros(3)) == (1.0, 0.0, 0.0, 3)
         # Equal up to rounding in one direction, as log losses before any answer are: no evidence of a difference.
-        assert paired(np.full(3, 0.7), np.full(3, 0.7) - [1e-16, 2e-16, 1e-16])[2] == 1.0
-        assert np.isnan(paired(np.ones(1), np.zeros(1))[2])
+        assert paired_difference(np.full(3, 0.7), np.full(3, 0.7) - [1e-16, 2e-16, 1e-16])[2] == 1.0
+        assert np.isnan(paired_difference(np.ones(1), np.zeros(1))[2])
         assert mean_and_error(np.array([NAN]))[2] == 0
 
     @pytest.mark.parametrize(("people", "count"), [(1, 1), (10, 1), (11, 2), (60, 6)])
@@ -98,7 +104,7 @@ class TestMeasures:
         rng = np.random.default_rng(seed)
         chance = np.r_[rng.random(40), 0.5, 0.0, 1.0, 0.55, 0.45]
         won = (rng.random(45) < chance).astype(float)
-        right, loss, bins = [], [], np.zeros((BINS, 3))
+        right, loss, bins = [], [], np.zeros((BIN_COUNT, 3))
         for p, w in zip(chance.tolist(), won.tolist(), strict=True):
             of_winner = p if w else 1 - p
             right.append(0.5 if p == 0.5 else float(of_winner > 0.5))

@@ -13,7 +13,7 @@ from pairseek.experiments.comparison.person import Person
 from pairseek.experiments.comparison.picks import liked_items, pick_measures, top_mean, values_of
 from pairseek.experiments.evaluation.figures import draw
 from pairseek.experiments.evaluation.replay import Popularity, replayed
-from pairseek.experiments.evaluation.specification import FIRST_MEASURES, MEASURES, PICKS, POPULARITY, Arm
+from pairseek.experiments.evaluation.specification import FIRST_MEASURES, MEASURES, PICK_MEASURES, POPULARITY, Arm
 
 NAN = float("nan")
 
@@ -65,7 +65,7 @@ class TestOneList:
         utility = np.array([0.1, 0.9, 2.0, 0.5, 0.3, -1.0])
         # Without the third item, which has no rating: ratings 3, 4, 1, 5, 2 in the order of utility; their mean is 3.
         shown = [0, 3, 4, 0, 1, 2]
-        found = dict(zip(PICKS, pick_measures(utility, value, shown), strict=True))
+        found = dict(zip(PICK_MEASURES, pick_measures(utility, value, shown), strict=True))
         assert found == {
             "regret": 5 - 3,
             "top_3": pytest.approx((3 + 4 + 1) / 3),
@@ -125,7 +125,7 @@ class TestReplay:
         order = sorted(own, key=lambda item: -utility[item])
         shown = [items.index(side) for event in search.history for side in (event.left, event.right)]
         mean = sum(own.values()) / len(own)
-        found = dict(zip(PICKS, rows[1][-len(PICKS) :], strict=True))
+        found = dict(zip(PICK_MEASURES, rows[1][-len(PICK_MEASURES) :], strict=True))
         assert found["regret"] == max(own.values()) - own[order[0]]
         assert found["top_3"] == pytest.approx(np.mean([own[item] for item in order[:3]]))
         assert found["top_5"] == pytest.approx(np.mean([own[item] for item in order[:5]]))
@@ -136,7 +136,7 @@ class TestReplay:
     def test_files_hold_the_measures_with_standard_errors(self, results):
         summary = [row for row in results.summary() if row["answers"] == 4]
         assert results.valued
-        for name in PICKS:
+        for name in PICK_MEASURES:
             values = results.each("InfoGain", name)[:, 1]
             there = values[np.isfinite(values)]
             assert len(there) >= 6

@@ -23,7 +23,7 @@ from pairseek.evaluate import EvaluationResults, evaluate, strategies_from
 from pairseek.experiments.comparison.person import WITHHOLD
 from pairseek.experiments.evaluation.evaluation import ANSWERS
 from pairseek.experiments.evaluation.figures import draw
-from pairseek.experiments.evaluation.specification import FIRST_MEASURES, PICKS, POPULARITY
+from pairseek.experiments.evaluation.specification import FIRST_MEASURES, PICK_MEASURES, POPULARITY
 from pairseek.experiments.figure_style import require_drawing
 from pairseek.experiments.runs.part_records import default_label
 from pairseek.pairs.strategies import Random
@@ -214,7 +214,9 @@ def show(
     """
     summary, answers = results.summary(), results.plan.answers
     unit = "rating" if is_rated else "share of comparisons won"
-    measures = [name for name in (*FIRST_MEASURES[goal], "calibration_error") if results.valued or name not in PICKS]
+    measures = [
+        name for name in (*FIRST_MEASURES[goal], "calibration_error") if results.valued or name not in PICK_MEASURES
+    ]
     for measure in measures:
         rows = {}
         for arm in results.plan.labels:

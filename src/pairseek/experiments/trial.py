@@ -29,7 +29,11 @@ from pairseek.search import Search
 from pairseek.search.simulate import SimulatedUser
 
 # Independent streams of random numbers within a trial.
-_POINT_STREAM, _ANSWERS_STREAM, _SEARCH_STREAM, _SUBSAMPLE_STREAM, _BATCHES_STREAM = range(5)
+_POINT_STREAM = 0
+_ANSWERS_STREAM = 1
+_SEARCH_STREAM = 2
+_SUBSAMPLE_STREAM = 3
+_BATCHES_STREAM = 4
 
 
 def run_trial(specification: Specification, task: Task, items: Items | Space) -> Outcome:

@@ -20,7 +20,7 @@ from pairseek.experiments.comparison.datasets import Dataset, HeldOutPeople, hel
 from pairseek.experiments.comparison.entries import Entry
 from pairseek.experiments.comparison.host import Host, Send
 from pairseek.experiments.comparison.measures import (
-    BINS,
+    BIN_COUNT,
     COLUMNS,
     SCORES,
     all_pairs,
@@ -31,7 +31,14 @@ from pairseek.experiments.comparison.measures import (
 )
 from pairseek.experiments.comparison.person import Person
 from pairseek.experiments.comparison.protocol import Method
-from pairseek.experiments.comparison.replay import MethodFault, Watch, begin, play, predicted, recommended
+from pairseek.experiments.comparison.replay import (
+    MethodFault,
+    Watch,
+    begin,
+    checked_predictions,
+    checked_recommendations,
+    play,
+)
 from pairseek.experiments.comparison.results import ComparisonResults
 from pairseek.experiments.comparison.sources import dataset_of
 from pairseek.experiments.comparison.specification import Comparison
@@ -119,7 +126,7 @@ class ComparisonWork:
             _seed_global_generators(key)
             method = entry.make()
             begin(method, group.shown(entry), watch)
-            for position, row in enumerate(replayed(method, person, group.counts, key, watch)):
+            for position, row in enumerate(replay_person(method, person, group.counts, key, watch)):
                 send(("row", number, position, row))
 
 
@@ -129,18 +136,20 @@ def _seed_global_generators(key: Sequence[int]) -> None:
     np.random.seed(np.random.SeedSequence(list(key)).generate_state(4))  # noqa: NPY002
 
 
-def replayed(method: Method, person: Person, counts: Sequence[int], key: Sequence[int], watch: Watch) -> Iterator[Row]:
+def replay_person(
+    method: Method, person: Person, counts: Sequence[int], key: Sequence[int], watch: Watch
+) -> Iterator[Row]:
     """Yield the columns of an outcome and the processor time a question, at each count the person has pairs for."""
     pairs, won = withheld_pairs(person)
     n = len(person.value)
     has_values = bool(np.isfinite(person.value).any())
     for moment in play(method, person, counts, key=key, watch=watch):
         started = time.process_time()
-        probability = predicted(method, pairs, moment.answers, watch)
-        recommendation = recommended(method, n, moment.answers, watch) if has_values else []
+        probability = checked_predictions(method, pairs, moment.answers, watch)
+        recommendation = checked_recommendations(method, n, moment.answers, watch) if has_values else []
         elapsed = time.process_time() - started
         ranking = (
-            shares_won(n, predicted(method, all_pairs(n), moment.answers, watch))
+            shares_won(n, checked_predictions(method, all_pairs(n), moment.answers, watch))
             if recommendation is None
             else recommendation
         )
@@ -150,7 +159,7 @@ def replayed(method: Method, person: Person, counts: Sequence[int], key: Sequenc
 
 
 def outcome_of(task: Task, rows: dict[tuple[int, int], Row], counts: int, note: str = "") -> Outcome:
-    """Return the outcome of a person: the mean of the scores over sessions, and the sum of the bins.
+    """Return the outcome of a person: scores averaged over the sessions, and bins summed over them.
 
     After a fault, a count that the last session did not reach is NaN.
     """
@@ -227,7 +236,7 @@ def compare(
         )
         return ComparisonWork(entries, groups, comparison.seed, float(comparison.limit))
 
-    # Data sets with fewer people than the others have nothing to replay for the rest of the units.
+    # Every data set has as many units as the largest; the surplus units of smaller ones have nothing to replay.
     absent = {
         task: Outcome(
             task, ((float("nan"),) * len(COLUMNS),) * len(counts[task.group]), (0.0,) * len(counts[task.group]), 0
@@ -259,7 +268,7 @@ def _plan(
         "half": comparison.half,
         "seed": comparison.seed,
         "limit": float(comparison.limit),
-        "bins": BINS,
+        "bins": BIN_COUNT,
         "groups": groups,
         "methods": [entry.record for entry in entries],
     }

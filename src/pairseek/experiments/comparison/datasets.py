@@ -18,7 +18,9 @@ from pairseek.people.choices import Choices
 
 Half: TypeAlias = Literal["choosing", "reporting"]
 ANSWERS = (0, 2, 5, 10, 20, 40)
-_HOLD_OUT_STREAM, _ORDER_STREAM = range(2)
+# Independent streams of random numbers.
+_HOLD_OUT_STREAM = 0
+_ORDER_STREAM = 1
 
 
 @dataclass(frozen=True, eq=False)

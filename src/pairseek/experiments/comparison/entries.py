@@ -15,26 +15,26 @@ from pairseek.core.validation import one_of
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.comparison.protocol import KNOWLEDGE, Knowledge, Method
 
-_ROOM = "pairseek.experiments.comparison.methods"
+_METHODS_PACKAGE = "pairseek.experiments.comparison.methods"
 _CLASSES = {
-    "pairseek": f"{_ROOM}.search:PairseekSearch",
-    "gaussian": f"{_ROOM}.gaussian:GaussianItems",
-    "factor analysis": f"{_ROOM}.factors:FactorAnalysis",
-    "components": f"{_ROOM}.factors:ComponentLogistic",
-    "logistic": f"{_ROOM}.logistic:VectorLogistic",
-    "liked average": f"{_ROOM}.popularity:LikedAverage",
-    "choix": f"{_ROOM}.bradley_terry:Choix",
-    "item neighbours": f"{_ROOM}.neighbours:ItemNeighbours",
-    "ease": f"{_ROOM}.neighbours:Ease",
-    "question tree": f"{_ROOM}.neighbours:QuestionTree",
-    "qdrant": f"{_ROOM}.qdrant:Qdrant",
-    "botorch": f"{_ROOM}.gaussian_process:PairwiseProcess",
-    "als": f"{_ROOM}.least_squares:AlternatingLeastSquares",
-    "glis": f"{_ROOM}.glis:PreferenceGlis",
+    "pairseek": f"{_METHODS_PACKAGE}.search:PairseekSearch",
+    "gaussian": f"{_METHODS_PACKAGE}.gaussian:GaussianItems",
+    "factor analysis": f"{_METHODS_PACKAGE}.factors:FactorAnalysis",
+    "components": f"{_METHODS_PACKAGE}.factors:ComponentLogistic",
+    "logistic": f"{_METHODS_PACKAGE}.logistic:VectorLogistic",
+    "liked average": f"{_METHODS_PACKAGE}.popularity:LikedAverage",
+    "choix": f"{_METHODS_PACKAGE}.bradley_terry:Choix",
+    "item neighbours": f"{_METHODS_PACKAGE}.neighbours:ItemNeighbours",
+    "ease": f"{_METHODS_PACKAGE}.neighbours:Ease",
+    "question tree": f"{_METHODS_PACKAGE}.neighbours:QuestionTree",
+    "qdrant": f"{_METHODS_PACKAGE}.qdrant:Qdrant",
+    "botorch": f"{_METHODS_PACKAGE}.gaussian_process:PairwiseProcess",
+    "als": f"{_METHODS_PACKAGE}.least_squares:AlternatingLeastSquares",
+    "glis": f"{_METHODS_PACKAGE}.glis:PreferenceGlis",
 }
 """Classes by name, as a specification names them; others are named ``module:Class``."""
 _GOALS = ("taste", "best", "list")
-FIRST: dict[str, dict[str, Any]] = {
+FIRST_METHODS: dict[str, dict[str, Any]] = {
     **{
         f"pairseek {goal}, {knows}": {"method": "pairseek", "goal": goal, "knows": knows}
         for knows in KNOWLEDGE
@@ -54,7 +54,7 @@ FIRST: dict[str, dict[str, Any]] = {
     "choix EP": {"method": "choix"},
 }
 """The first rivals by label, with their settings. Those were chosen on the choosing half by log loss and accuracy."""
-EXTRA: dict[str, dict[str, Any]] = {
+EXTRA_METHODS: dict[str, dict[str, Any]] = {
     "item neighbours": {"method": "item neighbours", "scale": 0.6, "popularity": 0.5},
     "EASE": {"method": "ease", "ridge": 1000.0, "scale": 0.6, "popularity": 0.5},
     "question tree": {"method": "question tree"},
@@ -140,13 +140,13 @@ MethodRecord: TypeAlias = str | Mapping[str, Any] | type[Any] | Entry
 
 
 def entry_of(record: MethodRecord) -> Entry:
-    """Build an entry from a label of `FIRST`, a record, or a class."""
+    """Build an entry from a label of `FIRST_METHODS`, a record, or a class."""
     if isinstance(record, Entry):
         return record
     if isinstance(record, type):
         return Entry(record.__name__, record)
     if isinstance(record, str):
-        known = FIRST | EXTRA
+        known = FIRST_METHODS | EXTRA_METHODS
         return entry_of({**known[one_of(record, "methods", known)], "label": record})
     if not isinstance(record, Mapping) or "method" not in record:
         raise InvalidParameter(

@@ -10,13 +10,13 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.experiments.comparison.person import Person
 from pairseek.experiments.comparison.picks import top_mean
 
-BINS = 10
+BIN_COUNT = 10
 SCORES = ("accuracy", "log_loss", "regret", "top_3")
 """Share of withheld pairs whose likelier outcome came true; log loss in nats; value of the person's best item less that
 of the item recommended first; mean value of the three items recommended first."""
 LOWER_IS_BETTER = ("log_loss", "regret")
-_BINNED = tuple(f"{quantity}_{bin}" for bin in range(BINS) for quantity in ("pairs", "right", "chance"))
-COLUMNS = (*SCORES, *_BINNED)
+_BIN_COLUMNS = tuple(f"{quantity}_{bin}" for bin in range(BIN_COUNT) for quantity in ("pairs", "right", "chance"))
+COLUMNS = (*SCORES, *_BIN_COLUMNS)
 """Columns of an outcome: the scores; number of pairs, correct predictions and sum of probabilities in each of ten bins
 of the probability of the likelier outcome, 0.5 to 0.55 and so on."""
 # Probabilities are clipped here, so that one wrong prediction does not dominate the mean log loss.
@@ -34,7 +34,9 @@ def withheld_pairs(person: Person) -> tuple[IntArray, FloatArray]:
     return pairs[order], (rows[:, 0] == pairs[:, 0])[order].astype(np.float64)
 
 
-def prediction_measures(chance: FloatArray, won: FloatArray, *, bins: int = BINS) -> tuple[float, float, FloatArray]:
+def prediction_measures(
+    chance: FloatArray, won: FloatArray, *, bins: int = BIN_COUNT
+) -> tuple[float, float, FloatArray]:
     """Return accuracy, log loss and the (bins, 3) sums of the bins.
 
     Parameters
@@ -47,7 +49,7 @@ def prediction_measures(chance: FloatArray, won: FloatArray, *, bins: int = BINS
         Number of bins of the probability of the likelier outcome.
     """
     true = np.where(won > 0.5, chance, 1.0 - chance)
-    right = correct(true)
+    right = hit_values(true)
     sure = np.maximum(chance, 1.0 - chance)
     positions = np.minimum(((sure - 0.5) * 2 * bins).astype(np.int64), bins - 1)
     sums = [np.bincount(positions, weights, bins) for weights in (None, right, sure)]
@@ -58,13 +60,13 @@ def prediction_measures(chance: FloatArray, won: FloatArray, *, bins: int = BINS
     )
 
 
-def correct(chance: FloatArray) -> FloatArray:
-    """Return whether the outcomes of these probabilities were the likelier ones; 1/2 where both were equally likely."""
+def hit_values(chance: FloatArray) -> FloatArray:
+    """Return 1 where the outcome with this probability was the likelier one, 0 where not, 1/2 where both were equal."""
     return np.where(chance == 0.5, 0.5, (chance > 0.5).astype(np.float64))
 
 
 def shares_won(n: int, chance: FloatArray) -> FloatArray:
-    """Return the (n,) mean probabilities of winning, from those of all pairs in the order of `all_pairs`."""
+    """Return the (n,) mean probabilities of winning, given those of all pairs, ordered as in `all_pairs`."""
     first, second = all_pairs(n).T
     return np.asarray(np.bincount(first, chance, n) + np.bincount(second, 1.0 - chance, n)) / (n - 1)
 

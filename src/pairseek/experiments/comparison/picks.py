@@ -13,7 +13,7 @@ import numpy as np
 from pairseek.core.types import BoolArray, FloatArray
 from pairseek.people.population import Choices
 
-TOPS = (3, 5)
+TOP_LIST_LENGTHS = (3, 5)
 """Lengths of the lists whose mean value is measured."""
 
 
@@ -61,7 +61,7 @@ def top_mean(utility: FloatArray, value: FloatArray, count: int) -> float:
 
 
 def pick_measures(utility: FloatArray, value: FloatArray, shown: Sequence[int]) -> tuple[float, ...]:
-    """Return the measures that `PICKS` names.
+    """Return the measures that `PICK_MEASURES` names.
 
     Parameters
     ----------
@@ -77,4 +77,4 @@ def pick_measures(utility: FloatArray, value: FloatArray, shown: Sequence[int]) 
     regret = best - top_mean(utility, value, 1)
     rated_rows = [row for row in shown if known[row]]
     liked = float(np.mean(liked_items(value)[rated_rows])) if rated_rows else float("nan")
-    return (regret, *(top_mean(utility, value, count) for count in TOPS), liked)
+    return (regret, *(top_mean(utility, value, count) for count in TOP_LIST_LENGTHS), liked)

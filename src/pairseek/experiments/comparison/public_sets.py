@@ -19,7 +19,7 @@ _CHECKSUM = re.compile(r"[0-9a-f]{64}")
 _DOWNLOAD_TIMEOUT = 60
 
 
-def fetched(source: str, sha256: str | None) -> Path:
+def fetch_verified(source: str, sha256: str | None) -> Path:
     """Verify the checksum of a file, after downloading it once if the source is an address.
 
     Parameters

@@ -55,7 +55,7 @@ class Moment:
     seconds: float
 
 
-def unwatched(name: str, step: int) -> AbstractContextManager[object]:  # noqa: ARG001
+def without_watch(name: str, step: int) -> AbstractContextManager[object]:  # noqa: ARG001
     """Return a context that does nothing."""
     return nullcontext()
 
@@ -96,7 +96,7 @@ def play(
             step = answers - 1
             with _convert_faults(watch, "ask", step):
                 asked = method.ask(np.array(allowed, dtype=np.int64))
-            pair = allowed_pair(asked, allowed, step)
+            pair = checked_pair(asked, allowed, step)
             with _convert_faults(watch, "tell", step):
                 method.tell(pair, winners[_sorted_pair(pair)])
             allowed.remove(_sorted_pair(pair))
@@ -126,7 +126,7 @@ def begin(method: Method, knowledge: tuple[Sequence[object], FloatArray | None, 
         method.begin(*knowledge)  # type: ignore[arg-type]
 
 
-def predicted(method: Method, pairs: IntArray, step: int, watch: Watch) -> FloatArray:
+def checked_predictions(method: Method, pairs: IntArray, step: int, watch: Watch) -> FloatArray:
     """Return the (m,) probabilities of a method, after checking them."""
     with _convert_faults(watch, "predict", step):
         chances = np.asarray(method.predict(pairs.copy()), dtype=np.float64)
@@ -146,7 +146,7 @@ def predicted(method: Method, pairs: IntArray, step: int, watch: Watch) -> Float
     return chances
 
 
-def recommended(method: Method, n: int, step: int, watch: Watch) -> list[int] | None:
+def checked_recommendations(method: Method, n: int, step: int, watch: Watch) -> list[int] | None:
     """Return the rows that a method recommends, best first, after checking them; None if predictions decide."""
     with _convert_faults(watch, "recommend", step):
         returned = method.recommend(n)
@@ -160,7 +160,7 @@ def recommended(method: Method, n: int, step: int, watch: Watch) -> list[int] | 
     return [row for row in rows if row is not None]
 
 
-def allowed_pair(asked: object, allowed: Sequence[tuple[int, int]], step: int) -> tuple[int, int]:
+def checked_pair(asked: object, allowed: Sequence[tuple[int, int]], step: int) -> tuple[int, int]:
     """Return the pair that a method asks; raise `MethodFault` if it is not allowed."""
     try:
         rows = [_integer_or_none(row) for row in asked]  # type: ignore[attr-defined]

@@ -16,7 +16,13 @@ from pairseek.core.validation import one_of
 from pairseek.experiments.comparison.datasets import HeldOutPeople
 from pairseek.experiments.comparison.measures import COLUMNS, LOWER_IS_BETTER, SCORES
 from pairseek.experiments.comparison.specification import Comparison
-from pairseek.experiments.comparison.statistics import answers_until, holm, mean_and_error, paired, worst_tenth
+from pairseek.experiments.comparison.statistics import (
+    answers_until,
+    holm,
+    mean_and_error,
+    paired_difference,
+    worst_tenth,
+)
 from pairseek.experiments.runs.journal import csv_text, write_result
 from pairseek.experiments.runs.plan import Outcome, Task
 
@@ -222,7 +228,7 @@ class ComparisonResults:
                 continue
             first, second = (sign * self.scores(data, label, score) for label in (entry.label, reference))
             for column, count in enumerate(counts):
-                mean, error, p, people = paired(first[:, column], second[:, column])
+                mean, error, p, people = paired_difference(first[:, column], second[:, column])
                 if people:
                     yield {
                         "data": data,

@@ -15,7 +15,7 @@ from pairseek.experiments.comparison.datasets import Dataset
 from pairseek.people.choices import Choices
 
 PeopleKind: TypeAlias = Literal["point", "linear", "groups", "own"]
-KINDS: tuple[PeopleKind, ...] = get_args(PeopleKind)
+PEOPLE_KINDS: tuple[PeopleKind, ...] = get_args(PeopleKind)
 """How the utility of an item varies between people, in addition to an appeal that everybody shares.
 
 The utility is minus the squared distance to the person's point; a linear function of the item's coordinates; a linear
@@ -30,7 +30,7 @@ class SimulatedPeople:
     Parameters
     ----------
     kind
-        One of `KINDS`.
+        One of `PEOPLE_KINDS`.
     people, items, dimension
         Numbers of people, items and dimensions.
     spread
@@ -53,7 +53,7 @@ class SimulatedPeople:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        one_of(self.kind, "kind", KINDS)
+        one_of(self.kind, "kind", PEOPLE_KINDS)
         for name, least in (("people", 4), ("items", 4), ("dimension", 1), ("seed", 0)):
             whole(getattr(self, name), name, least, field=name)
         for name in ("spread", "appeal", "own"):
@@ -62,7 +62,7 @@ class SimulatedPeople:
 
     def utilities(self) -> tuple[FloatArray, FloatArray]:
         """Return (n, d) coordinates and (people, n) utilities in logits."""
-        rng = np.random.default_rng([self.seed, KINDS.index(self.kind)])
+        rng = np.random.default_rng([self.seed, PEOPLE_KINDS.index(self.kind)])
         points = rng.standard_normal((self.items, self.dimension))
         appeal, own = self.appeal * rng.standard_normal(self.items), rng.standard_normal((self.people, self.items))
         if self.kind == "point":
@@ -82,7 +82,7 @@ class SimulatedPeople:
     def dataset(self, label: str) -> Dataset:
         """Simulate a data set in which each person answers every pair once, with logistic noise."""
         points, utility = self.utilities()
-        rng = np.random.default_rng([self.seed, len(KINDS)])
+        rng = np.random.default_rng([self.seed, len(PEOPLE_KINDS)])
         first, second = np.triu_indices(self.items, 1)
         first_won = rng.random((self.people, len(first))) < expit(utility[:, first] - utility[:, second])
         ids = [f"i{row}" for row in range(self.items)]

@@ -13,7 +13,7 @@ from pairseek.core.validation import known_fields, one_of
 from pairseek.datasets.food10k import DATA_VARIABLE
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.experiments.comparison.datasets import Dataset, with_noise
-from pairseek.experiments.comparison.public_sets import fetched, read_colours, read_jester
+from pairseek.experiments.comparison.public_sets import fetch_verified, read_colours, read_jester
 from pairseek.experiments.comparison.simulated import SimulatedPeople
 from pairseek.experiments.runs.plan import answer_counts
 from pairseek.model.items import Items
@@ -22,27 +22,29 @@ from pairseek.people.choices import Choices
 DataRecord: TypeAlias = str | Mapping[str, Any] | Dataset
 """A name such as ``"music"`` or ``"music at .75"``, a record with such a name and settings, or a data set itself."""
 
-RATINGS = {"music": "data/people/gss_music/ratings.csv", "food": "data/people/food_world_cup/ratings.csv"}
-PAIRS = {"first names": "firstnames", "parties": "germanparties2009", "sound": "soundquality"}
+RATING_FILES = {"music": "data/people/gss_music/ratings.csv", "food": "data/people/food_world_cup/ratings.csv"}
+PAIR_SETS = {"first names": "firstnames", "parties": "germanparties2009", "sound": "soundquality"}
 PAIR_COUNTS = (0, 4, 8, 12)
 PAIR_FOLDS = 5
 PAIR_DIMENSION = 2
-SIMULATED = {
+SIMULATED_SETS = {
     "simulated points": SimulatedPeople("point"),
     "simulated groups": SimulatedPeople("groups"),
     "simulated own": SimulatedPeople("own"),
 }
 DATASET_NAMES = (
-    *RATINGS,
-    *(f"{name} at {agreement}" for name in RATINGS for agreement in (".75", ".85")),
-    *PAIRS,
-    *SIMULATED,
+    *RATING_FILES,
+    *(f"{name} at {agreement}" for name in RATING_FILES for agreement in (".75", ".85")),
+    *PAIR_SETS,
+    *SIMULATED_SETS,
 )
 """Names of data sets that need no further setting."""
-_BOUND = "Answers are implied by ratings, which never contradict themselves: accuracies are upper bounds."
-_CALIBRATED = (
+_IMPLIED_ANSWERS_NOTE = (
+    "Answers are implied by ratings, which never contradict themselves: accuracies are upper bounds."
+)
+_NOISY_ANSWERS_NOTE = (
     "Answers have logistic noise on the difference of two ratings, under which people answer {share:g} of repeated "
-    "pairs of unequal ratings equally; equal ratings are a coin."
+    "pairs of unequal ratings the same way; a coin decides between equal ratings."
 )
 
 
@@ -63,10 +65,10 @@ def dataset_of(record: DataRecord, folder: Path) -> Dataset:
     label = settings.pop("label", name)
     counts = settings.pop("answers", None)
     readers: dict[str, Callable[..., Dataset]] = {
-        **dict.fromkeys(RATINGS, _ratings),
-        **{f"{name} at {agreement}": _ratings for name in RATINGS for agreement in (".75", ".85")},
-        **dict.fromkeys(PAIRS, _pairs),
-        **dict.fromkeys(SIMULATED, _simulated),
+        **dict.fromkeys(RATING_FILES, _ratings),
+        **{f"{name} at {agreement}": _ratings for name in RATING_FILES for agreement in (".75", ".85")},
+        **dict.fromkeys(PAIR_SETS, _pairs),
+        **dict.fromkeys(SIMULATED_SETS, _simulated),
         "simulated": _simulated,
         "file": _file,
         "colours": _colours,
@@ -101,15 +103,22 @@ def _read(path: Path) -> Choices:
 
 def _ratings(name: str, _: Path, *, agreement: float | None = None, dimension: int = 4, seed: int = 0) -> Dataset:
     base, share = [*name.split(" at "), ""][:2]
-    choices = _read(data_folder() / RATINGS[base])
+    choices = _read(data_folder() / RATING_FILES[base])
     return _rated(choices, float(share) if share else agreement, dimension, seed)
 
 
 def _rated(choices: Choices, agreement: float | None, dimension: int, seed: int) -> Dataset:
     if agreement is None:
-        return Dataset("", choices, choices, dimension=dimension, bound=choices.derived, note=_BOUND * choices.derived)
+        return Dataset(
+            "",
+            choices,
+            choices,
+            dimension=dimension,
+            bound=choices.derived,
+            note=_IMPLIED_ANSWERS_NOTE * choices.derived,
+        )
     noisy = with_noise(choices, agreement, seed=seed)
-    return Dataset("", choices, noisy, dimension=dimension, note=_CALIBRATED.format(share=agreement))
+    return Dataset("", choices, noisy, dimension=dimension, note=_NOISY_ANSWERS_NOTE.format(share=agreement))
 
 
 def _file(
@@ -131,7 +140,7 @@ def _file(
 
 
 def _pairs(name: str, _: Path, *, folds: int = PAIR_FOLDS, dimension: int = PAIR_DIMENSION) -> Dataset:
-    path = data_folder() / "data" / "pairs" / f"{PAIRS[name]}.csv"
+    path = data_folder() / "data" / "pairs" / f"{PAIR_SETS[name]}.csv"
     if not path.is_file():
         raise InvalidParameter(f"there is no file {path}: check {DATA_VARIABLE}", field="data")
     rows, owners = [], {}
@@ -151,7 +160,7 @@ def _pairs(name: str, _: Path, *, folds: int = PAIR_FOLDS, dimension: int = PAIR
 
 
 def _simulated(name: str, _: Path, **settings: Any) -> Dataset:
-    base = SIMULATED.get(name, SimulatedPeople())
+    base = SIMULATED_SETS.get(name, SimulatedPeople())
     return replace(base, **settings).dataset("")
 
 
@@ -173,7 +182,7 @@ def _fetched(folder: Path, what: str, settings: Mapping[str, str | None]) -> Pat
     if not isinstance(source, str):
         raise InvalidParameter(f"{what} has no source: give a path or an address, and its sha256", field=what)
     remote = source.startswith(("https://", "http://"))
-    return fetched(source if remote else str(folder / source), settings.get("sha256"))
+    return fetch_verified(source if remote else str(folder / source), settings.get("sha256"))
 
 
 _NOISE_SETTINGS = ("agreement", "dimension", "seed")

@@ -92,7 +92,7 @@ class Comparison:
         return tuple(entry_of(record) for record in self.methods)
 
     def only(self, *, methods: Sequence[str] = (), data: Sequence[str] = ()) -> Comparison:
-        """Return the comparison of the methods whose labels begin so, on these data sets; empty for all.
+        """Select methods by the beginnings of their labels, and data sets by name; an empty list selects all.
 
         Examples
         --------
@@ -106,7 +106,7 @@ class Comparison:
         methods_kept = [record for record, label in pairs if not methods or label.startswith(tuple(methods))]
         if not methods_kept:
             raise InvalidParameter(
-                f"methods is {'; '.join(methods)!r}: no label begins so; the labels are {', '.join(labels)}",
+                f"methods is {'; '.join(methods)!r}: no label begins with that; the labels are {', '.join(labels)}",
                 field="methods",
             )
         return replace(self, methods=tuple(methods_kept), data=tuple(data) or self.data)

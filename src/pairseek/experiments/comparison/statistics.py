@@ -32,7 +32,7 @@ def worst_tenth(values: FloatArray, *, lower_is_better: bool) -> float:
     return float(np.mean(finite[-count:] if lower_is_better else finite[:count]))
 
 
-def paired(first: FloatArray, second: FloatArray) -> tuple[float, float, float, int]:
+def paired_difference(first: FloatArray, second: FloatArray) -> tuple[float, float, float, int]:
     """Return mean, standard error, two-sided p-value and number of differences, over people with both values."""
     mean, error, count = mean_and_error(first - second)
     if count < 2:

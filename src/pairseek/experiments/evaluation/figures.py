@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairseek.experiments.evaluation.results import EvaluationResults
-from pairseek.experiments.evaluation.specification import FIRST_MEASURES, PICKS, PLAIN, POPULARITY
+from pairseek.experiments.evaluation.specification import FIRST_MEASURES, PICK_MEASURES, PLAIN, POPULARITY
 from pairseek.experiments.figure_style import (
     FAINT,
     INK,
@@ -40,7 +40,7 @@ _TITLES = {
 
 def draw(results: EvaluationResults, folder: Path, *, title: str = "", goal: Goal = "taste") -> list[SavedFigure]:
     """Write ``evaluation.png`` and ``evaluation.svg``."""
-    first = [name for name in FIRST_MEASURES[goal] if results.valued or name not in PICKS][:3]
+    first = [name for name in FIRST_MEASURES[goal] if results.valued or name not in PICK_MEASURES][:3]
     with drawing():
         figure, axes = canvas(10.4, 6.4, 2, 2)
         people = len({name for split in results.people for name in split})

@@ -10,12 +10,12 @@ import scipy.optimize
 from scipy.special import expit
 
 from pairseek.core.types import BoolArray, FloatArray
-from pairseek.experiments.comparison.measures import MIN_PROBABILITY, correct, prediction_measures
+from pairseek.experiments.comparison.measures import MIN_PROBABILITY, hit_values, prediction_measures
 from pairseek.experiments.comparison.methods.search import SearchMethod
 from pairseek.experiments.comparison.person import Person
 from pairseek.experiments.comparison.picks import pick_measures
-from pairseek.experiments.comparison.replay import play, unwatched
-from pairseek.experiments.evaluation.specification import CALIBRATION_BINS, PICKS, PREDICTIONS, Arm, Ties
+from pairseek.experiments.comparison.replay import play, without_watch
+from pairseek.experiments.evaluation.specification import CALIBRATION_BINS, PICK_MEASURES, PREDICTIONS, Arm, Ties
 from pairseek.model.items import Items
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.sources import Candidates, ListedPairs, Rest
@@ -31,7 +31,7 @@ _MAX_WIDTH_PAIRS = 500
 # Limits of the share of ties and of the width of ties in logits.
 _MAX_TIE_RATE = 0.95
 _MAX_TIE_WIDTH = 60.0
-_MISSING_MEASURES = (float("nan"),) * (len(PREDICTIONS) + 3 * CALIBRATION_BINS + len(PICKS))
+_MISSING_MEASURES = (float("nan"),) * (len(PREDICTIONS) + 3 * CALIBRATION_BINS + len(PICK_MEASURES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def replayed(
     rows: list[tuple[float, ...]] = []
     seconds: list[float] = []
     method = SearchMethod(search)
-    for moment in play(method, person, answers, key=(seed,), ties=ties == "tie", watch=unwatched):
+    for moment in play(method, person, answers, key=(seed,), ties=ties == "tie", watch=without_watch):
         remaining = predicted & ~_asked(moment.shown, person)
         rows.append(_row(search, person, remaining, (alone, popular), moment.shown, width))
         seconds.append(moment.seconds)
@@ -121,8 +121,8 @@ def _asked(shown: Sequence[int], person: Person) -> BoolArray:
 def decided_width(search: Search, share: float) -> float:
     """Return the width of ties under which this share of all pairs is tied before the first answer; 0 for none.
 
-    Whoever rates two items equally finds them alike, to within a width. Pairs that are decided are therefore easier
-    than others, and a prediction that does not know this claims too little.
+    People rate two items equally if their utilities differ by less than some width. Decided pairs are therefore easier
+    to predict than others, and a prediction that ignores this is underconfident.
     """
     if share <= 0.0:
         return 0.0
@@ -191,5 +191,5 @@ def _measured(chance: FloatArray, alone: FloatArray, popular: FloatArray, tau: f
     accuracy, loss, bins = prediction_measures(chance, np.ones(len(chance)), bins=CALIBRATION_BINS)
     before = -float(np.log(np.maximum(alone, MIN_PROBABILITY)).mean())
     gain = 1.0 if loss < before else 0.5 if loss == before else 0.0
-    accuracies = [float(correct(x).mean()) for x in (popular, alone)]
+    accuracies = [float(hit_values(x).mean()) for x in (popular, alone)]
     return (accuracy, loss, tau, gain, *accuracies, float(len(chance)), *bins.ravel().tolist())

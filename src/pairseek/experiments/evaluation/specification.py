@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from pairseek.core.types import JSON
 from pairseek.core.validation import is_number, one_of, whole
 from pairseek.errors import InvalidParameter
-from pairseek.experiments.comparison.picks import TOPS
+from pairseek.experiments.comparison.picks import TOP_LIST_LENGTHS
 from pairseek.experiments.runs.part_records import default_label, strategy_record
 from pairseek.experiments.runs.plan import RunPlan, answer_counts
 from pairseek.pairs.strategies import UTILITIES, InfoGain, Random
@@ -28,16 +28,16 @@ PREDICTIONS = ("accuracy", "log_loss", "kendall_tau", "gain", "popular", "alone"
 """Measures of the predictions for one person: accuracy; log loss in nats; Kendall's tau between the predicted choices
 and the ranking by expected utility; 1 if the log loss is lower than before any answer on the same pairs; accuracy of
 popularity, and of the same arm before any answer, on the same pairs; number of predicted pairs."""
-PICKS = ("regret", *(f"top_{count}" for count in TOPS), "liked")
+PICK_MEASURES = ("regret", *(f"top_{count}" for count in TOP_LIST_LENGTHS), "liked")
 """Measures of the items themselves: value of the person's best item minus the value of the item of highest expected
 utility; mean value of the 3 and the 5 items of highest expected utility; share of the items shown in questions that the
 person likes. See `pairseek.experiments.comparison.picks`."""
-MEASURES = (*PREDICTIONS, *PICKS)
+MEASURES = (*PREDICTIONS, *PICK_MEASURES)
 """All measures of one person."""
 FIRST_MEASURES: dict[Goal, tuple[str, ...]] = {
-    "taste": ("accuracy", "log_loss", "gain", "regret", *PICKS[1:]),
-    "best": (*PICKS, "accuracy", "log_loss", "gain"),
-    "list": (*PICKS[1:], "regret", "accuracy", "log_loss", "gain"),
+    "taste": ("accuracy", "log_loss", "gain", "regret", *PICK_MEASURES[1:]),
+    "best": (*PICK_MEASURES, "accuracy", "log_loss", "gain"),
+    "list": (*PICK_MEASURES[1:], "regret", "accuracy", "log_loss", "gain"),
 }
 """Measures in the order in which they are shown, by the goal of a search: to learn a taste, to find the best item, or
 to find a list of good items."""
@@ -105,7 +105,7 @@ class Evaluation:
         Share of each person's pairs that are never asked and only predicted. 0: any pair may be asked, and the others
         are predicted, which flatters strategies that ask about pairs that are hard to predict.
     ties
-        Answers to pairs that a person did not decide: ``"coin"`` or ``"tie"``.
+        Simulated answer to pairs that a person left undecided: ``"coin"`` or ``"tie"``.
     samples
         Number of `Particles` of the posterior. None: `EP`.
     seed
@@ -180,7 +180,7 @@ class Evaluation:
     @property
     def measures(self) -> tuple[str, ...]:
         """Names of the columns of an outcome."""
-        return (*PREDICTIONS, *CALIBRATION, *PICKS)
+        return (*PREDICTIONS, *CALIBRATION, *PICK_MEASURES)
 
     def record(self) -> JSON:
         """Return the evaluation as plain data."""

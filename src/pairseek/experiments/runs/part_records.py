@@ -25,7 +25,7 @@ def strategy_record(strategy: Utility | Procedure) -> JSON:
 
 
 def part_record(kind: str, part: object) -> JSON:
-    """Return the name and parameters of a part as plain data; the kinds are those of `serialization.parts_by_name`."""
+    """Return the name and parameters of a part as plain data; for the kinds, see `serialization.parts_by_name`."""
     record = {key: value for key, value in serialization.encode(part).items() if value is not None}
     cls = type(part)
     if serialization.parts_by_name(kind).get(record["name"]) is not cls:

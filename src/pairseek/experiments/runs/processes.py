@@ -18,7 +18,7 @@ from pairseek.errors import PairseekError
 from pairseek.experiments.runs.main_guard import require_main_guard
 from pairseek.experiments.runs.pickling import pickle_work
 from pairseek.experiments.runs.plan import Task, WorkOf
-from pairseek.experiments.runs.worker import TRIALS_KEPT, describe_failure, perform, prepare_pickled
+from pairseek.experiments.runs.worker import TRIALS_KEPT_NOTE, describe_failure, perform, prepare_pickled
 from pairseek.numerics import compilation
 
 Result = TypeVar("Result")
@@ -40,12 +40,12 @@ def run_on_processes(
     on_outcome: Callable[[Result], None],
     *,
     jobs: int,
-    fate_of_results: str = TRIALS_KEPT,
+    fate_of_results: str = TRIALS_KEPT_NOTE,
 ) -> None:
     """Run the tasks, and pass each outcome to ``on_outcome`` as it arrives.
 
     A worker that dies is replaced, and its task runs again. An exception in a task ends the run, after the earlier
-    outcomes were passed on. Error messages end with ``fate_of_results``, which says whether those outcomes are kept.
+    outcomes were passed on. Error messages end with ``fate_of_results``, which says whether these outcomes are kept.
     """
     require_main_guard()
     data = pickle_work(work)

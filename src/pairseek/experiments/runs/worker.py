@@ -9,7 +9,7 @@ from typing import Any
 from pairseek.experiments.runs.plan import Outcome, Task, Work, WorkOf
 from pairseek.numerics.parallel import set_thread_count
 
-TRIALS_KEPT = "finished trials are kept"
+TRIALS_KEPT_NOTE = "finished trials are kept"
 """Last words of the error message of a failed run: what happens to the results so far."""
 _performers: dict[str, Callable[[Task], Any]] = {}
 
@@ -46,6 +46,8 @@ def prepare_and_perform(work: Work, task: Task, name: str) -> Outcome:
     return outcome
 
 
-def describe_failure(work: WorkOf[object], task: Task, error: BaseException, fate_of_results: str = TRIALS_KEPT) -> str:
+def describe_failure(
+    work: WorkOf[object], task: Task, error: BaseException, fate_of_results: str = TRIALS_KEPT_NOTE
+) -> str:
     """Return the message for a task that raised an exception."""
     return f"{work.describe(task)} failed: {type(error).__name__}: {error}; {fate_of_results}"
