@@ -172,7 +172,7 @@ class TestRegion:
         assert walk.objective == pytest.approx(top, abs=1e-9)
         assert np.all(normals @ np.array(walk.vertices).T <= offsets[:, None] + 1e-9)
         early = maximise(normals, offsets, corner, direction, 0.0)
-        assert 0.0 < early.top < top
+        assert 0.0 < early.objective < top
         assert len(early.vertices) < len(walk.vertices)
 
 
