@@ -126,7 +126,7 @@ class Region:
         """Return the part with normal·w >= offset, which may be empty."""
         part = object.__new__(type(self))
         part.__dict__.update(self.__dict__)
-        part.__dict__.pop("deepest", None)
+        part.__dict__.pop("chebyshev_centre", None)
         side = part.side(normal, offset)
         if self.is_empty or side > 0:
             return self
