@@ -287,4 +287,4 @@ def test_a_server_whose_clock_is_a_minute_off_changes_nothing(pair_of_servers, m
             offset[0] = (-60, 60)[number]
             token = auth.sign_in(server.service.database, "bob", "a long password", "192.0.2.1")
             offset[0] = -offset[0]
-            assert auth.user_signed_in(pair_of_servers[1 - number].service.database, token).name == "bob"
+            assert auth.account_of_login(pair_of_servers[1 - number].service.database, token).name == "bob"

@@ -525,7 +525,7 @@ def test_tokens_end_by_time_by_password_and_with_their_user(database):
     assert auth.remove_user(database, "bob", "ann") == 2
     with refused_with("token_unknown", Problem):
         auth.authenticated_caller(database, f"Bearer {three}")
-    assert auth.user_signed_in(database, login) is None
+    assert auth.account_of_login(database, login) is None
     # A request of the removed user that is under way makes nothing.
     with refused_with("not_signed_in", Problem):
         auth.make_token(database, "late", ["read"], "bob")

@@ -24,7 +24,7 @@ from pairseek.store.database import Database
 from pairseek.web.access.auth import set_password
 from pairseek.web.learning import learner, populations, similarity
 from pairseek.web.learning import process as learning_process
-from pairseek.web.learning.process import LearningFailed, learn_apart
+from pairseek.web.learning.process import LearningFailed, learn_in_process
 from pairseek.web.results import bundle
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study
@@ -116,7 +116,7 @@ def test_a_list_of_things_learns_by_itself_on_both_databases(database_url, tmp_p
         assert replays(database, "which", tmp_path / "which.zip") == (MIN_SESSIONS + 1, True)
         # The process has learned what this one learns, to the last bit.
         here = populations.learn_version(database, study(database, "which"))
-        apart = learn_apart(database, study(database, "which"))
+        apart = learn_in_process(database, study(database, "which"))
         assert (apart.content, apart.sessions, apart.note) == (here.content, here.sessions, here.note)
         assert {**apart.facts, "seconds": 0} == {**here.facts, "seconds": 0}
 
@@ -139,7 +139,7 @@ def test_a_similarity_study_goes_the_whole_way_on_both_databases(database_url, t
             here = similarity.learn_version(database, study(database, "alike"))
         finally:
             pairseek.set_thread_count(None)
-        apart = learn_apart(database, study(database, "alike"))
+        apart = learn_in_process(database, study(database, "alike"))
         assert (apart.content, apart.sessions, apart.facts) == (here.content, here.sessions, here.facts)
         count, same = replays(database, "alike", tmp_path / "alike.zip")
         assert (count, same) == (5, True)
@@ -218,7 +218,7 @@ def test_the_process_imports_nothing_from_the_working_directory(tmp_path, monkey
         create_study(database, configuration(), THINGS, is_open=True, who="test")
         monkeypatch.chdir(tmp_path)
         with pytest.raises(LearningFailed, match="has no finished session"):
-            learn_apart(database, study(database, "which"))
+            learn_in_process(database, study(database, "which"))
     assert not (tmp_path / "executed").exists()
 
 
@@ -252,7 +252,7 @@ class TestHere:
         answers = {"error": "the database does not answer", "unavailable": True}
         monkeypatch.setattr(learning_process, "_run_process", lambda *_: answers)
         with pytest.raises(StoreUnavailable, match="does not answer"):
-            populations.learn_now(database, study(database, "which"), "ann", learn_apart)
+            populations.learn_now(database, study(database, "which"), "ann", learn_in_process)
         state = database.read(lambda connection: stored_learning.state(connection, 1))
         assert (state.tried, state.failure) == (None, None)
 

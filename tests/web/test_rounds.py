@@ -42,7 +42,7 @@ def forget(visitors, name):
     begin(visitors.browser(), participant=name)
     service = visitors.service
     forgetting.forget(service.database, service.catalogue.by_slug("which"), name, "ann")
-    service.housekeeper.soon()
+    service.housekeeper.clear_soon()
 
 
 def counted(visitors, name):
@@ -139,7 +139,7 @@ def test_faults_of_sqlite_are_survived_and_shown(tmp_path, quick):
         # Scrubbing goes on although the rest of housekeeping fails.
         name = visitors.service.database.read(lambda c: c.execute(sa.text("SELECT id FROM sessions")).scalar())
         forgetting.forget_session(service.database, service.catalogue.by_slug("which"), name, "ann")
-        service.housekeeper.soon()
+        service.housekeeper.clear_soon()
         until(lambda: unscrubbed(visitors) is None)
         service.database.write(lambda c: c.execute(sa.text("ALTER TABLE gone RENAME TO rates")))
         until(lambda: ready(visitors) == (200, {"status": "ready"}))
@@ -204,8 +204,8 @@ def test_a_worker_whose_thread_has_ended_is_not_ready(tmp_path, monkeypatch, nam
 def test_single_tasks_are_logged_whatever_they_raise(tmp_path, caplog):
     with served(tmp_path / "s.db") as visitors:
         done = threading.Event()
-        visitors.service.later(lambda: 1 / 0)
-        visitors.service.later(done.set)
+        visitors.service.run_later(lambda: 1 / 0)
+        visitors.service.run_later(done.set)
         assert done.wait(10)
     assert [record.facts["work"] for record in caplog.records if record.exc_info] == ["task"]
 

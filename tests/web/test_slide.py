@@ -16,7 +16,7 @@ from pairseek.core.messages import languages, words
 from pairseek.people.ranking import Segment, Segmentation
 from pairseek.web.access.auth import set_password
 from pairseek.web.pages import png_of, render_slide
-from pairseek.web.pages.slide import HEIGHT, MAX_ROWS, WIDTH, text_runs, wrapped
+from pairseek.web.pages.slide import HEIGHT, MAX_ROWS, WIDTH, text_runs, wrap
 from pairseek.web.results.findings import CACHE, group_answers, study_findings
 from pairseek.web.views.slide import slide_of, slide_sentences
 
@@ -84,11 +84,11 @@ def test_a_slide_without_rows_says_why(visitors) -> None:
 
 
 def test_lines_break_between_words_and_characters_stay_whole() -> None:
-    assert wrapped("one two three", 5, lines=3) == ("one two", "three")
-    assert wrapped("one two three four", 5, lines=2) == ("one two", "three f…")
-    assert wrapped("", 5, lines=2) == ("",)
+    assert wrap("one two three", 5, lines=3) == ("one two", "three")
+    assert wrap("one two three four", 5, lines=2) == ("one two", "three f…")
+    assert wrap("", 5, lines=2) == ("",)
     flag = "\N{REGIONAL INDICATOR SYMBOL LETTER F}\N{REGIONAL INDICATOR SYMBOL LETTER R}"
-    assert wrapped(flag * 9, 4, lines=1) == (flag * 3 + "…",)
+    assert wrap(flag * 9, 4, lines=1) == (flag * 3 + "…",)
     assert [run for run, _ in text_runs(f"a {flag}b")] == ["a ", flag, "b"]
 
 

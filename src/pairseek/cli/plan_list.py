@@ -14,7 +14,7 @@ from pairseek.people.ranking.precision import RankingPrecision, ranking_precisio
 
 
 def show_precision(items: Path | None, count: int | None, *, people: int, answers: int, as_json: bool) -> None:
-    """Print the expected precision of a ranking; `count` is the number of items if there is no file."""
+    """Print the expected precision of a ranking; `count` is the number of items if no file is given."""
     if (items is None) == (count is None):
         raise InvalidParameter(
             "give either --items, a file, or --count, the number of items, together with --people", field="count"

@@ -79,7 +79,7 @@ def workbook_rows(path: Path, error: type[PairseekError], content: bytes | None 
 
 
 def _check_archive(path: Path, packed: bytes, error: type[PairseekError]) -> None:
-    """Reject content that is no workbook, and parts that would unpack to too much."""
+    """Reject content that is not a workbook, and parts that would unpack to too many bytes."""
     if packed.startswith(OLE_SIGNATURE):
         raise error(
             f"{path} is encrypted, or a workbook of Excel 97 to 2003: save it as .xlsx without a password, or as CSV"

@@ -110,7 +110,7 @@ def check_items_path(path: Path) -> None:
 
 
 def read_provenance(path: str | Path) -> JSON | None:
-    """Read the provenance of the items in a file; return None if there is no provenance file.
+    """Read the provenance of the items in a file; return None without a provenance file.
 
     A provenance file for different coordinates is rejected: the items were edited or replaced.
 

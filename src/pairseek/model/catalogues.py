@@ -230,7 +230,7 @@ class RemovedItem:
 
 
 def removed_items(names: Iterable[ItemId], before: Items, now: Items) -> list[RemovedItem]:
-    """Return those of the named items that have been removed since an earlier catalogue.
+    """Return the named items that have been removed since an earlier catalogue.
 
     Both catalogues must use the same coordinates: most items that they share must not have moved.
     """

@@ -215,7 +215,7 @@ class UniformBox(BasePrior):
         return _vector(self.low, d, "low of the UniformBox"), _vector(self.high, d, "high of the UniformBox")
 
     def quadratic(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """Return a precision of zero: there is no Gaussian factor."""
+        """Return a precision of zero, for a density without a Gaussian factor."""
         return np.zeros(d), np.zeros((d, d))
 
     def moments(self, d: int) -> tuple[FloatArray, FloatArray]:

@@ -39,7 +39,7 @@ def log_line(t: float, z: FloatArray, c: FloatArray, decided: FloatArray, link: 
     m = len(z)
     total = 0.0
     if link == LOGISTIC and model[0] == 0.0:
-        # Without lapses there are no ties: see `Factors`.
+        # Without lapses, ties are stored as pairs of decided answers: see `Factors`.
         for block in range(0, m, _FACTORS_PER_LOGARITHM):
             # log f(z) = (z - |z|)/2 - log(1 + e^-|z|).
             linear = 0.0

@@ -128,7 +128,7 @@ def _evidence(configuration: SearchConfiguration, events: Sequence[Event]) -> tu
 
 
 def _item_rows(configuration: SearchConfiguration, sides: Sequence[Any]) -> IntArray:
-    """Return the rows of items; removed ones follow those of the catalogue."""
+    """Return the rows of items; the rows of removed items follow the rows of the catalogue."""
     items = configuration.catalogue
     rows = np.array([items.find(side) for side in sides], dtype=np.int64)
     if configuration.removed:

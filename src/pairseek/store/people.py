@@ -162,7 +162,7 @@ def delete_expired(connection: sa.Connection, *, attempts_before: str) -> None:
 
 
 def secret(connection: sa.Connection, new: str, key: str = "secret") -> str:
-    """Return a secret shared by all workers; store ``new`` if there is no secret yet."""
+    """Return a secret shared by all workers; store ``new`` if none is stored yet."""
     return meta.put_if_missing(connection, key, new)
 
 

@@ -40,7 +40,7 @@ def create_app(settings: Settings, preloaded: Mapping[int, Study] | None = None)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = app.state.service = Service.opened(settings, preloaded)
+        service = app.state.service = Service.open(settings, preloaded)
         try:
             yield
         finally:

@@ -89,7 +89,7 @@ class Service:
     )
 
     @classmethod
-    def opened(cls, settings: Settings, preloaded: Mapping[int, Study] | None = None) -> Service:
+    def open(cls, settings: Settings, preloaded: Mapping[int, Study] | None = None) -> Service:
         """Open the database, check its schema, and start the background threads; ``preloaded`` maps ids to studies.
 
         Message catalogues are read first, so that an invalid file is reported at the start.
@@ -154,11 +154,11 @@ class Service:
         self.readiness.close()
         self.database.close()
 
-    def later(self, task: Callable[[], None]) -> None:
+    def run_later(self, task: Callable[[], None]) -> None:
         """Run a task in a background thread."""
         self._workers.submit(logging_errors("task", task))
 
-    async def in_turn(self, task: Callable[[], T]) -> T:
+    async def run_in_turn(self, task: Callable[[], T]) -> T:
         """Run the task of a participant's request in one of a few threads, first come, first served.
 
         More threads would slow each other down by waiting for the interpreter lock.
@@ -166,23 +166,23 @@ class Service:
         with self.gate.working():
             return await asyncio.get_running_loop().run_in_executor(self._turns, task)
 
-    async def heavily(self, task: Callable[[], T]) -> T:
+    async def run_heavy(self, task: Callable[[], T]) -> T:
         """Run the task of an upload, which may take long and much memory, in one of a few threads, in order.
 
         However many such requests arrive, participants wait for the interpreter lock of few threads.
         """
         return await asyncio.get_running_loop().run_in_executor(self._heavy, task)
 
-    async def for_result(self, task: Callable[[], T]) -> T:
+    async def run_for_result(self, task: Callable[[], T]) -> T:
         """Run a task that computes a result, a page or a part of a download, in one of a few threads, in order."""
         return await asyncio.get_running_loop().run_in_executor(self._results, task)
 
-    async def streamed(self, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    async def stream(self, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
         """Yield the chunks of a download, each computed in its turn, so that downloads share the threads."""
-        while (chunk := await self.for_result(lambda: next(chunks, None))) is not None:
+        while (chunk := await self.run_for_result(lambda: next(chunks, None))) is not None:
             yield chunk
 
-    def answered(self, row: SessionRow, answer: Answer) -> StateSchema:
+    def store_answer(self, row: SessionRow, answer: Answer) -> StateSchema:
         """Store an answer, return the next state, and start prefetching."""
         self.rates.answers.check(row.id)
         began = time.perf_counter()
@@ -194,7 +194,7 @@ class Service:
         if state["query"] is None or (
             self._is_similarity(row) and state["progress"]["answered"] % _ANSWERS_PER_CHECK == 0
         ):
-            self.learner.soon()
+            self.learner.check_soon()
         return state
 
     def prefetcher_of(self, row: SessionRow) -> Prefetcher | None:
@@ -206,7 +206,7 @@ class Service:
     def _is_similarity(self, row: SessionRow) -> bool:
         return self.catalogue.by_id(row.study_id).configuration.is_similarity
 
-    def undone(self, row: SessionRow, query: str) -> StateSchema:
+    def undo_answer(self, row: SessionRow, query: str) -> StateSchema:
         """Undo the last answer, which must be the one to this query."""
         self.rates.answers.check(row.id)
         return self.sessions.undo(row, query)

@@ -1,4 +1,4 @@
-"""Catalogue files: those of the package, and a folder of further languages."""
+"""Catalogue files of the package, and of a folder with further languages."""
 
 from __future__ import annotations
 

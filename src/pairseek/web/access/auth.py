@@ -82,7 +82,7 @@ def set_password(
 
 
 def create_first_user(database: Database, password: str) -> str | None:
-    """Create the first user if there are no users; return the password if one had to be generated."""
+    """Create the first user unless one exists; return the password if it had to be generated."""
     if database.read(people.user_names):
         return None
     generated = None if password else secrets.token_urlsafe(12)
@@ -172,7 +172,7 @@ class Account:
     is_admin: bool = False
 
 
-def user_signed_in(database: Database, token: str | None) -> Account | None:
+def account_of_login(database: Database, token: str | None) -> Account | None:
     """Return the user of a login token; None if the token is not valid."""
     if not token:
         return None

@@ -10,7 +10,7 @@ from pairseek.store.database import Database
 from pairseek.store.learning import LearningProgress
 from pairseek.store.studies import StudyRow
 from pairseek.web.learning import populations, similarity
-from pairseek.web.learning.process import learn_apart
+from pairseek.web.learning.process import learn_in_process
 from pairseek.web.operations.rounds import Rounds, attempt_all
 from pairseek.web.studies.catalogue import Catalogue, Study
 
@@ -41,7 +41,7 @@ class Learner:
         """End the thread; a learning process continues until this process exits, but its result is lost."""
         self.rounds.stop()
 
-    def soon(self) -> None:
+    def check_soon(self) -> None:
         """Check studies immediately, because a session has finished or a similarity study has new answers."""
         self.rounds.wake()
 
@@ -66,9 +66,9 @@ class Learner:
             self._learn_requested(row)
         elif row.configuration.get("kind") == "similarity":
             if similarity.may_be_due(self._database, row.id, row.item_count):
-                similarity.learn_if_due(self._database, self._catalogue.by_slug(row.slug), run=learn_apart)
+                similarity.learn_if_due(self._database, self._catalogue.by_slug(row.slug), run=learn_in_process)
         elif populations.may_be_due(progress):
-            populations.learn_if_due(self._database, self._catalogue.by_slug(row.slug), learn_apart)
+            populations.learn_if_due(self._database, self._catalogue.by_slug(row.slug), learn_in_process)
 
     def _learn_requested(self, row: StudyRow) -> None:
         who = self._database.write(lambda connection: learning.take_request(connection, row.id))
@@ -80,10 +80,10 @@ class Learner:
             self._database.write(lambda connection: learning.request(connection, row.id, who))
             raise
         if not done:
-            # Another worker is learning. Answers may have been voided since it began, so a later round tries again.
+            # Another worker is learning. Answers may have been voided since it began, so try again in a later round.
             self._database.write(lambda connection: learning.request(connection, row.id, who))
 
     def _learn_now(self, study: Study, who: str) -> bool:
         if study.configuration.is_similarity:
-            return similarity.learn_now(self._database, study, who, learn_apart, log_version=True)
-        return populations.learn_now(self._database, study, who, learn_apart)
+            return similarity.learn_now(self._database, study, who, learn_in_process, log_version=True)
+        return populations.learn_now(self._database, study, who, learn_in_process)

@@ -87,7 +87,7 @@ def _newest_population(database: Database, study: Study) -> tuple[Population | N
     return population, session_ids
 
 
-def is_on(configuration: StudyConfiguration, dimensions: int, state: learning.LearningRow) -> bool:
+def learns_automatically(configuration: StudyConfiguration, dimensions: int, state: learning.LearningRow) -> bool:
     """Return whether a study learns populations automatically, as its owner or else its configuration decides.
 
     Similarity studies learn maps instead, in `pairseek.web.learning.similarity`.
@@ -101,7 +101,9 @@ def may_be_due(progress: learning.LearningProgress) -> bool:
     """Return whether a study has enough new sessions, without reading its items."""
     study, state = progress.study, progress.state
     # The configuration is parsed last, because few studies have enough new sessions.
-    return is_due(progress.finished, state.tried) and is_on(configured(study.configuration), study.dimensions, state)
+    return is_due(progress.finished, state.tried) and learns_automatically(
+        configured(study.configuration), study.dimensions, state
+    )
 
 
 def learn_if_due(database: Database, study: Study, run: Learn | None = None) -> int | None:
@@ -154,7 +156,7 @@ def _is_due(database: Database, study: Study) -> bool:
     state, count = database.read(
         lambda connection: (learning.state(connection, study.row.id), learning.count_finished(connection, study.row.id))
     )
-    return is_on(study.configuration, study.items.d, state) and is_due(count, state.tried)
+    return learns_automatically(study.configuration, study.items.d, state) and is_due(count, state.tried)
 
 
 def switch(database: Database, study: Study, who: str, *, is_on: bool) -> None:

@@ -42,7 +42,7 @@ class LearningFailed(PairseekError):
     """Learning has ended without a new version."""
 
 
-def learn_apart(database: Database, study: Study) -> LearnedVersion:
+def learn_in_process(database: Database, study: Study) -> LearnedVersion:
     """Learn from the answers of a study in a separate process with one thread and low priority.
 
     The process ends with this one, for whatever reason.

@@ -22,7 +22,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
 
 @dataclass(frozen=True)
 class DrawnItem:
-    """Item in view-box units; ``label`` is (centre of the baseline, text), None if there is no room for it."""
+    """Item in view-box units; ``label`` is (centre of the baseline, text), or None for lack of room."""
 
     card: CardSchema
     x: int

@@ -1,7 +1,7 @@
-"""Slide about a ranking: a self-contained SVG drawing of 16 to 9 on a light ground, and the same as PNG.
+"""Slide about a ranking: a self-contained SVG drawing in 16:9 on a light background, and its PNG version.
 
-Pillow cannot draw SVG, and writing text in any script takes more than a drawing library: fonts for every character,
-joined letters, right-to-left order. resvg does all of this in one small wheel, so the SVG is the only source.
+Pillow cannot draw SVG, and text in any script needs fonts for every character, joined letters and right-to-left order.
+resvg does all of this in one small wheel, so the PNG is rendered from the SVG.
 """
 
 from __future__ import annotations
@@ -14,21 +14,27 @@ from pairseek.core.text import visible_characters
 from pairseek.errors import MissingExtra, Unsupported
 from pairseek.web.pages.contexts.slide import Slide, SlideRow
 
-WIDTH, HEIGHT = 1280, 720
+WIDTH = 1280
+HEIGHT = 720
 MAX_ROWS = 10
 """Largest number of items on a slide; the best-ranked are shown."""
 # Pixels of the PNG per unit of the drawing.
-_ZOOM = 1.5
+_PIXELS_PER_UNIT = 1.5
 _MARGIN = 56
-_TITLE_SIZE, _SENTENCE_SIZE = 34, 21
-# Vertical extent of the rows, and the height of one at most.
-_TOP, _BOTTOM, _MAX_ROW = 236, 656, 64
+_TITLE_SIZE = 34
+_SENTENCE_SIZE = 21
+# Vertical extent of the rows, and the largest height of a row.
+_ROWS_TOP = 236
+_ROWS_BOTTOM = 656
+_MAX_ROW_HEIGHT = 64
 # Left and right ends of the bars.
-_BAR_LEFT, _BAR_RIGHT = 640, 1060
+_BAR_LEFT = 640
+_BAR_RIGHT = 1060
 # Width of a character relative to the size of the text: a cautious mean of letters, and of wide characters.
-_NARROW, _WIDE = 0.58, 1.1
+_NARROW_EMS = 0.58
+_WIDE_EMS = 1.1
 # Width of bold text relative to plain text.
-_BOLD = 1.16
+_BOLD_WIDTH_RATIO = 1.16
 
 _FONTS = ("DejaVu Sans", "Noto Sans", "Liberation Sans", "Open Sans", "Roboto", "Helvetica", "Segoe UI", "Arial")
 
@@ -73,7 +79,7 @@ class DrawnSlide:
 def draw_slide(slide: Slide) -> DrawnSlide:
     """Place the parts of a slide."""
     rows = slide["rows"][:MAX_ROWS]
-    height = min(_MAX_ROW, (_BOTTOM - _TOP) / max(len(rows), 1))
+    height = min(_MAX_ROW_HEIGHT, (_ROWS_BOTTOM - _ROWS_TOP) / max(len(rows), 1))
     shown = any(row["card"]["media"].get("image") or row["card"]["media"].get("colour") for row in rows)
     side = height - 8
     left = _MARGIN + 44 + (side + 14 if shown else 0)
@@ -82,12 +88,12 @@ def draw_slide(slide: Slide) -> DrawnSlide:
     for number, row in enumerate(rows):
         is_first = number == 0 or row["tier"] != rows[number - 1]["tier"]
         low, mark, high = (_on_bar(row[name]) for name in ("share_low", "share", "share_high"))
-        label = wrapped(row["card"]["name"], (_BAR_LEFT - 24 - left) / size, lines=2 if height > 2.3 * size else 1)
-        top = _TOP + number * height
+        label = wrap(row["card"]["name"], (_BAR_LEFT - 24 - left) / size, lines=2 if height > 2.3 * size else 1)
+        top = _ROWS_TOP + number * height
         drawn.append(DrawnRow(row, top, height, label, (low, mark, high), is_first, row["tier"] % 2 == 1))
     inner = WIDTH - 2 * _MARGIN
-    lines = [line for text in slide["sentences"] for line in wrapped(text, inner / _SENTENCE_SIZE, lines=2)]
-    title = wrapped(slide["title"], inner / (_BOLD * _TITLE_SIZE), lines=1)[0]
+    lines = [line for text in slide["sentences"] for line in wrap(text, inner / _SENTENCE_SIZE, lines=2)]
+    title = wrap(slide["title"], inner / (_BOLD_WIDTH_RATIO * _TITLE_SIZE), lines=1)[0]
     return DrawnSlide(title, tuple(lines[:4]), tuple(drawn), slide["further"], slide["note"], side, left, size)
 
 
@@ -95,7 +101,7 @@ def _on_bar(share: float) -> float:
     return round(_BAR_LEFT + share * (_BAR_RIGHT - _BAR_LEFT), 1)
 
 
-def wrapped(text: str, ems: float, *, lines: int) -> tuple[str, ...]:
+def wrap(text: str, ems: float, *, lines: int) -> tuple[str, ...]:
     """Break a text into lines of at most this width, in multiples of its size; an ellipsis ends a text cut short."""
     out: list[str] = []
     line, width = "", 0.0
@@ -155,7 +161,9 @@ def _width(text: str) -> float:
 
 
 def _character_width(character: str) -> float:
-    return _WIDE if unicodedata.east_asian_width(character[0]) in "WF" or ord(character[0]) > 0x1F000 else _NARROW
+    return (
+        _WIDE_EMS if unicodedata.east_asian_width(character[0]) in "WF" or ord(character[0]) > 0x1F000 else _NARROW_EMS
+    )
 
 
 def _fitting(text: str, ems: float) -> str:
@@ -186,7 +194,7 @@ def png_of(svg: str) -> bytes:
             "this computer has no fonts to draw a slide as PNG: install some, such as the package fonts-dejavu-core, "
             "or take the slide as SVG"
         )
-    png = resvg_py.svg_to_bytes(svg_string=svg, zoom=_ZOOM, background="#ffffff", sans_serif_family=family)
+    png = resvg_py.svg_to_bytes(svg_string=svg, zoom=_PIXELS_PER_UNIT, background="#ffffff", sans_serif_family=family)
     return bytes(png)
 
 

@@ -49,7 +49,7 @@ RADIUS_TOLERANCE = 0.1
 """Tolerance of replayed estimates, relative to the radius, for other versions or processors: rounding can change a
 resampling step, which causes sampling noise of a few hundredths of the radius."""
 # Errors caused by records whose shape differs from the exported one.
-_MALFORMED = (
+_MALFORMED_RECORD_ERRORS = (
     PairseekError,
     LookupError,
     TypeError,
@@ -255,7 +255,7 @@ def read(path: Path) -> Bundle:
         raise InvalidFile(f"there is no file {path}") from None
     except ArchiveTooLarge as error:
         raise InvalidFile(f"{path}: {error}; it was not written by pairseek export") from None
-    except (*UNREADABLE, *_MALFORMED) as error:
+    except (*UNREADABLE, *_MALFORMED_RECORD_ERRORS) as error:
         if isinstance(error, InvalidFile) and str(path) in str(error):
             raise
         raise InvalidFile(f"{path} cannot be read as a bundle: {_short_message(error)}; export it again") from None
@@ -390,7 +390,7 @@ def _session_errors(bundle: Bundle, number: int) -> Iterator[None]:
     """Convert the errors caused by a malformed session to an `InvalidFile` that names the session."""
     try:
         yield
-    except _MALFORMED as error:
+    except _MALFORMED_RECORD_ERRORS as error:
         raise InvalidFile(
             f"{bundle.path}: session {number} of sessions.jsonl cannot be recomputed ({type(error).__name__}: "
             f"{_short_message(error)}); export the study again"

@@ -8,14 +8,14 @@ from functools import cache
 from pairseek.core.messages import Words, words
 
 # Columns with the same meaning.
-_PLAYED = frozenset(["left_played", "right_played", "anchor_played"])
-_BOUNDS = {f"{name}_{end}": end for name in ("agreement", "k", "lapse") for end in ("low", "high")}
+_PLAYED_COLUMNS = frozenset(["left_played", "right_played", "anchor_played"])
+_BOUND_COLUMNS = {f"{name}_{end}": end for name in ("agreement", "k", "lapse") for end in ("low", "high")}
 
 
 @cache
 def _described() -> frozenset[str]:
     """Return the columns with a message ``column.NAME``, or with ``column.NAME.TABLE`` for one table."""
-    return _PLAYED | {key.split(".")[1] for key in words().with_prefix("column.")}
+    return _PLAYED_COLUMNS | {key.split(".")[1] for key in words().with_prefix("column.")}
 
 
 def is_known(column: str) -> bool:
@@ -39,8 +39,8 @@ def _key(table: str, column: str, coordinates: Sequence[str], data: Collection[s
         return "codebook.truth"
     if words().has(f"column.{column}.{table}"):
         return f"column.{column}.{table}"
-    if column in _PLAYED:
+    if column in _PLAYED_COLUMNS:
         return "codebook.played"
-    if column in _BOUNDS:
-        return f"codebook.{_BOUNDS[column]}"
+    if column in _BOUND_COLUMNS:
+        return f"codebook.{_BOUND_COLUMNS[column]}"
     return f"column.{column}"

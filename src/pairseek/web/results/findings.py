@@ -179,7 +179,7 @@ class GroupFindings:
 
     @property
     def tastes(self) -> PersonalTastes:
-        """Tastes of the people, calibrated when they are first asked for, which takes longer than the ranking."""
+        """Tastes of the people; calibrated at the first access, which takes longer than the ranking."""
         with _CALIBRATION:
             return self._tastes
 

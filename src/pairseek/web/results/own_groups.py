@@ -14,7 +14,7 @@ from pairseek.web.sessions.history import SessionHistory
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.questions import replies_by_question
 
-# Largest number of groups that are ranked, each of which is a fit of its own; the largest groups come first.
+# Largest number of groups that are ranked, largest first; each needs a fit of its own.
 _MAX_RANKED_GROUPS = 24
 
 

@@ -30,7 +30,7 @@ def quality_indicators(
     checks: Sequence[EffectiveAnswer] = (),
     manner: str | None = None,
 ) -> Quality:
-    """Return quality indicators: shares from 0 to 1, None where undefined, and ``flags`` for conspicuous ones.
+    """Return quality indicators: shares from 0 to 1, None where undefined, and ``flags`` for suspicious values.
 
     Parameters
     ----------

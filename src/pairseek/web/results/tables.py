@@ -42,8 +42,10 @@ FindingsSource: TypeAlias = Callable[[Study], GroupFindings]
 _TASTE_COLUMNS = ("id", "label", "probability", "probability_low", "probability_high", "answers")
 
 
-URL_PREFIX, QUESTION_PREFIX = "url_", "question_"
-"""Beginnings of the columns of a link's variables, and of the researcher's own questions."""
+URL_PREFIX = "url_"
+"""Beginning of the columns of a link's variables."""
+QUESTION_PREFIX = "question_"
+"""Beginning of the columns of the researcher's own questions."""
 
 
 def formats() -> list[str]:
@@ -176,12 +178,20 @@ def _reliability(record: JSON | None) -> JSON:
         return {}
     return {
         "manner": record["word"],
-        **{f"{name}{end}": record[name][key] for name in _RELIABILITY for key, end in _ENDS.items()},
+        **{
+            f"{name}{end}": record[name][key]
+            for name in _RELIABILITY_PARAMETERS
+            for key, end in _INTERVAL_SUFFIXES.items()
+        },
     }
 
 
-_RELIABILITY, _ENDS = ("agreement", "k", "lapse"), {"median": "", "low": "_low", "high": "_high"}
-RELIABILITY = ("manner", *(f"{name}{end}" for name in _RELIABILITY for end in _ENDS.values()))
+_RELIABILITY_PARAMETERS = ("agreement", "k", "lapse")
+_INTERVAL_SUFFIXES = {"median": "", "low": "_low", "high": "_high"}
+RELIABILITY_COLUMNS = (
+    "manner",
+    *(f"{name}{end}" for name in _RELIABILITY_PARAMETERS for end in _INTERVAL_SUFFIXES.values()),
+)
 """Columns about how a person answers, in studies that infer it."""
 
 
@@ -208,7 +218,7 @@ def ranking_rows(study: Study, findings: FindingsSource) -> Iterator[JSON]:
 
 
 def personal_rows(database: Database, study: Study, findings: FindingsSource) -> Iterator[JSON]:
-    """Yield a row per person behind the ranking and item, best-ranked items first; none if there is no ranking."""
+    """Yield a row per person and item, best-ranked items first; no rows while there is nothing to rank."""
     with contextlib.suppress(InvalidChoices):
         group = findings(study)
         people = {row.id: row for row in session_rows(database, study)}

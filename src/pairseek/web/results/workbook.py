@@ -21,10 +21,10 @@ MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _MAX_ROWS = 1_048_575
 _MAX_CHARACTERS = 32_767
 # Smallest and largest width of a column in characters, and number of rows from which it follows.
-_WIDTHS = (9, 44)
+_COLUMN_WIDTHS = (9, 44)
 _SAMPLED_ROWS = 50
 # Colours of the probabilities 0, 1/2 and 1.
-_SCALE = ("F2C9B8", "FFFFFF", "B7D7E8")
+_PROBABILITY_COLOURS = ("F2C9B8", "FFFFFF", "B7D7E8")
 _ITEM_COLUMNS = ("left", "right", "winner")
 
 
@@ -92,7 +92,10 @@ class _Content:
     @property
     def _person_columns(self) -> list[str]:
         columns = [*tables.columns_of(self._study, "participants", self._variables), "segment", "weight"]
-        return [*columns, *(name for name in tables.columns_of(self._study, "estimates") if name in tables.RELIABILITY)]
+        return [
+            *columns,
+            *(name for name in tables.columns_of(self._study, "estimates") if name in tables.RELIABILITY_COLUMNS),
+        ]
 
     def _people(self) -> Iterator[JSON]:
         group = self._group
@@ -146,7 +149,9 @@ def _add_sheet(book: Any, title: str, columns: Sequence[str], rows: Iterable[JSO
     sampled = list(islice(remaining, _SAMPLED_ROWS))
     for number, name in enumerate(columns, 1):
         longest = max(len(name), *(len(row[name]) for row in sampled if isinstance(row.get(name), str)), 0)
-        sheet.column_dimensions[get_column_letter(number)].width = min(max(longest + 2, _WIDTHS[0]), _WIDTHS[1])
+        sheet.column_dimensions[get_column_letter(number)].width = min(
+            max(longest + 2, _COLUMN_WIDTHS[0]), _COLUMN_WIDTHS[1]
+        )
     sheet.freeze_panes = "B2"
     header = [_cell(sheet, name) for name in columns]
     for cell in header:
@@ -158,7 +163,9 @@ def _add_sheet(book: Any, title: str, columns: Sequence[str], rows: Iterable[JSO
         count += 1
     if shaded and count:
         area = f"B2:{get_column_letter(len(columns))}{count + 1}"
-        low, middle, high = (("num", value, colour) for value, colour in zip((0, 0.5, 1), _SCALE, strict=True))
+        low, middle, high = (
+            ("num", value, colour) for value, colour in zip((0, 0.5, 1), _PROBABILITY_COLOURS, strict=True)
+        )
         sheet.conditional_formatting.add(area, ColorScaleRule(*low, *middle, *high))
 
 

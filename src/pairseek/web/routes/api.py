@@ -23,7 +23,7 @@ from pairseek.web.routes.api_access import (
     TheService,
     TheSession,
     check_preference,
-    limited,
+    limit_rate,
     other_catalogue,
 )
 from pairseek.web.routes.downloads import bundle_reply, slide_reply, table_reply, workbook_reply
@@ -54,7 +54,7 @@ _bearer = HTTPBearer(auto_error=False, description="A token for programs, or the
 router = APIRouter(
     prefix="/api/v1",
     responses=_ERRORS,
-    dependencies=[Security(_bearer), Depends(limited)],
+    dependencies=[Security(_bearer), Depends(limit_rate)],
     generate_unique_id_function=lambda route: route.name,
 )
 items_router = APIRouter(route_class=ItemsRoute, generate_unique_id_function=lambda route: route.name)
@@ -85,10 +85,10 @@ async def create_study(body: schemas.NewStudy, request: Request, service: TheSer
         items = body.items.items(placed=not configuration.is_similarity)
         items = study_items(items, scaled=configuration.scaled, standardize=configuration.standardize)
         slug = creation.create_study(service.database, configuration, items, is_open=body.open, who=who.label)
-        service.later(lambda: warm_study(service.catalogue.by_slug(slug)))
+        service.run_later(lambda: warm_study(service.catalogue.by_slug(slug)))
         return facts_of(service.catalogue.by_slug(slug), request)
 
-    return await service.heavily(created)
+    return await service.run_heavy(created)
 
 
 @items_router.put("/studies/{slug}/items", tags=["studies"], response_model=schemas.StudySchema)
@@ -106,10 +106,10 @@ async def replace_items(
         if body.catalogue not in (None, study.items.hash) and items.hash != study.items.hash:
             raise other_catalogue(body.catalogue, f"The current version of the study's items is {study.items.hash}.")
         if creation.replace_items(service.database, study, items, who=who.label):
-            service.later(lambda: warm_study(service.catalogue.by_slug(slug)))
+            service.run_later(lambda: warm_study(service.catalogue.by_slug(slug)))
         return facts_of(service.catalogue.by_slug(slug), request)
 
-    return await service.heavily(replaced)
+    return await service.run_heavy(replaced)
 
 
 @items_router.patch("/studies/{slug}/attributes", tags=["studies"], response_model=schemas.AttributesSchema)
@@ -123,7 +123,7 @@ async def set_attributes(body: schemas.AttributesBody, slug: Slug, service: TheS
         )
         return {"attributes": present.counts, "ignored": ignored}
 
-    return await service.heavily(changed)
+    return await service.run_heavy(changed)
 
 
 router.include_router(items_router)
@@ -207,7 +207,7 @@ def delete_session(session: DeletableSession, service: TheService) -> JSON:
 
 
 def _deleted(service: Service, deleted: Deleted) -> JSON:
-    service.housekeeper.soon()
+    service.housekeeper.clear_soon()
     return {"sessions": deleted.sessions, "answers": deleted.answers, "populations": list(deleted.populations)}
 
 
@@ -284,14 +284,14 @@ def current_query(row: TheSession, service: TheService) -> StateSchema:
 def post_answer(body: Answer, row: TheSession, service: TheService) -> StateSchema:
     """Answer the current query. The request is idempotent; a different answer to the same query is a conflict."""
     with service.gate.working():
-        return service.answered(row, body)
+        return service.store_answer(row, body)
 
 
 @router.post("/sessions/{session_id}/undo", tags=["sessions"], response_model=StateSchema)
 def undo_answer(body: schemas.UndoBody, row: TheSession, service: TheService) -> StateSchema:
     """Undo the last answer."""
     with service.gate.working():
-        return service.undone(row, body.query)
+        return service.undo_answer(row, body.query)
 
 
 @router.put("/sessions/{session_id}/replies", tags=["sessions"], status_code=204)
@@ -337,7 +337,7 @@ async def export_table(
 ) -> Response:
     """Export a table with the current data of a study."""
     return await table_reply(
-        service, await service.for_result(lambda: permitted_study(service, slug, who, "read")), table, ending
+        service, await service.run_for_result(lambda: permitted_study(service, slug, who, "read")), table, ending
     )
 
 
@@ -351,7 +351,7 @@ async def export_slide(
     slug: Slug, ending: Literal["svg", "png"], service: TheService, who: TheCaller, language: Language = DEFAULT
 ) -> Response:
     """Return the ranking of a study as a slide with three sentences about it."""
-    study = await service.for_result(lambda: permitted_study(service, slug, who, "read"))
+    study = await service.run_for_result(lambda: permitted_study(service, slug, who, "read"))
     return await slide_reply(service, study, ending, words(language).language)
 
 
@@ -363,7 +363,7 @@ async def export_slide(
 )
 async def export_workbook(slug: Slug, service: TheService, who: TheCaller, language: Language = DEFAULT) -> Response:
     """Export the study as an Excel workbook: ranking, people, person x item, answers and codebook."""
-    study = await service.for_result(lambda: permitted_study(service, slug, who, "read"))
+    study = await service.run_for_result(lambda: permitted_study(service, slug, who, "read"))
     return await workbook_reply(service, study, words(language).language)
 
 
@@ -375,4 +375,6 @@ async def export_workbook(slug: Slug, service: TheService, who: TheCaller, langu
 )
 async def export_bundle(slug: Slug, service: TheService, who: TheCaller) -> Response:
     """Export the study as a zip."""
-    return await bundle_reply(service, await service.for_result(lambda: permitted_study(service, slug, who, "read")))
+    return await bundle_reply(
+        service, await service.run_for_result(lambda: permitted_study(service, slug, who, "read"))
+    )

@@ -17,7 +17,7 @@ TheService = Annotated[Service, Depends(service_of)]
 SessionId = Annotated[str, Path(max_length=64, description="id of the session")]
 
 
-async def limited(request: Request, service: TheService) -> None:
+async def limit_rate(request: Request, service: TheService) -> None:
     """Apply the rate limit of a token. Asynchronous, because starting a thread would cost more than the call."""
     service.rates.calls.check(hash_token(token_of_header(request.headers.get("authorization"))))
 

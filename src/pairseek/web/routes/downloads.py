@@ -33,17 +33,17 @@ async def table_reply(service: Service, study: Study, table: str, ending: str, *
             return Response(content, media_type="application/vnd.apache.parquet", headers=headers)
         # Read before the first byte is sent, so that an error gets a reply of its own.
         rows = chain(list(islice(rows, 1)), rows)
-        chunks = service.streamed(tables.as_csv(rows, columns, for_excel=for_excel))
+        chunks = service.stream(tables.as_csv(rows, columns, for_excel=for_excel))
         return StreamingResponse(chunks, media_type="text/csv", headers=headers)
 
-    return await service.for_result(begun)
+    return await service.run_for_result(begun)
 
 
 async def bundle_reply(service: Service, study: Study) -> Response:
     """Return the bundle as a download, streamed from a temporary file."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
     findings = await _current_findings(service, study)
-    await service.for_result(lambda: bundle.write(service.database, study, file, findings))
+    await service.run_for_result(lambda: bundle.write(service.database, study, file, findings))
     return _file_reply(file, f"{study.row.slug}.zip", "application/zip")
 
 
@@ -51,7 +51,7 @@ async def workbook_reply(service: Service, study: Study, language: str) -> Respo
     """Return the workbook as a download, streamed from a temporary file."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
     findings = await _current_findings(service, study)
-    await service.for_result(lambda: workbook.write(service.database, study, file, findings, language))
+    await service.run_for_result(lambda: workbook.write(service.database, study, file, findings, language))
     return _file_reply(file, f"{study.row.slug}.xlsx", workbook.MEDIA_TYPE)
 
 
@@ -73,7 +73,7 @@ async def slide_reply(
             return Response(svg, media_type="image/svg+xml", headers=headers)
         return Response(png_of(svg), media_type="image/png", headers=headers)
 
-    return await service.for_result(drawn)
+    return await service.run_for_result(drawn)
 
 
 def _file_reply(file: IO[bytes], name: str, kind: str) -> Response:

@@ -110,7 +110,7 @@ class NewItems:
             self._media.setdefault(name, {})[row] = value
 
     def items(self, *, placed: bool) -> Items:
-        """Return the items; those of a similarity study are not ``placed`` and have no coordinates."""
+        """Return the items; in a similarity study they are not ``placed`` and have no coordinates."""
         coordinates = self._rows() if placed and self._coordinates else None
         data = {
             name: [self._media[name].get(row, "") for row in range(len(self))]
@@ -188,7 +188,7 @@ class _Request(Request):
         """Return the stored body."""
         await self.file.seek(0)
         service = await service_of(self)
-        return await service.heavily(lambda: read_body(self.file.file))
+        return await service.run_heavy(lambda: read_body(self.file.file))
 
 
 class ItemsRoute(APIRoute):

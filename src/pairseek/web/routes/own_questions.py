@@ -38,7 +38,7 @@ async def send_replies(slug: str, request: Request, service: TheService) -> Resp
     """Store the replies of a stage, or show what is missing."""
     async with request.form(max_files=0, max_fields=_MAX_FIELDS) as form:
         texts = {name: value for name, value in form.multi_items() if isinstance(value, str)}
-    return await service.in_turn(lambda: _stored(slug, request, service, texts))
+    return await service.run_in_turn(lambda: _stored(slug, request, service, texts))
 
 
 def _stored(slug: str, request: Request, service: TheService, texts: dict[str, str]) -> Response:

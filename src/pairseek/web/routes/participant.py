@@ -106,7 +106,7 @@ def _study(slug: str, request: Request, service: Service) -> Study:
 
 
 def speak_like(request: Request, study: Study) -> Study:
-    """Set the language and the texts of the pages that answer a request to those of a study; return it."""
+    """Let the pages that answer a request use the language and the texts of a study; return the study."""
     request.state.language = study.configuration.language
     request.state.texts = study.configuration.texts
     return study
@@ -224,7 +224,7 @@ def run(slug: str, request: Request, service: TheService) -> Response:
 @router.get("/s/{slug}/result")
 async def result(slug: str, request: Request, service: TheService, row: TheSession) -> Response:
     """Show the result with the completion code; afterwards no answer can be undone."""
-    return await service.for_result(lambda: _result(slug, request, service, row))
+    return await service.run_for_result(lambda: _result(slug, request, service, row))
 
 
 def _result(slug: str, request: Request, service: Service, row: SessionRow) -> Response:
@@ -251,7 +251,7 @@ def _result(slug: str, request: Request, service: Service, row: SessionRow) -> R
 @router.get("/s/{slug}/state")
 async def state(slug: str, request: Request, service: TheService) -> Response:
     """Return the state of the session."""
-    return await service.in_turn(
+    return await service.run_in_turn(
         lambda: JSONResponse(service.sessions.state(session_of(slug, request, service))),
     )
 
@@ -267,9 +267,9 @@ async def answer(request: Request) -> Response:
         row = session_of(slug, request, service)
         check_guard(request)
         # The page reports what was played, so a missing report means that nothing was played.
-        return JSONResponse(service.answered(row, answered.model_copy(update={"played": answered.played or {}})))
+        return JSONResponse(service.store_answer(row, answered.model_copy(update={"played": answered.played or {}})))
 
-    return await service.in_turn(stored)
+    return await service.run_in_turn(stored)
 
 
 async def _answer_of(request: Request) -> Answer:
@@ -303,9 +303,9 @@ async def undo(slug: str, body: UndoBody, request: Request, service: TheService)
     def undone() -> Response:
         row = session_of(slug, request, service)
         check_guard(request)
-        return JSONResponse(service.undone(row, body.query))
+        return JSONResponse(service.undo_answer(row, body.query))
 
-    return await service.in_turn(undone)
+    return await service.run_in_turn(undone)
 
 
 @router.post("/s/{slug}/focus")

@@ -26,7 +26,7 @@ async def download_slide(
 ) -> Response:
     """Return the ranking of a study as a slide."""
     chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
-    study = await service.for_result(lambda: service.catalogue.by_slug(slug))
+    study = await service.run_for_result(lambda: service.catalogue.by_slug(slug))
     return await slide_reply(service, study, ending, chosen, everyone=bool(everyone))
 
 
@@ -40,5 +40,5 @@ async def export_workbook(
 ) -> Response:
     """Export the study as an Excel workbook."""
     chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
-    study = await service.for_result(lambda: service.catalogue.by_slug(slug))
+    study = await service.run_for_result(lambda: service.catalogue.by_slug(slug))
     return await workbook_reply(service, study, chosen)

@@ -94,7 +94,7 @@ async def recommendations(
 ) -> list[JSON]:
     """Return the items to recommend to this person, in the order that fits the goal of the study."""
     body = schemas.RecommendBody(count=count, only=only, exclude=exclude or [])
-    return await service.for_result(lambda: _recommended(service, row, body))
+    return await service.run_for_result(lambda: _recommended(service, row, body))
 
 
 @router.post("/sessions/{session_id}/recommendations", tags=["sessions"], response_model=_Recommended)
@@ -102,4 +102,4 @@ async def filtered_recommendations(
     body: schemas.RecommendBody, row: ReadableSession, service: TheService
 ) -> list[JSON]:
     """Return the items to recommend to this person among those that the body allows; nothing is stored."""
-    return await service.for_result(lambda: _recommended(service, row, body))
+    return await service.run_for_result(lambda: _recommended(service, row, body))

@@ -73,7 +73,7 @@ async def make_study(request: Request, service: TheService, who: Researcher) -> 
     try:
         async with request.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS) as form:
             check_form(request, service.secret, form.get("csrf"))
-            return await service.heavily(lambda: _create_or_explain(request, service, who, form))
+            return await service.run_heavy(lambda: _create_or_explain(request, service, who, form))
     except HTTPException as error:
         if isinstance(error.__cause__, PairseekError):
             raise
@@ -96,7 +96,7 @@ async def show_columns(request: Request, service: TheService, _: Researcher) -> 
     """Show which columns of an item list would become coordinates."""
     async with request.form(max_files=1, max_fields=MAX_FORM_FIELDS) as form:
         check_form(request, service.secret, form.get("csrf"))
-        return await service.heavily(lambda: _columns(request, service, form))
+        return await service.run_heavy(lambda: _columns(request, service, form))
 
 
 def _columns(request: Request, service: Service, form: FormData) -> Response:
@@ -119,7 +119,7 @@ def _create_or_explain(request: Request, service: Service, who: Account, form: F
         message = str(error) if isinstance(error, Problem) else problem.message
         data = views.new_study_page(who, values, {forms.field_of(error, values): message})
         return service.page(request, "study_new", data, status=problem.status)
-    service.later(lambda: warm_study(service.catalogue.by_slug(slug)))
+    service.run_later(lambda: warm_study(service.catalogue.by_slug(slug)))
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
@@ -248,7 +248,7 @@ def simulate(slug: str, service: TheService, who: Researcher, count: Annotated[i
     study = service.catalogue.by_slug(slug)
     rng = np.random.default_rng(secrets.randbits(64))
     service.database.write(lambda connection: studies.log_action(connection, who.name, "simulate", slug, count=count))
-    service.later(lambda: simulated.simulate_sessions(service.sessions, service.gate, study, count, rng))
+    service.run_later(lambda: simulated.simulate_sessions(service.sessions, service.gate, study, count, rng))
     return RedirectResponse(f"/studies/{slug}?filling={count}", 303)
 
 
@@ -265,7 +265,7 @@ def learn_now(slug: str, service: TheService, who: Researcher) -> Response:
 def create_study_from_map(slug: str, service: TheService, who: Researcher) -> Response:
     """Create a preference study from the map of a similarity study."""
     new_slug = similarity.create_preference_study(service.database, service.catalogue.by_slug(slug), who.name)
-    service.later(lambda: warm_study(service.catalogue.by_slug(new_slug)))
+    service.run_later(lambda: warm_study(service.catalogue.by_slug(new_slug)))
     return RedirectResponse(f"/studies/{new_slug}", 303)
 
 
@@ -283,7 +283,7 @@ def set_learning(
         populations.choose_version(service.database, study, who.name, version)
     elif learn is not None:
         populations.switch(service.database, study, who.name, is_on=learn == "auto")
-        service.learner.soon()
+        service.learner.check_soon()
     return RedirectResponse(f"/studies/{slug}#population", 303)
 
 
@@ -307,7 +307,7 @@ def delete_study(slug: str, request: Request, service: TheService, who: Research
         data = views.confirm_study(service, who, study, wrong=True)
         return service.page(request, "confirm", data, status=422)
     forgetting.delete_study(service.database, study, who.name)
-    service.housekeeper.soon()
+    service.housekeeper.clear_soon()
     return RedirectResponse("/studies", 303)
 
 
@@ -331,7 +331,7 @@ def forget_person(
         return service.page(request, "confirm", data, status=422)
     with suppress(NothingToDelete):
         forgetting.forget(service.database, study, views.person_id(row), who.name)
-    service.housekeeper.soon()
+    service.housekeeper.clear_soon()
     return RedirectResponse(f"/studies/{slug}", 303)
 
 
@@ -400,7 +400,7 @@ async def export_table(
     who: Researcher,  # noqa: ARG001 - any signed-in user
 ) -> Response:
     """Export a table with the current data of a study."""
-    study = await service.for_result(lambda: service.catalogue.by_slug(slug))
+    study = await service.run_for_result(lambda: service.catalogue.by_slug(slug))
     return await table_reply(service, study, table, ending, for_excel=True)
 
 
@@ -411,7 +411,7 @@ async def export_bundle(
     who: Researcher,  # noqa: ARG001 - any signed-in user
 ) -> Response:
     """Export the study as a zip."""
-    return await bundle_reply(service, await service.for_result(lambda: service.catalogue.by_slug(slug)))
+    return await bundle_reply(service, await service.run_for_result(lambda: service.catalogue.by_slug(slug)))
 
 
 def _study_and_session(service: Service, slug: str, session: str) -> tuple[Study, SessionRow]:

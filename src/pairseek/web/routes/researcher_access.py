@@ -27,7 +27,7 @@ class SignInFirst(Exception):
 
 def who_is_in(request: Request, service: TheService) -> Account:
     """Return the researcher who is signed in."""
-    account = auth.user_signed_in(service.database, request.cookies.get(auth.LOGIN_COOKIE))
+    account = auth.account_of_login(service.database, request.cookies.get(auth.LOGIN_COOKIE))
     if account is None:
         if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
             raise SignInFirst(request.url.path)

@@ -54,7 +54,7 @@ async def add_items(slug: str, request: Request, service: TheService, who: Resea
 
             return _items_changed(request, service, who, study, add)
 
-        return await service.heavily(added)
+        return await service.run_heavy(added)
 
 
 @router.post("/studies/{slug}/items/edit")
@@ -67,7 +67,7 @@ async def edit_items(slug: str, request: Request, service: TheService, who: Rese
             study = service.catalogue.by_slug(slug)
             return _items_changed(request, service, who, study, lambda: _edit_items(service, who, study, form), form)
 
-        return await service.heavily(edited)
+        return await service.run_heavy(edited)
 
 
 def _edit_items(service: Service, who: Account, study: Study, form: FormData) -> None:
@@ -82,8 +82,8 @@ def _edit_items(service: Service, who: Account, study: Study, form: FormData) ->
             return
         items = editing.relabelled(study.items, labels, removed)
         editing.change_items(service.database, study, items, who=who.name)
-    service.housekeeper.soon()
-    service.later(lambda: warm_study(service.catalogue.by_slug(study.row.slug)))
+    service.housekeeper.clear_soon()
+    service.run_later(lambda: warm_study(service.catalogue.by_slug(study.row.slug)))
 
 
 def _labels(form: FormData, study: Study) -> tuple[dict[int, str], set[int]]:
@@ -138,7 +138,7 @@ async def edit_study(slug: str, request: Request, service: TheService, who: Rese
     """Change the submitted settings of a study."""
     async with request.form(max_files=1, max_fields=MAX_FORM_FIELDS) as form:
         check_form(request, service.secret, form.get("csrf"))
-        return await service.heavily(lambda: _edit_study(slug, request, service, who, form))
+        return await service.run_heavy(lambda: _edit_study(slug, request, service, who, form))
 
 
 def _edit_study(slug: str, request: Request, service: Service, who: Account, form: FormData) -> Response:
@@ -182,5 +182,5 @@ def _settings(values: Mapping[str, str]) -> dict[str, Any]:
 def duplicate_study(slug: str, service: TheService, who: Researcher) -> Response:
     """Create a closed copy of a study without people."""
     copy = duplication.duplicate(service.database, service.catalogue.by_slug(slug), who=who.name)
-    service.later(lambda: warm_study(service.catalogue.by_slug(copy)))
+    service.run_later(lambda: warm_study(service.catalogue.by_slug(copy)))
     return RedirectResponse(f"/studies/{copy}", 303)

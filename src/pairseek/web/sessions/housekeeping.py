@@ -64,7 +64,7 @@ class Housekeeper:
         """End the thread after its current step."""
         self.rounds.stop(10.0)
 
-    def soon(self) -> None:
+    def clear_soon(self) -> None:
         """Remove the traces of a deletion by this worker in a round that begins immediately."""
         self._has_deleted = True
         self.rounds.wake()

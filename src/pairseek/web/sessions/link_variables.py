@@ -16,8 +16,8 @@ NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_.-]{0,39}$"
 def variables_of(parameters: Mapping[str, str], known: frozenset[str]) -> dict[str, str]:
     """Return the first variables of a link that can be kept, besides the ``known`` ones.
 
-    A variable with another kind of name, or with a value that is empty or too long, is left out: panels and mail
-    programs add parameters of their own, for which nobody should be turned away.
+    A variable whose name does not match the pattern, or whose value is empty or too long, is left out: panels and mail
+    programs add parameters of their own, which must not keep anybody from taking part.
     """
     kept: dict[str, str] = {}
     for name, value in parameters.items():

@@ -24,7 +24,11 @@ MIN_REPEAT_DISTANCE = 4
 # Makes random draws of the schedule independent of the search's, which uses the same seed.
 _SCHEDULE_KEY = 0x5E55
 # Purposes of random draws, which make them independent of each other.
-_KIND_DRAW, _PAIR_DRAW, _SIDES_DRAW, _PLACE_DRAW, _ORDER_DRAW = range(5)
+_KIND_DRAW = 0
+_PAIR_DRAW = 1
+_SIDES_DRAW = 2
+_PLACE_DRAW = 3
+_ORDER_DRAW = 4
 
 
 def pair_at(position: int, kind: Kind, left: str, right: str, **facts: object) -> AskedPair:

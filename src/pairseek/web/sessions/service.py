@@ -345,7 +345,7 @@ class Sessions:
 
         def read(connection: sa.Connection) -> tuple[SessionRow | None, Answers, list[AskedPair], list[JSON]]:
             answers = events.answers_of(connection, row.id)
-            # The version counts events and marks, so if it equals the number of events, there are no marks.
+            # The version counts events and marks, so a session whose version equals its events has no marks.
             is_current = answers.version == row.version == answers.events
             return (
                 row if is_current else sessions.by_id(connection, row.id),

@@ -76,7 +76,7 @@ class SimilarityState(SessionState):
 
     @property
     def covariance(self) -> FloatArray:
-        """Empty matrix, because there is no estimate."""
+        """Empty matrix, because these sessions have no estimate."""
         return np.empty((0, 0))
 
     def _details(self, pair: AskedPair) -> JSON:

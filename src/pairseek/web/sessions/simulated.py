@@ -70,7 +70,7 @@ def _simulate_judge(sessions: Sessions, gate: Gate, study: Study, rng: np.random
         assert asked is not None
         names = (asked.details["anchor"], asked.left, asked.right)
         anchor, left, right = (places[study.items.find(name)] for name in names)
-        # Items of attention pairs alone have no place, and their answer is known.
+        # Items that occur only in attention pairs have no coordinates, and their answer is known.
         logit = float(np.sum((anchor - right) ** 2) - np.sum((anchor - left) ** 2))
         says_left = bool(rng.random() < expit(logit))
         expected = asked.details.get("expected")

@@ -210,7 +210,7 @@ class SessionState:
     def _details(self, pair: AskedPair) -> JSON:
         is_ranked = all(self.parts.study_items.find(name) >= 0 for name in (pair.left, pair.right))
         if pair.kind == "strategy" or not is_ranked:
-            # Nothing is expected of the items of attention pairs that are not ranked.
+            # Items of attention pairs that are not ranked have no expected answer.
             return pair.details
         return {**pair.details, **_info_record(self.search.expect(pair.left, pair.right))}
 

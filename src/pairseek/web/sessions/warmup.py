@@ -51,7 +51,7 @@ def warm_study(study: Study, until: float = math.inf) -> None:
         most_informative(Placement.fit(triplets, 2), np.random.default_rng(0), asked=triplets.rows[:1])
         return
     try:
-        # A study that was created before limits existed could take arbitrarily long.
+        # A study created before limits existed could take arbitrarily long.
         study.configuration.check_limits(study.items)
         _run_search(study.configuration.resolved(study.items), until)
     except PairseekError:

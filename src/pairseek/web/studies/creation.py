@@ -93,7 +93,7 @@ def items_in(path: Path, configuration: StudyConfiguration | None = None) -> tup
 def items_sent(
     name: str, content: bytes | None, files: Files, configuration: StudyConfiguration | None = None
 ) -> Items:
-    """Read the items of a form from its uploaded table, or from its media files if there is no table."""
+    """Read the items of a form from its uploaded table, or else from its media files."""
     settings = _item_settings(configuration)
     if content is None:
         error = (

@@ -17,13 +17,15 @@ LOGO_PREFIX = "logo-"
 MIN_CONTRAST = 4.5
 """Contrast of text that WCAG 2 requires at level AA."""
 # Backgrounds of `base.css`, by colour scheme: of the page, and of cards.
-_LIGHT, _DARK = ((247, 247, 247), (255, 255, 255)), ((19, 19, 19), (29, 29, 29))
-_WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
-_ON_DARK = (13, 13, 13)
+_LIGHT_GROUNDS = ((247, 247, 247), (255, 255, 255))
+_DARK_GROUNDS = ((19, 19, 19), (29, 29, 29))
+_WHITE = (255, 255, 255)
+_BLACK = (0, 0, 0)
+_TEXT_ON_DARK = (13, 13, 13)
 # Share of the accent in the wash behind text of that colour.
-_WASH = 0.1
+_WASH_SHARE = 0.1
 # Steps from a colour to black or white.
-_STEPS = 100
+_SHADE_STEPS = 100
 
 RGB: TypeAlias = tuple[int, int, int]
 
@@ -39,7 +41,7 @@ class Shade:
 
 def shades(colour: str) -> tuple[Shade, Shade]:
     """Return the shades of a colour (#rrggbb) for light and for dark pages."""
-    return _shade(colour, _LIGHT, _BLACK, _WHITE), _shade(colour, _DARK, _WHITE, _ON_DARK)
+    return _shade(colour, _LIGHT_GROUNDS, _BLACK, _WHITE), _shade(colour, _DARK_GROUNDS, _WHITE, _TEXT_ON_DARK)
 
 
 def contrast(first: str, second: str) -> float:
@@ -66,9 +68,9 @@ def logo_copies(content: bytes) -> list[StoredPicture]:
 def _shade(colour: str, grounds: tuple[RGB, RGB], towards: RGB, on_accent: RGB) -> Shade:
     """Return the shade nearest to a colour that can be read on the backgrounds and on its wash, and carry text."""
     chosen = _rgb(colour)
-    for step in range(_STEPS + 1):
-        accent = _mixed(chosen, towards, step / _STEPS)
-        wash = _mixed(grounds[1], accent, _WASH)
+    for step in range(_SHADE_STEPS + 1):
+        accent = _mixed(chosen, towards, step / _SHADE_STEPS)
+        wash = _mixed(grounds[1], accent, _WASH_SHARE)
         shade = Shade(_hex(accent), _hex(on_accent), _hex(wash))
         backgrounds = (*map(_hex, grounds), shade.wash, shade.on_accent)
         if all(contrast(shade.accent, background) >= MIN_CONTRAST for background in backgrounds):

@@ -34,7 +34,7 @@ MAX_PICTURE_SIDE = 16_383
 """Largest width and height of a picture, which is the largest of a WebP."""
 MAX_PIXELS = 20_000_000_000
 """Largest number of pixels of all pictures together, which take some ten minutes to convert."""
-KINDS = ("JPEG", "PNG", "WEBP", "GIF")
+PICTURE_FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
 """Accepted picture formats."""
 _WEBP_QUALITY = 90
 # Lossy WebP halves the resolution of colour, which blurs the edges of drawings. A copy without loss may be this much
@@ -45,7 +45,7 @@ _DRAWING_COLOURS = 1 / 8
 # Rows of a picture that are converted at once.
 _STRIP_ROWS = 256
 # What Pillow raises for damaged pictures.
-_DAMAGED = (
+_DAMAGE_ERRORS = (
     OSError,
     EOFError,
     SyntaxError,
@@ -147,7 +147,7 @@ def copies(study_id: int, name: str, content: bytes, file: str | None = None) ->
             yield StoredPicture(study_id, name, width, height, "image/webp", _encoded(resized))
     except InvalidMedia:
         raise
-    except (*_DAMAGED, Image.DecompressionBombError) as error:
+    except (*_DAMAGE_ERRORS, Image.DecompressionBombError) as error:
         raise InvalidMedia(f"the image {(file or name)!r} is damaged ({error}): save it again") from None
 
 
@@ -177,9 +177,9 @@ def _open_picture(name: str, content: bytes) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image = Image.open(io.BytesIO(content), formats=KINDS)
-    except (*_DAMAGED, Image.DecompressionBombError):
-        raise InvalidMedia(f"{name!r} is not a readable image: send {', '.join(KINDS)}") from None
+            image = Image.open(io.BytesIO(content), formats=PICTURE_FORMATS)
+    except (*_DAMAGE_ERRORS, Image.DecompressionBombError):
+        raise InvalidMedia(f"{name!r} is not a readable image: send {', '.join(PICTURE_FORMATS)}") from None
     size = f"{image.width} x {image.height}"
     if max(image.size) > MAX_PICTURE_SIDE:
         image.close()
@@ -227,7 +227,7 @@ def _to_srgb(picture: Image.Image, mode: str) -> tuple[str, Any]:
             return mode, None
         target = mode if source == mode else "RGB"
         return source, ImageCms.buildTransform(profile, ImageCms.createProfile("sRGB"), source, target)
-    except (ImageCms.PyCMSError, *_DAMAGED):
+    except (ImageCms.PyCMSError, *_DAMAGE_ERRORS):
         return mode, None
 
 

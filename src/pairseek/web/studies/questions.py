@@ -19,7 +19,7 @@ Stage: TypeAlias = Literal["before", "after"]
 Reply: TypeAlias = str | float
 MAX_QUESTIONS = 10
 MAX_REPLY_LENGTH = 2000
-"""Largest number of characters of a reply in words."""
+"""Largest number of characters of a text reply."""
 _NUMBER = re.compile(r"[-+\N{MINUS SIGN}]?[0-9]{1,15}([.,][0-9]{1,15})?")
 
 _Option = Annotated[str, Field(min_length=1, max_length=200)]

@@ -1,4 +1,4 @@
-"""Uploaded sounds and videos of items: validation, and storage as they are."""
+"""Uploaded sounds and videos of items: validation, and storage without conversion."""
 
 from __future__ import annotations
 

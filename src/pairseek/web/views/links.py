@@ -25,7 +25,7 @@ _BORDER = 4
 
 
 def public_address(requested: str, configured: str) -> str:
-    """Return the address for participants: that of the request, or the configured one if the request was local."""
+    """Return the address for participants: as requested, or as configured if the request was local."""
     return (configured if configured and is_local(requested) else requested).rstrip("/")
 
 

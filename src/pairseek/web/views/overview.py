@@ -21,7 +21,7 @@ from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.views.result import project
 
-# Twice the largest study: every visit reads all sessions in order, so a smaller cache would always have lost the next.
+# Twice the largest study: every visit reads all sessions in order, so a smaller cache would evict each before its use.
 _CACHE_SIZE = 2 * Settings.most_sessions
 # Sessions read per batch.
 _BATCH_SIZE = 200

@@ -9,7 +9,7 @@ from pairseek.people.ranking.precision import RankingPrecision
 
 
 class PlanText(TypedDict):
-    """Sentence about what a study will tell, and a warning, empty if there is no reason for any."""
+    """Sentence about what a study will tell, and a warning, which may be empty."""
 
     text: str
     warning: str

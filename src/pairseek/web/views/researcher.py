@@ -95,7 +95,7 @@ _SHOWN_ACTIONS = (
 )
 # Largest number of items from which the form picks attention pairs.
 _MAX_PICKED = 1000
-# Largest number of items on a map; more could not be told apart.
+# Largest number of items on a map; more dots would be indistinguishable.
 _MAX_DOTS = 4000
 
 
@@ -186,7 +186,7 @@ def learning_context(service: Service, study: Study, *, requested: bool) -> Lear
         )
     )
     return {
-        "on": populations.is_on(study.configuration, study.items.d, state),
+        "on": populations.learns_automatically(study.configuration, study.items.d, state),
         "requested": requested,
         "finished": finished,
         "due": next_due(state.tried),

@@ -103,8 +103,8 @@ def estimate_facts(state: SessionState | None, final: JSON | None) -> JSON | Non
 def recommended_items(study: Study, state: SessionState | None, final: JSON | None) -> list[Near]:
     """Return the recommended items, computed from the state, or the stored ones without a state.
 
-    They are in descending order of the choice share, which pages show. The probability of being best is not shown,
-    because it can be higher for an item about which little is known than for items that are liked more on the whole.
+    They are in descending order of the choice share, which pages show. The probability of being best is not shown: it
+    can be higher for an item about which little is known than for items that are liked better on average.
     """
     if state is None:
         stored = (final or {}).get("nearest", [])

@@ -55,7 +55,7 @@ class QualityRow(Quality):
 
 
 class NothingContext(TypedDict):
-    """Reason why there is no ranking: a message key with its count, or a text if it has no message."""
+    """Reason for a missing ranking: a message key with its count, or a text for a reason without a message."""
 
     reason: str
     count: int
@@ -87,7 +87,7 @@ class QuestionContext(TypedDict):
 
 
 class FindingsContext(TypedDict):
-    """Findings of a study; ``problem`` is the reason if there is no ranking.
+    """Findings of a study; ``problem`` says why the ranking is missing, if it is.
 
     ``everyone`` says whether the ranking includes the ``left_out`` people with void or flagged answers, and
     ``simulated`` whether all people are simulated.

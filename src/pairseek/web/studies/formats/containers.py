@@ -14,8 +14,15 @@ _MP4_SOUND = (b"mp4a", b"Opus", b"fLaC", b".mp3")
 _MP4_NAMES = {b"hvc1": "H.265", b"hev1": "H.265", b"dvh1": "Dolby Vision", b"alac": "Apple Lossless", b"ac-3": "AC-3"}
 _WEBM_CODECS = (b"V_VP8", b"V_VP9", b"V_AV1", b"A_VORBIS", b"A_OPUS")
 # Ids of the elements of WebM.
-_SEGMENT, _TRACKS, _TRACK, _TRACK_TYPE, _CODEC, _CLUSTER = 0x18538067, 0x1654AE6B, 0xAE, 0x83, 0x86, 0x1F43B675
-_VIDEO_TRACK, _SOUND_TRACK = 1, 2
+_SEGMENT_ID = 0x18538067
+_TRACKS_ID = 0x1654AE6B
+_TRACK_ID = 0xAE
+_TRACK_TYPE_ID = 0x83
+_CODEC_ID = 0x86
+_CLUSTER_ID = 0x1F43B675
+# Types of tracks.
+_VIDEO_TRACK = 1
+_SOUND_TRACK = 2
 # Largest number of parts in one part of a file: some thousands in an hour of video, and more only in an attack.
 _MAX_PARTS = 100_000
 # Longest file header, which names the type of the document.
@@ -121,13 +128,13 @@ def webm_medium(content: bytes) -> RecordingMedium:
     types: list[int] = []
     has_cluster = False
     for name, begin, stop in _elements(content, 0, len(content)):
-        if name != _SEGMENT:
+        if name != _SEGMENT_ID:
             continue
         for part, first, last in _elements(content, begin, stop):
-            has_cluster = has_cluster or part == _CLUSTER
-            if part == _TRACKS:
+            has_cluster = has_cluster or part == _CLUSTER_ID
+            if part == _TRACKS_ID:
                 types += [_webm_track(content, *place) for track, *place in _elements(content, first, last)
-                          if track == _TRACK]  # fmt: skip
+                          if track == _TRACK_ID]  # fmt: skip
     if not has_cluster:
         raise cut_off("WebM")
     if _VIDEO_TRACK not in types and _SOUND_TRACK not in types:
@@ -137,7 +144,7 @@ def webm_medium(content: bytes) -> RecordingMedium:
 
 def _webm_track(content: bytes, start: int, end: int) -> int:
     values = {name: content[begin:stop] for name, begin, stop in _elements(content, start, end)}
-    kind, codec = int.from_bytes(values.get(_TRACK_TYPE, b""), "big"), values.get(_CODEC, b"").rstrip(b"\0")
+    kind, codec = int.from_bytes(values.get(_TRACK_TYPE_ID, b""), "big"), values.get(_CODEC_ID, b"").rstrip(b"\0")
     if kind in (_VIDEO_TRACK, _SOUND_TRACK) and codec not in _WEBM_CODECS:
         raise unsupported("WebM", codec.decode("latin-1", "replace")[:40], "VP9 with Opus")
     return kind

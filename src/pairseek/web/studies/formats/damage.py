@@ -1,4 +1,4 @@
-"""Error of a sound or video that is cut off, damaged, or encoded in a way that browsers do not play."""
+"""Errors of sounds and videos that are cut off, damaged, or encoded in a way that browsers cannot play."""
 
 from __future__ import annotations
 

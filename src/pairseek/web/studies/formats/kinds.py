@@ -8,16 +8,16 @@ from pairseek.web.studies.formats.containers import RecordingMedium, is_webm, mp
 from pairseek.web.studies.formats.damage import Unplayable
 from pairseek.web.studies.formats.sounds import check_mp3, check_ogg, check_wav, is_mp3
 
-_HEIC = "a HEIC photo, which browsers do not show"
+_HEIC_DESCRIPTION = "a HEIC photo, which browsers do not show"
 _HEIC_ADVICE = "save it as JPEG (an iPhone takes JPEG photos under Settings, Camera, Formats, Most Compatible)"
 _USUAL_ADVICE = "send JPEG, PNG, WebP or GIF pictures, MP3, M4A, OGG or WAV sounds, or MP4 or WebM videos"
 _VIDEO_ADVICE = "export it as MP4 (H.264) or WebM"
 _SOUND_ADVICE = "export it as MP3, M4A, OGG or WAV"
 _PICTURE_ADVICE = "save it as JPEG or PNG"
-_PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a")
+_PICTURE_BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a")
 _HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 # Beginnings of other files, with their name and what to do instead.
-_OTHERS = (
+_OTHER_BEGINNINGS = (
     (b"%PDF", "a PDF", "save the picture in it as JPEG or PNG"),
     (b"PK\x03\x04", "a zip or an office document", "send a zip by itself, with the ending .zip"),
     (b"II*\0", "a TIFF picture", _PICTURE_ADVICE),
@@ -46,7 +46,7 @@ class Recording:
 
 def is_picture(content: bytes) -> bool:
     """Return whether a file begins like a picture of an accepted format."""
-    return content.startswith(_PICTURES) or (content[:4] == b"RIFF" and content[8:12] == b"WEBP")
+    return content.startswith(_PICTURE_BEGINNINGS) or (content[:4] == b"RIFF" and content[8:12] == b"WEBP")
 
 
 def recording_of(content: bytes) -> Recording | None:
@@ -75,11 +75,11 @@ def unusable(content: bytes) -> Unplayable:
         return Unplayable("is empty (0 bytes): choose the file again, or export it again")
     brand = content[8:12] if content[4:8] == b"ftyp" else b""
     if brand in _HEIC_BRANDS:
-        return Unplayable(f"is {_HEIC}: {_HEIC_ADVICE}")
+        return Unplayable(f"is {_HEIC_DESCRIPTION}: {_HEIC_ADVICE}")
     if brand:
         described = "a QuickTime video" if brand == b"qt  " else "an AVIF or raw picture"
         return Unplayable(f"is {described}: {_VIDEO_ADVICE if brand == b'qt  ' else _PICTURE_ADVICE}")
-    for start, described, advice in _OTHERS:
+    for start, described, advice in _OTHER_BEGINNINGS:
         if content.startswith(start):
             return Unplayable(f"is {described}: {advice}")
     described = "a text file" if _is_text(content) else "not a file of a known kind"

@@ -7,21 +7,21 @@ import struct
 from pairseek.web.studies.formats.damage import cut_off, damaged, unsupported
 
 # Kilobits per second by index in the frame header: MPEG-1 layer III, and MPEG-2 and 2.5 layer III.
-_RATES_1 = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
-_RATES_2 = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
-_SAMPLING = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
+_MPEG1_KILOBITS = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
+_MPEG2_KILOBITS = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+_SAMPLING_RATES = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
 # Tags and padding after the last frame of an MP3.
 _TRAILERS = (b"TAG", b"APETAGEX", b"LYRICSBEGIN", b"ID3", b"3DI", b"\0")
 # Bytes of padding or junk before the first frame of an MP3.
 _MAX_LEAD_BYTES = 65_536
 _MIN_FRAMES = 3
 # Smallest fraction of the frames announced in the first frame; encoders disagree by one or two.
-_MIN_ANNOUNCED = 0.98
+_MIN_ANNOUNCED_FRACTION = 0.98
 # WAV encodings that browsers play: integers, floats, A-law and mu-law; extensible ones name theirs in a further field.
-_WAV_PLAYABLE = (1, 3, 6, 7)
-_WAV_EXTENSIBLE = 0xFFFE
+_PLAYABLE_WAV_ENCODINGS = (1, 3, 6, 7)
+_EXTENSIBLE_WAV_ENCODING = 0xFFFE
 # Data size of a WAV file that was written to a pipe.
-_WAV_UNKNOWN = (0, 0xFFFFFFFF)
+_UNKNOWN_WAV_SIZES = (0, 0xFFFFFFFF)
 
 
 def frame_length(content: bytes, at: int) -> int:
@@ -33,8 +33,8 @@ def frame_length(content: bytes, at: int) -> int:
     rate, sampling, padding = head[2] >> 4, (head[2] >> 2) & 3, (head[2] >> 1) & 1
     if version == 1 or layer != 1 or rate in (0, 15) or sampling == 3:
         return 0
-    kilobits = (_RATES_1 if version == 3 else _RATES_2)[rate]
-    return (144_000 if version == 3 else 72_000) * kilobits // _SAMPLING[version][sampling] + padding
+    kilobits = (_MPEG1_KILOBITS if version == 3 else _MPEG2_KILOBITS)[rate]
+    return (144_000 if version == 3 else 72_000) * kilobits // _SAMPLING_RATES[version][sampling] + padding
 
 
 def _after_tags(content: bytes) -> int:
@@ -72,7 +72,7 @@ def check_mp3(content: bytes) -> None:
             break
         at, frames = at + length, frames + 1
     announced = _announced_frames(content, start)
-    if frames and (is_cut or frames < _MIN_ANNOUNCED * announced - 2):
+    if frames and (is_cut or frames < _MIN_ANNOUNCED_FRACTION * announced - 2):
         raise cut_off("MP3")
     if frames < _MIN_FRAMES or (at < len(content) and not content[at:].startswith(_TRAILERS)):
         raise damaged("MP3")
@@ -98,7 +98,7 @@ def check_wav(content: bytes) -> None:
                 raise cut_off("WAV")
             has_format = _check_wav_format(content[at : at + size])
         if name == b"data":
-            data = len(content) - at if size in _WAV_UNKNOWN else size
+            data = len(content) - at if size in _UNKNOWN_WAV_SIZES else size
             if at + data > len(content):
                 raise cut_off("WAV")
             break
@@ -113,9 +113,9 @@ def _check_wav_format(chunk: bytes) -> bool:
     if len(chunk) < 16:
         raise damaged("WAV")
     (encoding,) = struct.unpack_from("<H", chunk)
-    if encoding == _WAV_EXTENSIBLE and len(chunk) >= 26:
+    if encoding == _EXTENSIBLE_WAV_ENCODING and len(chunk) >= 26:
         (encoding,) = struct.unpack_from("<H", chunk, 24)
-    if encoding not in _WAV_PLAYABLE:
+    if encoding not in _PLAYABLE_WAV_ENCODINGS:
         raise unsupported("WAV", f"compressed WAV (method {encoding})", "16-bit PCM")
     return True
 
