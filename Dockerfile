@@ -7,14 +7,14 @@ RUN useradd --create-home pairseek
 WORKDIR /srv
 COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY src ./src
-# Kernels are compiled once, into the image, by the user who will run them.
 RUN pip install --no-cache-dir --constraint constraints.txt '.[cli,web,postgres,data]' \
   && rm -rf src pyproject.toml README.md LICENSE constraints.txt
-ENV NUMBA_CACHE_DIR=/home/pairseek/kernels \
+# Root compiles the kernels, once, and every user may run them.
+ENV NUMBA_CACHE_DIR=/srv/kernels \
     PAIRSEEK_DATABASE=/data/pairseek.db
+RUN mkdir kernels && pairseek warm
 RUN mkdir /data && chown pairseek /data
 USER pairseek
-RUN python -c "from pairseek.web.sessions.warmup import warm_up; warm_up()"
 VOLUME /data
 EXPOSE 8421
 # By default the first check comes after half a minute, and the proxy of compose.yaml waits for it.

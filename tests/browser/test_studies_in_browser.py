@@ -13,9 +13,9 @@ from helpers.pages_data import sound
 from helpers.serving import configuration, served, some_items
 from pairseek.datasets import colours
 from pairseek.model.items import Items
+from pairseek.search.warmup import warm_up
 from pairseek.store import events
 from pairseek.web.access import auth
-from pairseek.web.server import warm_up
 from pairseek.web.sessions import forgetting
 from pairseek.web.studies.creation import create_study
 from pairseek.web.studies.items import study_items

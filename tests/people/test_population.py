@@ -637,6 +637,9 @@ def test_other_items_are_placed_as_the_population_has_its_own():
     assert some.describes(items.subset(np.arange(20)))
     # Of the subset, the others are other items: the coordinate of the curvature follows exactly.
     others = some.placed(items)
+    everything = some.for_items(items)
+    assert everything.describes(items)
+    assert everything.matched(items) == others
     assert np.allclose(others.coordinates, population.items.coordinates, atol=1e-8)
     assert np.allclose(others.appeal[:20], population.items.appeal[:20])
     # Utilities of the ten for the mean person, against the population that did see them compared.

@@ -101,6 +101,10 @@ def test_new_vectors_are_placed_as_in_the_fit(tmp_path):
     again = ps.Population.load(tmp_path / "p.json")
     assert again.with_vectors(vectors).items == whole.items
     assert again.items == whole.items
+    # A service gets the placed items without their vectors.
+    sent = ps.Items._unwarned(tomorrow.items.coordinates, tomorrow.items.ids, None, tomorrow.items.appeal)
+    assert part.for_items(sent).matched(sent).appeal.tolist() == tomorrow.items.appeal.tolist()
+    assert part.for_items(part.items) is part
     # The factor of residual utilities scales placed items as the others.
     scaled = whole.with_residual(1.5).with_vectors(vectors)
     assert np.allclose(scaled.items.appeal, whole.with_residual(1.5).items.appeal)

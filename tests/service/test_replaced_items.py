@@ -138,19 +138,28 @@ def test_pages_show_the_items_that_a_session_began_with(visitors):
     assert browser.get("/studies/which/findings").status_code == 200
 
 
-def test_what_is_learned_belongs_to_the_newest_items(visitors):
+def test_what_is_learned_serves_the_newest_items(visitors, tmp_path):
     client, database = visitors.client, visitors.service.database
     for seed in range(3):
         answered(client.open_session("which", seed=seed), prefer=1)
     study = Catalogue(database).by_slug("which")
-    version, _ = populations.fit(database, study, "test")
+    version, first = populations.fit(database, study, "test")
     began = client.open_session("which", participant="ann", seed=9)
     answered(began, 2, prefer=1)
     client.replace_items("which", items_of(TOMORROW))
-    # The population of the earlier items is no population of these, until the study learns again.
+    # The population stays until the study learns again: items that remain keep their appeal, and others get one.
     after = client.open_session("which", seed=9)
-    assert Sessions(database, Catalogue(database)).by_id(after.id).population is None
+    sessions = Sessions(database, Catalogue(database))
+    row = sessions.by_id(after.id)
+    assert row.population == version
+    items = sessions.snapshot(row).state.parts.items
+    assert items.ids == tuple(f"i{k}" for k in TOMORROW)
+    assert items.appeal[:20].tolist() == first.items.appeal[10:].tolist()
+    assert np.all(items.appeal[20:] != 0.0)
     answered(after, prefer=1)
+    path = tmp_path / "which.zip"
+    path.write_bytes(client.bundle("which"))
+    assert all(replay.same for replay in bundle.replayed(bundle.read(path)))
     answered(began, prefer=1)
     study = Catalogue(database).by_slug("which")
     newer, learned = populations.fit(database, study, "test")

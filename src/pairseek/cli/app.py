@@ -36,6 +36,7 @@ from pairseek.cli import (
     study,
     token,
     user,
+    warm,
 )
 from pairseek.cli.demo import demo
 from pairseek.cli.examples import add_examples
@@ -48,6 +49,7 @@ _ASCII |= dict.fromkeys("┌┐└┘", "+")
 app = typer.Typer(name="pairseek", pretty_exceptions_enable=False, rich_markup_mode="rich")
 app.command()(demo)
 app.command("doctor")(doctor.command)
+app.command("warm")(warm.command)
 app.command("reproduce")(reproduce.command)
 app.command("simulate")(simulate.command)
 app.command("plan")(plan.command)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import typer
 
@@ -47,13 +47,7 @@ class ReportLine(NamedTuple):
     works: bool | None
 
 
-def command(
-    *,
-    database: DatabaseOption = None,
-    kernels: Annotated[
-        bool, typer.Option("--compile", metavar="", help="Compile the kernels now if they are not compiled yet.")
-    ] = False,
-) -> None:
+def command(*, database: DatabaseOption = None) -> None:
     """Show what is installed, where the data are, and whether everything works.
 
     The report covers the package and its extras, the compiled kernels, the
@@ -61,8 +55,6 @@ def command(
     paper's data, and the service's database. The exit code is
     0 if all that is installed works, and 1 otherwise.
     """
-    if kernels:
-        _compile_kernels()
     report = [
         *_installation_lines(),
         *_kernel_lines(),
@@ -132,17 +124,10 @@ def _kernel_lines() -> Iterator[ReportLine]:
         yield ReportLine("kernels", f"compiled, in {sorted(folders)[0]}", works=True)
     else:
         yield ReportLine(
-            "kernels", "not compiled yet: the first search takes up to a minute longer, unless you use --compile", None
+            "kernels",
+            "not compiled yet: the first search takes up to a minute longer; pairseek warm compiles them",
+            None,
         )
-
-
-def _compile_kernels() -> None:
-    import pairseek as ps
-
-    search = ps.Search(ps.datasets.colours(), rng=0)
-    query = search.ask()
-    search.tell(query, winner=query.left)
-    search.ask()
 
 
 def _language_lines() -> Iterator[ReportLine]:

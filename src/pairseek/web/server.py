@@ -24,13 +24,14 @@ from fastapi import FastAPI
 
 from pairseek.errors import InvalidParameter
 from pairseek.numerics.parallel import set_thread_count
+from pairseek.search.warmup import warm_up
 from pairseek.store import meta, migrate, people
 from pairseek.store.database import Database
 from pairseek.web.access import auth
 from pairseek.web.access.connections import protocol
 from pairseek.web.app import create_app
 from pairseek.web.operations import logs
-from pairseek.web.sessions.warmup import warm_studies, warm_up
+from pairseek.web.sessions.warmup import warm_studies
 from pairseek.web.settings import Settings
 from pairseek.web.studies.catalogue import Study
 

@@ -10,6 +10,7 @@ import numpy as np
 from pairseek.core.text import quoted
 from pairseek.core.types import FloatArray, ItemId
 from pairseek.errors import InvalidParameter, Unsupported
+from pairseek.model.catalogues import same_space
 from pairseek.model.items import Items
 from pairseek.model.spaces import Space
 from pairseek.model.vector_tables import read_vectors
@@ -44,21 +45,32 @@ def vector_items(
             f"there are {len(places)} vectors and {len(names)} ids: give one id for each vector, ids=[...]"
         )
     points, appeal = np.array(places[:, 1:]), appeal_of(places, population.k, np.asarray(population.mean))
-    known_error = population.utility_error
-    error = None if known_error is None else np.full(len(names), float(np.std(population.utilities()[0])))
+    error = None if population.utility_error is None else errors_of(population, names)
     for row, name in enumerate(names):
         own = population.items.find(name)
         if own >= 0:
             points[row], appeal[row] = population.items.coordinates[own], population.items.appeal[own]
-            if error is not None and known_error is not None:
-                error[row] = known_error[own]
     texts = table.labels if labels is None else labels
     return catalogue_of(points, names, texts, appeal, dict(table.data)), error
+
+
+def errors_of(population: Population, ids: Sequence[ItemId]) -> FloatArray:
+    """Return the standard errors of items; a new item differs from the mean as much as items differ from each other."""
+    assert population.utility_error is not None
+    error = np.full(len(ids), float(np.std(population.utilities()[0])))
+    rows = np.array([population.items.find(name) for name in ids])
+    error[rows >= 0] = population.utility_error[rows[rows >= 0]]
+    return error
 
 
 def placed_items(population: Population, items: Items) -> Items:
     """Return other items with the coordinates and appeal that a regression predicts: see `Population.placed`."""
     known, d = population.items, items.d
+    if population.vector_map is not None and d == known.d and same_space(known, items):
+        rows = np.array([known.find(name) for name in items.ids])
+        appeal = np.array(items.appeal)
+        appeal[rows >= 0] = known.appeal[rows[rows >= 0]]
+        return Items._unwarned(items.coordinates, items.ids, items.labels, appeal, items.data)
     if population.given is None or d > known.d or population.provenance.get("configuration", {}).get("rescale"):
         raise Unsupported(
             "this population learned its own coordinates, so it cannot place other items: fit one to given coordinates"

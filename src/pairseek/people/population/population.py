@@ -22,7 +22,7 @@ from pairseek.model.spaces import Space
 from pairseek.model.unknowns import Unknown
 from pairseek.model.vectors import VectorMap
 from pairseek.people.choices import Choices
-from pairseek.people.population.catalogues import catalogue_of, matched_items, placed_items, vector_items
+from pairseek.people.population.catalogues import catalogue_of, errors_of, matched_items, placed_items, vector_items
 from pairseek.people.population.data import PairData
 from pairseek.people.population.e_step import trust_of
 from pairseek.people.population.fit import LearningStep
@@ -335,9 +335,17 @@ class Population:
 
         Items that the population was fitted to keep their learned appeal. For the others, a regression of the learned
         appeal on the coordinates and their squared length predicts an appeal, which is added to their own. A coordinate
-        for the curvature follows exactly by the same regression.
+        for the curvature follows exactly by the same regression. If the population learned its own coordinates, the
+        others must come from `with_vectors`, which has predicted both, and stay as they are.
         """
         return placed_items(self, items)
+
+    def for_items(self, items: Items) -> Self:
+        """Return the population of other items, such as tomorrow's catalogue; `placed` places the new ones."""
+        if self.describes(items):
+            return self
+        error = None if self.utility_error is None else errors_of(self, items.ids)
+        return replace(self, items=self.placed(items), given=items.hash, utility_error=error)
 
     def matched(self, items: Items | Space) -> Items:
         """Return the items with the learned appeal and coordinates; reject items of another population.

@@ -105,9 +105,9 @@ class SessionParts:
     @cached_property
     def items(self) -> Items:
         """Items with the population's appeal, and with its coordinates if the study's items have none."""
-        return (
-            self.population.matched(self.study_items) if isinstance(self.population, Population) else self.study_items
-        )
+        if not isinstance(self.population, Population):
+            return self.study_items
+        return population_for(self.study_items, self.population).matched(self.study_items)
 
     @property
     def item_count(self) -> int:
@@ -210,6 +210,11 @@ class SessionParts:
     @cached_property
     def _estimates(self) -> Memo[JSON]:
         return Memo()
+
+
+def population_for(items: Items, population: Population) -> Population:
+    """Return a population for the present items of a study, which may have been replaced since it was learned."""
+    return population.for_items(items) if items.d else population
 
 
 def learned_from_record(record: JSON) -> Learned:

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from cachetools import LRUCache
 
 from pairseek.core.types import JSON
-from pairseek.errors import UnknownQuery
+from pairseek.errors import UnknownQuery, Unsupported
 from pairseek.people.population import Population
 from pairseek.store import events, locks, parts, populations, sessions, unanswered
 from pairseek.store.database import Database, now, stamp
@@ -44,7 +44,7 @@ from pairseek.web.sessions.access import (
 from pairseek.web.sessions.advance import Answer, Step, advance, resume, undo
 from pairseek.web.sessions.history import populations_of
 from pairseek.web.sessions.limits import has_reached_quota
-from pairseek.web.sessions.parts import Learned, PartsKey, SessionParts, parts_key, records_of
+from pairseek.web.sessions.parts import Learned, PartsKey, SessionParts, parts_key, population_for, records_of
 from pairseek.web.sessions.snapshot import Snapshot
 from pairseek.web.sessions.state import voids_of
 from pairseek.web.sessions.view import state_of
@@ -112,6 +112,8 @@ class Sessions:
         self._snapshots: LRUCache[str, Snapshot] = LRUCache(max(1, max_cached))
         self._parts: LRUCache[PartsKey, SessionParts] = LRUCache(_SHARED_CACHE_SIZE)
         self._populations: LRUCache[tuple[int, int], Learned] = LRUCache(_SHARED_CACHE_SIZE)
+        # Populations for the present items of studies.
+        self._placed: LRUCache[tuple[int, int | None, str], Population] = LRUCache(_SHARED_CACHE_SIZE)
 
     # Opening
 
@@ -163,10 +165,9 @@ class Sessions:
         session_id = secrets.token_hex(16)
         token = visitor.token(session_id)
         version = self.database.read(lambda connection: populations.current(connection, study.row.id))
-        learned = self._population(study, version)
-        if isinstance(learned, Population) and study.items.d and not learned.describes(study.items):
-            # The population was learned before the items were replaced.
-            version = learned = None
+        learned = self._population_of(study, version)
+        if learned is None:
+            version = None
         resolved = SessionParts.resolved(study.configuration, study.items, learned, self._design(study, version))
         if seed is None and study.configuration.seed is None:
             seed = secrets.randbits(63)
@@ -397,6 +398,20 @@ class Sessions:
             shared = self._share(self._populations, key, populations_of(self.database, [key])[key])
         return shared
 
+    def _population_of(self, study: Study, version: int | None) -> Learned | None:
+        """Return a population for the present items of a study; None if it cannot place them."""
+        learned = self._population(study, version)
+        if not isinstance(learned, Population):
+            return learned
+        key = (study.row.id, version, study.items.hash)
+        placed = self._cached(self._placed, key)
+        if placed is None:
+            try:
+                placed = self._share(self._placed, key, population_for(study.items, learned))
+            except Unsupported:
+                return None
+        return placed
+
     def _cached(self, cache: LRUCache[K, V], key: K) -> V | None:
         with self._lock:
             return cache.get(key)
@@ -415,7 +430,7 @@ class Sessions:
     def clear_cache(self) -> None:
         """Remove all sessions, parts and populations from memory after a deletion."""
         with self._lock:
-            for cache in (self._snapshots, self._parts, self._populations):
+            for cache in (self._snapshots, self._parts, self._populations, self._placed):
                 cache.clear()
 
 

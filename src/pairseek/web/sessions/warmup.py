@@ -1,7 +1,7 @@
-"""Warm-up: compilation of kernels and loading of studies before the server accepts requests.
+"""Warm-up of studies: loading, and compilation of the kernels that they use, before the server accepts requests.
 
-The warm-up of studies has a time limit, because the port opens only afterwards; the kernels of the remaining studies
-are compiled at the first visit.
+It has a time limit, because the port opens only afterwards; the kernels of the remaining studies are compiled at the
+first visit.
 """
 
 from __future__ import annotations
@@ -16,32 +16,17 @@ from pairseek.embed.active import most_informative
 from pairseek.embed.placement import Placement, random_triplets
 from pairseek.embed.triplets import Triplets
 from pairseek.errors import PairseekError
-from pairseek.model.items import Items
-from pairseek.posteriors import EP, Particles
-from pairseek.search.configuration import SearchConfiguration
-from pairseek.search.state import SearchState
+from pairseek.search.warmup import run_search
 from pairseek.store import studies
 from pairseek.store.database import Database
 from pairseek.web.studies.catalogue import Catalogue, Study
 
-# Number of questions in a warm-up search.
-_QUESTIONS = 5
 # Number of studies to warm up, newest first.
 _MAX_STUDIES = 10
 # Time limit for all of them together.
 _MAX_SECONDS = 20.0
 
 logger = logging.getLogger("pairseek.web")
-
-
-def warm_up() -> None:
-    """Compile the kernels of the default search: EP, and the particle sampler as its fallback.
-
-    Few and many items are both needed: few are searched pair by pair, many by branch and bound.
-    """
-    points = np.random.default_rng(0).normal(size=(600, 3))
-    for posterior, rows in ((EP(), points[:40]), (EP(), points), (Particles(200), points[:40])):
-        _run_search(SearchConfiguration.resolved(Items(rows), posterior=posterior))
 
 
 def warm_study(study: Study, until: float = math.inf) -> None:
@@ -53,7 +38,7 @@ def warm_study(study: Study, until: float = math.inf) -> None:
     try:
         # A study created before limits existed could take arbitrarily long.
         study.configuration.check_limits(study.items)
-        _run_search(study.configuration.resolved(study.items), until)
+        run_search(study.configuration.resolved(study.items), until)
     except PairseekError:
         # The first visitor of the study will see the error.
         logger.warning("a study could not be warmed up", extra={"facts": {"study": study.row.slug}})
@@ -70,16 +55,3 @@ def warm_studies(database: Database, seconds: float = _MAX_SECONDS) -> dict[int,
             break
         warm_study(catalogue.by_slug(row.slug), until)
     return catalogue.cached_studies
-
-
-def _run_search(configuration: SearchConfiguration, until: float = math.inf) -> None:
-    state = SearchState(configuration, 0)
-    for _ in range(_QUESTIONS):
-        query = None if monotonic() > until else state.next_query()
-        if query is None:
-            break
-        state = state.after_answer(query, query.left)
-        state.expect(query.left, query.right)
-        # The radius draws quasi-random points, whose generator is imported at first use.
-        state.estimate().credible_radius()
-    state.recommend(3)
