@@ -11,9 +11,9 @@ from scipy.special import expit
 
 import pairseek as ps
 from helpers.compared import rated
-from pairseek.errors import InvalidChoices, InvalidParameter
+from pairseek.errors import InvalidChoices, InvalidItems, InvalidParameter
 from pairseek.experiments.comparison.datasets import held_out, noise_scale, with_noise
-from pairseek.experiments.comparison.public_sets import fetch_verified, read_colours, read_jester
+from pairseek.experiments.comparison.public_sets import fetch_verified, read_jester
 from pairseek.experiments.comparison.simulated import PEOPLE_KINDS, SimulatedPeople
 from pairseek.experiments.comparison.sources import DATASET_NAMES, dataset_of
 
@@ -119,6 +119,15 @@ JESTER = """3,7.5,-10,99,0.25
 """
 
 
+def colours_record(pairs, colours):
+    files = {"pairs": pairs, "colours": colours}
+    sources = {
+        name: {"source": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        for name, path in files.items()
+    }
+    return {"name": "colours", **sources}
+
+
 class TestPublicSets:
     def test_jokes_are_read_as_ratings(self, tmp_path):
         path = tmp_path / "jester.csv"
@@ -131,23 +140,46 @@ class TestPublicSets:
 
     @pytest.mark.parametrize(
         ("text", "message"),
-        [("2,1,99\n", "announces 2 ratings, but there are 1"), ("1,x\n", "not a number"), ("1,11\n", "outside of -10")],
+        [
+            ("2,1,99,99,99\n", "announces 2 ratings, but there are 1: give a row for each person, without a header"),
+            ("1,x,99,99,99\n", "'x' is not a number: give a row for each person, without a header"),
+            ("1,11,99,99,99\n", "not from -10 to 10"),
+            ("1,nan,99,99,99\n", "not from -10 to 10"),
+            ("2,1,2\n", "expected 5 cells, received 3"),
+        ],
     )
     def test_other_files_are_refused_with_the_line(self, tmp_path, text, message):
         (tmp_path / "x.csv").write_text(JESTER + text)
         with pytest.raises(InvalidChoices, match=f"line 3.*{message}"):
             read_jester(tmp_path / "x.csv")
 
-    def test_colours_are_read_as_choices_with_vectors(self, tmp_path):
-        (tmp_path / "pairs.csv").write_text("person,left,right,winner\nu,red,blue,blue\nv,blue,grey,blue\n")
-        (tmp_path / "colours.csv").write_text("id,L,a,b\nred,50,60,40\nblue,30,20,-60\ngrey,50,0,0\n")
-        choices, vectors = read_colours(tmp_path / "pairs.csv", tmp_path / "colours.csv")
-        assert choices.ids == ("red", "blue", "grey")
-        assert (choices.winner.tolist(), choices.loser.tolist()) == ([1, 1], [0, 2])
-        assert vectors[1].tolist() == [30.0, 20.0, -60.0]
-        (tmp_path / "pairs.csv").write_text("person,left,right,winner\nu,red,blue,grey\n")
-        with pytest.raises(InvalidChoices, match="line 2: the winner 'grey' is neither"):
-            read_colours(tmp_path / "pairs.csv", tmp_path / "colours.csv")
+    @pytest.mark.parametrize("form", [str, lambda text: text.replace(",", ";").replace("\n", "\r\n")])
+    def test_colours_are_read_as_choices_with_vectors(self, tmp_path, form):
+        pairs, colours = tmp_path / "pairs.csv", tmp_path / "colours.csv"
+        pairs.write_text(form("person,left,right,winner,seconds\nu,red,blue,blue,2\nv,blue,grey,blue,1\n"), newline="")
+        colours.write_text(form("id,L,a,b\nred,50,60,40\nblue,30,20,-60\ngrey,50,0,0\n"), newline="")
+        data = dataset_of(colours_record(pairs, colours), tmp_path)
+        assert data.choices.ids == ("red", "blue", "grey")
+        assert (data.choices.winner.tolist(), data.choices.loser.tolist()) == ([1, 1], [0, 2])
+        assert data.vectors[1].tolist() == [30.0, 20.0, -60.0]
+
+    @pytest.mark.parametrize(
+        ("pair_rows", "colour_rows", "message"),
+        [
+            ("", "id,L,a,b\nred,1,2,3\n", "pairs.csv is empty"),
+            ("u,red,blue,blue\nv,red,blue,red\n", "id,L,a,b\nred,1,2,3\n", "expected .* or person,left,right,winner"),
+            ("person,left,right,winner\nu,red,blue,left\n", "id,L,a,b\nred,1,2,3\n", "line 2, column 'winner'"),
+            ("person,left,right,winner\nu,red,pink,red\n", "id,L,a,b\nred,1,2,3\nblue,4,5,6\n", "the 2 given: 'pink'"),
+            ("person,left,right,winner\nu,red,blue,red\n", "red,1,2,3\nblue,4,5,6\n", "add a header row"),
+            ("person,left,right,winner\nu,red,blue,red\n", "id,L,a,b\nred,1,inf,3\n", "'inf' is not a finite number"),
+        ],
+    )
+    def test_other_colours_are_refused(self, tmp_path, pair_rows, colour_rows, message):
+        pairs, colours = tmp_path / "pairs.csv", tmp_path / "colours.csv"
+        pairs.write_text(pair_rows)
+        colours.write_text(colour_rows)
+        with pytest.raises((InvalidChoices, InvalidItems), match=message):
+            dataset_of(colours_record(pairs, colours), tmp_path)
 
     def test_a_file_is_used_only_with_its_checksum(self, tmp_path):
         path = tmp_path / "jester.csv"

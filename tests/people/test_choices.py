@@ -182,6 +182,13 @@ class TestFiles:
         assert choices.ids == items.ids
         assert ties(choices) == [("s1", "a", "b")]
 
+    def test_sides_and_winner_give_the_loser(self, tmp_path):
+        path = tmp_path / "sides.csv"
+        path.write_text("winner,person,right,left\na,s1,b,a\nb,s1,b,c\n,s2,a,b\n")
+        choices = ps.Choices.read(path)
+        assert rows(choices) == [("s1", "a", "b"), ("s1", "b", "c")]
+        assert ties(choices) == [("s2", "b", "a")]
+
     @pytest.mark.parametrize(
         ("name", "text", "words"),
         [
@@ -199,6 +206,8 @@ class TestFiles:
                 "person,winner,loser,left,right\n1,a,b,a,c\n",
                 r"line 2, column 'winner': .* columns left and right",
             ),
+            ("p.csv", "person,left,right,winner\n1,a,b,c\n", r"line 2, column 'winner': 'c'.* columns left and right"),
+            ("p.csv", "person,left,right,winner\n1,a,a,a\n", r"line 2, column 'right': 'a' is also the left item"),
             ("p.csv", "person,winner,loser,rt_ms\n1,a,b,soon\n", r"line 2, column 'rt_ms': 'soon' is not a time"),
             ("x.soc", "# ALTERNATIVE NAME 1: a\n1: 1,7\n", r"line 2, column 6: '7' is not one of the 1 alternatives"),
             ("x.soc", "# ALTERNATIVE NAME 1: a\nmany: 1\n", r"line 2, column 1: 'many' is not a number of people"),

@@ -7,14 +7,15 @@ import logging
 import re
 from pathlib import Path
 
-import numpy as np
-
 from pairseek.core.csv import check_lengths, number, table_rows
-from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidChoices, InvalidParameter, MissingExtra
 from pairseek.people.choices import Choices
 
 JESTER_MISSING = 99.0
+JESTER_LARGEST = 10.0
+_JESTER_FORM = (
+    "a row for each person, without a header: the number of ratings, then a rating from -10 to 10 for each joke, or 99"
+)
 _CHECKSUM = re.compile(r"[0-9a-f]{64}")
 _DOWNLOAD_TIMEOUT = 60
 
@@ -76,53 +77,25 @@ def read_jester(path: Path, *, most_people: int | None = None) -> Choices:
     most_people
         Number of rows to read. None: all.
     """
-    table = table_rows(path, InvalidChoices, "a row of ratings for each person")
+    table = table_rows(path, InvalidChoices, _JESTER_FORM)
+    check_lengths(path, table, InvalidChoices)
     ratings = []
     for line, cells in table.lines[:most_people]:
-        try:
-            count, *values = (number(cell, decimal_comma=table.decimal_comma) for cell in cells)
-        except ValueError:
-            raise InvalidChoices(f"{path}, line {line}: a rating is not a number") from None
-        rated = [(joke, value) for joke, value in enumerate(values, 1) if value != JESTER_MISSING]
-        if len(rated) != count:
+        values = [_jester_cell(cell, f"{path}, line {line}", decimal_comma=table.decimal_comma) for cell in cells]
+        rated = [(joke, value) for joke, value in enumerate(values) if joke and value != JESTER_MISSING]
+        if len(rated) != values[0]:
             raise InvalidChoices(
-                f"{path}, line {line}: the first cell announces {count:g} ratings, but there are {len(rated)}: "
-                f"give the number of ratings first, and 99 for a joke without one"
+                f"{path}, line {line}: the first cell announces {values[0]:g} ratings, but there are {len(rated)}: "
+                f"give {_JESTER_FORM}"
             )
-        if any(not -10.0 <= value <= 10.0 for _, value in rated):
-            raise InvalidChoices(f"{path}, line {line}: a rating is outside of -10 to 10")
+        if any(not -JESTER_LARGEST <= value <= JESTER_LARGEST for _, value in rated):
+            raise InvalidChoices(f"{path}, line {line}: a rating is not from -10 to 10: give {_JESTER_FORM}")
         ratings += [(f"p{line}", f"joke {joke:03d}", value) for joke, value in rated]
     return Choices.from_ratings(ratings)
 
 
-def read_colours(pairs: Path, colours: Path) -> tuple[Choices, FloatArray]:
-    """Read choices between colours and the coordinates of the colours.
-
-    Parameters
-    ----------
-    pairs
-        CSV file with the columns person, left, right and winner.
-    colours
-        CSV file with the columns id and three coordinates, such as L, a and b.
-    """
-    table = _four_column_rows(colours, "the columns id and three coordinates")
-    ids = [row[0] for _, row in table]
+def _jester_cell(cell: str, where: str, *, decimal_comma: bool) -> float:
     try:
-        vectors = np.array([[float(cell) for cell in row[1:4]] for _, row in table])
+        return number(cell, decimal_comma=decimal_comma)
     except ValueError:
-        raise InvalidChoices(f"{colours}: a coordinate is not a number") from None
-    rows = []
-    for line, (person, left, right, winner) in _four_column_rows(pairs, "the columns person, left, right and winner"):
-        if winner not in (left, right):
-            raise InvalidChoices(f"{pairs}, line {line}: the winner {winner!r} is neither {left!r} nor {right!r}")
-        rows.append((person, winner, right if winner == left else left))
-    return Choices.from_pairs(rows, ids=ids), vectors
-
-
-def _four_column_rows(path: Path, expected_columns: str) -> list[tuple[int, list[str]]]:
-    """Return the line numbers and the four cells of the rows below the header of a table."""
-    table = table_rows(path, InvalidChoices, expected_columns)
-    check_lengths(path, table, InvalidChoices)
-    if len(table.lines[0][1]) != 4:
-        raise InvalidChoices(f"{path} has {len(table.lines[0][1])} columns: give {expected_columns}")
-    return table.lines[1:]
+        raise InvalidChoices(f"{where}: {cell!r} is not a number: give {_JESTER_FORM}") from None

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pairseek.core.csv import table_rows
+from pairseek.core.types import FloatArray
 from pairseek.core.validation import known_fields, one_of
 from pairseek.datasets.food10k import DATA_VARIABLE
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.experiments.comparison.datasets import Dataset, with_noise
-from pairseek.experiments.comparison.public_sets import fetch_verified, read_colours, read_jester
+from pairseek.experiments.comparison.public_sets import fetch_verified, read_jester
 from pairseek.experiments.comparison.simulated import SimulatedPeople
 from pairseek.experiments.runs.plan import answer_counts
 from pairseek.model.items import Items
@@ -132,11 +133,16 @@ def _file(
     seed: int = 0,
     folds: int | None = None,
 ) -> Dataset:
-    choices, vectors = _read(folder / path), None
-    if items is not None:
-        table = Items.from_file(folder / items)
-        choices, vectors = choices.of_items(table.ids), table.coordinates
+    choices, vectors = _with_vectors(folder / path, None if items is None else folder / items)
     return replace(_rated(choices, agreement, dimension, seed), vectors=vectors, folds=folds)
+
+
+def _with_vectors(path: Path, items: Path | None) -> tuple[Choices, FloatArray | None]:
+    choices = _read(path)
+    if items is None:
+        return choices, None
+    table = Items.from_file(items)
+    return choices.of_items(table.ids), table.coordinates
 
 
 def _pairs(name: str, _: Path, *, folds: int = PAIR_FOLDS, dimension: int = PAIR_DIMENSION) -> Dataset:
@@ -165,7 +171,7 @@ def _simulated(name: str, _: Path, **settings: Any) -> Dataset:
 
 
 def _colours(_: str, folder: Path, *, pairs: Mapping[str, str], colours: Mapping[str, str]) -> Dataset:
-    choices, vectors = read_colours(_fetched(folder, "pairs", pairs), _fetched(folder, "colours", colours))
+    choices, vectors = _with_vectors(_fetched(folder, "pairs", pairs), _fetched(folder, "colours", colours))
     return Dataset("", choices, choices, vectors=vectors, note="Recorded choices between colours.")
 
 

@@ -21,6 +21,7 @@ FILES = {**dict.fromkeys(preflib.EXTENSIONS, preflib.read), ".zip": bundle.read}
 TABLES = (
     (ratings.COLUMNS, ratings.read),
     (pairs.COLUMNS, pairs.read),
+    (pairs.COLUMNS_WITH_SIDES, pairs.read),
     (events.COLUMNS, events.read),
 )
 """Required columns and readers of tables."""
@@ -34,8 +35,8 @@ def read(path: Path, ids: Sequence[ItemId] | None = None, columns: Mapping[str, 
     """Read recorded choices; the file's extension and columns determine the format.
 
     Valid files are text and Parquet tables with the columns person, item and rating, or person, winner and loser, or
-    person, item and event, under these names or those of MovieLens, Amazon and RecBole; PrefLib's ``.soc``, ``.soi``,
-    ``.toc`` and ``.toi``; and ``.zip`` bundles written by ``pairseek export``.
+    person, left, right and winner, or person, item and event, under these names or those of MovieLens, Amazon and
+    RecBole; PrefLib's ``.soc``, ``.soi``, ``.toc`` and ``.toi``; and ``.zip`` bundles written by ``pairseek export``.
 
     Parameters
     ----------
