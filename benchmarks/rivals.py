@@ -89,8 +89,8 @@ def main() -> None:
     write_comparison(given.out / "report.html", results)
     text = "\n".join(tables(results)).strip()
     print(text)
-    for fault in results.faults:
-        print(fault)
+    for line in results.fault_lines():
+        print(line)
     if given.write:
         before, _, rest = given.write.read_text().partition(BEGIN)
         given.write.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}")

@@ -21,7 +21,8 @@ from pairseek.experiments.comparison.methods.linear_taste import LinearTaste
 from pairseek.experiments.comparison.person import Person
 from pairseek.experiments.comparison.protocol import KNOWLEDGE, BaseMethod
 from pairseek.experiments.comparison.replay import MethodFault, begin, play, without_watch
-from pairseek.experiments.comparison.results import ComparisonResults
+from pairseek.experiments.comparison.report import _body
+from pairseek.experiments.comparison.results import ComparisonResults, Fault
 from pairseek.experiments.comparison.simulated import SimulatedPeople
 from pairseek.experiments.comparison.sources import dataset_of
 from pairseek.experiments.runs.plan import Task
@@ -164,9 +165,10 @@ def _told(notes):
 
 FAULTS = {
     "begin": ("raises", "begin raised OSError: no such file"),
-    "raise": ("raises", "ask raised ValueError: a reason"),
+    "raise": ("raises", "ask raised ValueError: a reason (compared.py, line "),
     "nan": ("not a number", "NaN for the pair"),
     "short": ("not a number", "shape"),
+    "words": ("not a number", "predict returned 'words'"),
     "above": ("no probability", "returned 1 for the pair"),
     "below": ("no probability", "returned -0.25 for the pair"),
     "asked before": ("not allowed", "which is not one of the"),
@@ -287,6 +289,19 @@ class TestTables:
         assert (done[0], done[-1]) == (30, len(lines))
         for name in TABLES:
             assert (part / name).read_bytes() == (once[0] / name).read_bytes()
+
+    def test_faults_of_many_people_share_a_line_and_are_shown_as_text(self, once):
+        _, results = once
+        faults = [Fault("linear", "Coin", f"p{n}", n, "raises", "<script>x</script>") for n in range(1, 6)]
+        faulty = replace(results, faults=(*faults, Fault("linear", "GlobalDice", "p1", 0, "hangs", "ask")))
+        assert faulty.fault_lines() == [
+            "Coin on linear: raises for 'p1' after 1 answer, 'p2' after 2 answers, 'p3' after 3 answers and 2 more "
+            "people: <script>x</script>",
+            "GlobalDice on linear: hangs for 'p1' after 0 answers: ask",
+        ]
+        page = "".join(_body(faulty))
+        assert "<script>" not in page
+        assert "Coin (5 failed)" in page
 
     def test_another_seed_is_another_comparison(self, plan, once):
         with pytest.raises(InvalidParameter, match="another specification"):
@@ -457,11 +472,11 @@ class Wins(BaseMethod):
         (tmp_path / "my_method.py").write_text(self.METHOD)
         assert _app.run(["compare", "mine.toml", "--jobs", "1", "--seed", "2"]) == 0
         shown = capsys.readouterr().out
-        assert "not a number: simulated, helpers.compared:Faulty, person" in shown
+        assert "helpers.compared:Faulty on simulated: not a number for 'p" in shown
         folder = tmp_path / "pairseek-results" / "compare-mine"
         page = (folder / "report.html").read_text()
         assert "mine" in page
-        assert "helpers.compared:Faulty (3 faults)" in page
+        assert "helpers.compared:Faulty (3 failed)" in page
         for name in TABLES:
             assert (folder / name).exists()
 

@@ -91,6 +91,8 @@ class Faulty(Coin):
             out[0] = 1.0 + 1e-9
         if self._now("below"):
             out[0] = -0.25
+        if self._now("words"):
+            return "words"
         if self._now("short"):
             out = out[1:]
         return out

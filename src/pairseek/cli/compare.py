@@ -99,10 +99,9 @@ def show(console: Console, results: ComparisonResults) -> None:
                 "" if row["accuracy"] != row["accuracy"] else f"{row['accuracy']:.3f}±{row['accuracy_se']:.3f}"
                 for row in rows
             ]
-            mark = f" ({rows[0]['faults']} faults)" if rows[0]["faults"] else ""
+            mark = f" ({rows[0]['faults']} failed)" if rows[0]["faults"] else ""
             table.add_row(entry.label + mark, entry.knows, *cells)
         console.print(table)
         console.print()
-    for fault in results.faults:
-        where = f"{fault.data}, {fault.method}, person {fault.person!r}, after {fault.step} answers"
-        console.print(Text(f"{fault.kind}: {where}: {fault.message}", "red"), soft_wrap=True)
+    for line in results.fault_lines():
+        console.print(Text(line, "red"), soft_wrap=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -117,7 +119,11 @@ def _convert_faults(watch: Watch, name: str, step: int) -> Iterator[None]:
         except MethodFault:
             raise
         except Exception as error:  # a method may raise anything
-            raise MethodFault("raises", step, f"{name} raised {type(error).__name__}: {error}") from error
+            # The first frame outside of this module is in the method.
+            frame = next(f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__)
+            words = f"{type(error).__name__}: {error}".removesuffix(": ")
+            message = f"{name} raised {words} ({Path(frame.filename).name}, line {frame.lineno})"
+            raise MethodFault("raises", step, message) from error
 
 
 def begin(method: Method, knowledge: tuple[Sequence[object], FloatArray | None, object], watch: Watch) -> None:
@@ -129,7 +135,11 @@ def begin(method: Method, knowledge: tuple[Sequence[object], FloatArray | None, 
 def checked_predictions(method: Method, pairs: IntArray, step: int, watch: Watch) -> FloatArray:
     """Return the (m,) probabilities of a method, after checking them."""
     with _convert_faults(watch, "predict", step):
-        chances = np.asarray(method.predict(pairs.copy()), dtype=np.float64)
+        returned = method.predict(pairs.copy())
+    try:
+        chances = np.asarray(returned, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise MethodFault("not a number", step, f"predict returned {returned!r}: return an array") from None
     if chances.shape != (len(pairs),):
         raise MethodFault(
             "not a number", step, f"predict returned the shape {chances.shape} for {len(pairs)} pairs: return (m,)"

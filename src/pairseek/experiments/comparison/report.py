@@ -28,6 +28,11 @@ h3 { margin: 1.8rem 0 .4rem; font-size: 1.05rem; } p.note { color: #55555f; }
 th, td { padding: .22rem .8rem .22rem 0; text-align: right; white-space: nowrap; }
 th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left; } thead th { border-bottom: 1px solid #9a9aa4; }
 .se { color: #6a6a75; } tr.faulty td { color: #a02020; }
+.verdicts { min-width: 12rem; text-align: left; white-space: normal; } body { max-width: 84rem; }
+table:has(.verdicts) th:last-child { text-align: left; }
+th:first-child, td:first-child { position: sticky; left: 0; background: #fff; }
+li { overflow-wrap: anywhere; }
+@media (max-width: 40rem) { td:first-child { white-space: normal; min-width: 8rem; } }
 pre { background: #f5f5f7; padding: .8rem 1rem; overflow-x: auto; font-size: .82rem; } summary { cursor: pointer; }
 """
 
@@ -48,9 +53,11 @@ def _body(results: ComparisonResults) -> Iterator[str]:
         "difference is significant after Holm's correction for all comparisons of the table.</p>"
     )
     if results.faults:
-        yield "<h2>Faults</h2><p>A person is missing from the rows of a method after the step at which it failed.</p>"
-        rows = [[f.data, f.method, f.person, str(f.step), f.kind, f.message] for f in results.faults]
-        yield table(["data", "method", "person", "answers before", "fault", "message"], rows)
+        yield (
+            "<h2>Faults</h2><p>A red row lacks the people for whom the method failed, from the step at which it did. "
+            "The table faults.csv has all of them.</p>"
+        )
+        yield f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in results.fault_lines())}</ul>"
     differences = results.differences()
     for dataset_index, data in enumerate(results.labels):
         yield from _section(results, dataset_index, [row for row in differences if row.data == data])
@@ -105,13 +112,13 @@ def _rows(results: ComparisonResults, data: str, score: str, differences: Sequen
             if len(measured_columns)
             else math.nan
         )
-        decided = [row for row in differences if row.method == entry.label and row.verdict]
-        verdicts = [f"<b>{row.verdict}</b> at {row.answers}: {_signed(row)}" for row in decided]
-        reference = results.comparison.reference(score, entry)
+        compared = [row for row in differences if row.method == entry.label]
+        verdicts = [f"<b>{row.verdict}</b> at {row.answers}: {_signed(row)}" for row in compared if row.verdict]
         versus_reference = (
-            ""
-            if reference is None
-            else f"{', '.join(verdicts) or 'alike'} <span class=se>({html.escape(reference)})</span>"
+            f"<div class=verdicts>{', '.join(verdicts) or 'not significant'} "
+            f"<span class=se>({html.escape(compared[0].reference)})</span></div>"
+            if compared
+            else ""
         )
         yield [html.escape(entry.label), entry.knows, *cells, _number(worst), versus_reference]
 
@@ -151,7 +158,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, faulty: dict[st
     body = ""
     for row in rows:
         count = marked.get(row[0], 0)
-        first = f"{row[0]} ({count} faults)" if count else row[0]
+        first = f"{row[0]} ({count} failed)" if count else row[0]
         cells = "".join(f"<td>{cell}</td>" for cell in [first, *row[1:]])
         body += f'<tr class="faulty">{cells}</tr>' if count else f"<tr>{cells}</tr>"
     top = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)

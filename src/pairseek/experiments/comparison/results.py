@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pairseek.core.frames import Backend, frame_of
+from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray
 from pairseek.core.validation import one_of
 from pairseek.experiments.comparison.datasets import HeldOutPeople
@@ -29,6 +30,8 @@ from pairseek.experiments.runs.plan import Outcome, Task
 ACCURACY_LEVELS = (0.75, 0.85)
 """Accuracies for which results say how many answers it takes to reach them."""
 SIGNIFICANCE = 0.05
+_MAX_NAMED = 3
+"""Number of people whom a line about faults names."""
 
 
 @dataclass(frozen=True)
@@ -266,6 +269,16 @@ class ComparisonResults:
                     rows.append(row)
         return rows
 
+    def fault_lines(self) -> list[str]:
+        """Return a line for each data set, method and kind of fault, with the first people and steps."""
+        groups: dict[tuple[str, str, str], list[Fault]] = {}
+        for fault in self.faults:
+            groups.setdefault((fault.method, fault.data, fault.kind), []).append(fault)
+        return [
+            f"{method} on {data}: {kind} for {_people_and_steps(faults)}: {faults[0].message}"
+            for (method, data, kind), faults in groups.items()
+        ]
+
     def to_frame(self, backend: Backend | None = None) -> Any:
         """Return the summary as a data frame of pandas, polars or pyarrow: `backend`, or the first installed."""
         rows = self.summary()
@@ -317,3 +330,9 @@ class ComparisonResults:
             row[np.isfinite(row)][-1] for row in self.seconds[dataset_index][arm, :, 1:] if np.isfinite(row).any()
         ]
         return float(np.median(last_seconds)) if last_seconds else float("nan")
+
+
+def _people_and_steps(faults: Sequence[Fault]) -> str:
+    named = [f"{f.person!r} after {plural(f.step, 'answer')}" for f in faults[:_MAX_NAMED]]
+    further = len(faults) - len(named)
+    return ", ".join(named) + (f" and {further} more people" if further > 1 else " and 1 more person" * further)

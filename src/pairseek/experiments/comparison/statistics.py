@@ -40,7 +40,7 @@ def paired_difference(first: FloatArray, second: FloatArray) -> tuple[float, flo
     if abs(mean) <= _ROUNDING_TOLERANCE:
         return mean, error, 1.0, count
     if error == 0.0:
-        return mean, error, 0.0, count
+        return mean, error, 2.0 ** (1 - count), count  # the sign test, because t is infinite
     return mean, error, float(2.0 * scipy.stats.t.sf(abs(mean) / error, count - 1)), count
 
 
