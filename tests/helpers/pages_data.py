@@ -617,7 +617,14 @@ NOTHING = FOUND | {
     "map": None,
     "tiers": 0,
 }
-FINDINGS = {**USER, "study": study_row(), "findings": FOUND, "current": True, "read_at": 0.0, "languages": ["en", "de"]}
+FINDINGS = {
+    **USER,
+    "study": study_row(),
+    "findings": FOUND,
+    "current": True,
+    "computation": 1,
+    "languages": ["en", "de"],
+}
 REPORT = {
     "title": "A colour for the hallway",
     "slug": "colours",

@@ -18,6 +18,8 @@ from pairseek.model.items import Items
 from pairseek.store import people
 from pairseek.web.access import auth
 from pairseek.web.app import create_app
+from pairseek.web.results import findings_keeper
+from pairseek.web.results.findings_process import packed_findings
 from pairseek.web.server import configuration_of
 from pairseek.web.sessions.advance import Answer
 from pairseek.web.settings import Settings
@@ -25,6 +27,8 @@ from pairseek.web.studies.configuration import configured
 from pairseek.web.studies.creation import create_study
 
 GUARD = {"X-Pairseek": "1"}
+# Computed in the thread that would wait for a process, because a process takes seconds to start.
+findings_keeper.findings_in_process = packed_findings
 
 
 def some_items(n=40, d=2, seed=1):

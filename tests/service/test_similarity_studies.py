@@ -400,7 +400,7 @@ def test_the_form_makes_a_similarity_study():
 
 def test_pages_from_the_first_visitor_to_the_search(tmp_path, monkeypatch):
     # Here and not in a process of low priority, which takes longer on a busy machine.
-    monkeypatch.setattr(learner, "learn_apart", similarity.learn_version)
+    monkeypatch.setattr(learner, "learn_in_process", similarity.learn_version)
     settings = alike(practice=True, random=0.2)
     with cheap_passwords(), served(tmp_path / "s.db", studies=[(settings, things())]) as visitors:
         database = visitors.service.database

@@ -209,7 +209,7 @@ def test_a_file_of_choices_is_never_written_over(tmp_path, monkeypatch, capsys):
 
 def test_the_button(tmp_path, monkeypatch):
     # Here and not in another process, which takes longer.
-    monkeypatch.setattr(learner, "learn_apart", populations.learn_version)
+    monkeypatch.setattr(learner, "learn_in_process", populations.learn_version)
     with served(tmp_path / "b.db", studies=[(configuration(answers=12), ITEMS)]) as visitors:
         database = visitors.service.database
         set_password(database, "ann", "a long password")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from PIL import Image
 
 from helpers.serving import answer_to, configuration, csrf_of, served
@@ -19,6 +20,7 @@ from pairseek.core.messages import languages, words
 from pairseek.errors import InvalidChoices
 from pairseek.model.items import Items
 from pairseek.people.ranking import utilities
+from pairseek.store import findings as stored_findings
 from pairseek.store import sessions as stored
 from pairseek.store.database import Database
 from pairseek.store.studies import StudyRow
@@ -28,6 +30,7 @@ from pairseek.web.pages.map import PICTURE_SIDE, draw_map
 from pairseek.web.pages.rendering import render_report
 from pairseek.web.results import findings, findings_keeper, tables
 from pairseek.web.results.findings import group_answers, ranking_of, study_findings
+from pairseek.web.results.findings_process import packed_findings
 from pairseek.web.studies.catalogue import Catalogue, Study
 from pairseek.web.studies.items import pack_items, read_items, unpack_items
 from pairseek.web.studies.media import with_pictures
@@ -126,8 +129,9 @@ def test_the_page_is_computed_outside_of_the_request_and_kept(visitors, sessions
     assert "From 36 answers of 4 people." in page.text
     assert "Wine &lt;" in page.text
     assert "sweetness" in page.text
-    known = service.findings.look(service.catalogue.by_slug("which"))[0]
-    assert service.findings.look(service.catalogue.by_slug("which")) == (known, True)
+    known = service.findings.look(service.catalogue.by_slug("which"))
+    assert known.is_current
+    assert service.findings.look(service.catalogue.by_slug("which")).findings is known.findings
     assert "From 45 answers of 5 people." in browser.get("/studies/which/findings?everyone=1").text
     report = browser.get("/studies/which/report.html?language=de")
     assert "attachment" in report.headers["content-disposition"]
@@ -138,7 +142,8 @@ def test_the_page_is_computed_outside_of_the_request_and_kept(visitors, sessions
     assert browser.get("/studies/which/report.html?language=xx").status_code == 422
     # Findings change with the sessions.
     service.database.write(lambda c: stored.mark(c, sessions[0], None, "void", "a test", "ann"))
-    assert service.findings.look(service.catalogue.by_slug("which")) == (known, False)
+    outdated = service.findings.look(service.catalogue.by_slug("which"))
+    assert (outdated.findings, outdated.is_current) == (known.findings, False)
     for session in sessions[1:]:
         service.database.write(lambda c, session=session: stored.mark(c, session, None, "void", "a test", "ann"))
     void = study_findings(service.database, service.catalogue.by_slug("which"))
@@ -156,10 +161,14 @@ def test_downloads_wait_for_the_thread_that_computes_the_ranking(visitors, sessi
 
     def watched(*given):
         where.append(threading.current_thread().name)
-        return study_findings(*given)
+        return packed_findings(*given)
 
-    monkeypatch.setattr(findings_keeper, "study_findings", watched)
-    service.findings.clear_cache()
+    def outdate():
+        number = service.catalogue.by_slug("which").row.id
+        service.database.write(lambda c: stored_findings.discard(c, sa.select(sa.literal(number))))
+
+    monkeypatch.setattr(findings_keeper, "findings_in_process", watched)
+    outdate()
     rows = browser.get("/studies/which/export/ranking.csv").text.splitlines()
     assert len(rows) == 9
     assert browser.get("/studies/which/bundle.zip").status_code == 200
@@ -172,9 +181,11 @@ def test_downloads_wait_for_the_thread_that_computes_the_ranking(visitors, sessi
         patch.setattr(service.findings, "wait_for_current", lambda _: next(current))
         assert browser.get("/studies/which/export/ranking.csv").text.splitlines() == rows
     # A ranking that takes too long is not waited for.
-    service.findings.clear_cache()
+    outdate()
     begun = threading.Event()
-    monkeypatch.setattr(findings_keeper, "study_findings", lambda *given: begun.wait(60) and study_findings(*given))
+    monkeypatch.setattr(
+        findings_keeper, "findings_in_process", lambda *given: begun.wait(60) and packed_findings(*given)
+    )
     monkeypatch.setattr(findings_keeper, "_WAIT_SECONDS", 0.01)
     reply = browser.get("/studies/which/export/ranking.csv")
     begun.set()

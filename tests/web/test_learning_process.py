@@ -1,6 +1,7 @@
 """Learning in a process of low priority: the same result as here, failures with words, no orphans, both databases."""
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -25,6 +26,8 @@ from pairseek.web.access.auth import set_password
 from pairseek.web.learning import learner, populations, similarity
 from pairseek.web.learning import process as learning_process
 from pairseek.web.learning.process import LearningFailed, learn_in_process
+from pairseek.web.operations import processes
+from pairseek.web.operations.processes import ProcessFailed
 from pairseek.web.results import bundle
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study
@@ -164,12 +167,12 @@ def test_the_process_ends_with_the_one_that_started_it(tmp_path):
         create_study(database, configuration(), THINGS, is_open=True, who="test")
     # The second process announces itself and then learns for ever.
     script = (
-        "import sys; from pairseek.web.learning import process as p\n"
+        "import sys; from pairseek.web.learning import process as p; from pairseek.web.operations import processes\n"
         "def waits(*_):\n    import os, time; sys.stderr.write(f'{os.getpid()}\\n'); time.sleep(600)\n"
-        "p.populations.learn_version = waits\nexec(p._PROGRAM)"
+        "p.populations.learn_version = waits\nexec(processes._PROGRAM.format(module=p.__name__))"
     )
     parent = (
-        f"import sys; from pairseek.web.learning import process as p\n"
+        f"import sys; from pairseek.web.operations import processes as p\n"
         f"task = {{'database': {url!r}, 'study': 'which'}}\n"
         f"import subprocess, tempfile; tempfile.TemporaryFile = lambda: open({str(tmp_path / 'errors')!r}, 'w+b')\n"
         f"p._run_process([sys.executable, '-c', {script!r}], task)"
@@ -195,14 +198,18 @@ def test_the_process_ends_with_the_one_that_started_it(tmp_path):
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("raise RuntimeError('no memory')", "learning ended with exit code 1: RuntimeError: no memory"),
-        ("import os; os.kill(os.getpid(), 9)", "learning ended with exit code -9: the process was killed"),
-        ("print('hello')", "learning ended with exit code 0"),
+        ("raise RuntimeError('no memory')", "the process ended with exit code 1: RuntimeError: no memory"),
+        ("import os; os.kill(os.getpid(), 9)", "the process ended with exit code -9: the process was killed"),
+        ("print('hello')", "learning has failed: Expecting value"),
     ],
 )
-def test_a_process_that_fails_is_told_to_the_owner(script, words):
-    with pytest.raises(LearningFailed, match=words):
-        learning_process._run_process([sys.executable, "-c", script], {})
+def test_a_process_that_fails_is_told_to_the_owner(script, words, tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "_PROGRAM", script)
+    with closing(Database(str(tmp_path / "t.db"))) as database:
+        migrate.prepare(database)
+        create_study(database, configuration(), THINGS, is_open=True, who="test")
+        with pytest.raises(LearningFailed, match=words):
+            learn_in_process(database, study(database, "which"))
 
 
 def test_the_process_imports_nothing_from_the_working_directory(tmp_path, monkeypatch):
@@ -223,11 +230,11 @@ def test_the_process_imports_nothing_from_the_working_directory(tmp_path, monkey
 
 
 def test_a_process_that_cannot_be_started_and_one_that_takes_too_long(monkeypatch):
-    with pytest.raises(LearningFailed, match="could not be used"):
-        learning_process._run_process(["/no/such/program"], {})
-    monkeypatch.setattr(learning_process, "_MAX_SECONDS", 0.2)
-    with pytest.raises(LearningFailed, match="learning ended with exit code -9"):
-        learning_process._run_process([sys.executable, "-c", "import time; time.sleep(60)"], {})
+    with pytest.raises(ProcessFailed, match="could not be used"):
+        processes._run_process(["/no/such/program"], {})
+    monkeypatch.setattr(processes, "_MAX_SECONDS", 0.2)
+    with pytest.raises(ProcessFailed, match="the process ended with exit code -9"):
+        processes._run_process([sys.executable, "-c", "import time; time.sleep(60)"], {})
 
 
 class TestHere:
@@ -250,7 +257,7 @@ class TestHere:
 
     def test_a_database_that_is_away_is_tried_again(self, database, monkeypatch):
         answers = {"error": "the database does not answer", "unavailable": True}
-        monkeypatch.setattr(learning_process, "_run_process", lambda *_: answers)
+        monkeypatch.setattr(learning_process, "run_in_process", lambda *_: json.dumps(answers))
         with pytest.raises(StoreUnavailable, match="does not answer"):
             populations.learn_now(database, study(database, "which"), "ann", learn_in_process)
         state = database.read(lambda connection: stored_learning.state(connection, 1))
@@ -263,7 +270,7 @@ class TestHere:
             calls.append(1)
             raise LearningFailed("not today")
 
-        monkeypatch.setattr(learner, "learn_apart", fails)
+        monkeypatch.setattr(learner, "learn_in_process", fails)
         one, which = learner.Learner(database, Catalogue(database)), study(database, "which")
         one.request(which, "ann")
         with populations.try_lock(database, populations.lock_name(which)) as held:

@@ -257,5 +257,4 @@ def test_every_thread_of_the_service_that_repeats_something_is_one_of_rounds():
         "operations/readiness.py": 1,
         "server.py": 1,
         "service.py": 4,
-        "results/findings_keeper.py": 1,
     }

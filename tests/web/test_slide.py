@@ -17,7 +17,7 @@ from pairseek.people.ranking import Segment, Segmentation
 from pairseek.web.access.auth import set_password
 from pairseek.web.pages import png_of, render_slide
 from pairseek.web.pages.slide import HEIGHT, MAX_ROWS, WIDTH, text_runs, wrap
-from pairseek.web.results.findings import CACHE, group_answers, study_findings
+from pairseek.web.results.findings import findings_of, study_findings
 from pairseek.web.views.slide import slide_of, slide_sentences
 
 LABELS = [
@@ -106,7 +106,7 @@ def test_the_png_is_the_drawing_in_16_to_9_on_white() -> None:
 def test_the_sentences_are_true_of_the_ranking(visitors, sessions) -> None:
     service = visitors.service
     study = service.catalogue.by_slug("which")
-    result = CACHE.of(group_answers(service.database, study).choices(), study.all_items)
+    result = findings_of(service.database, study)
     catalogue = words()
     rows = list(result.ranking)
     leader, second = (study.card(str(row.id))["name"] for row in rows[:2])

@@ -21,11 +21,11 @@ from pairseek.errors import InvalidFile
 from pairseek.store import migrate
 from pairseek.store.capacity import RESTORES
 from pairseek.store.database import Database, now
-from pairseek.store.schema import logins, metadata, rates
+from pairseek.store.schema import findings, logins, metadata, rates
 
 FORMAT = "pairseek backup"
-# Tables that backups leave out: rates soon expire, and logins must not be restored.
-_EXCLUDED_TABLES = {rates.name, logins.name}
+# Tables that backups leave out: findings are computed again, rates soon expire, and logins must not be restored.
+_EXCLUDED_TABLES = {findings.name, rates.name, logins.name}
 # Rows read or written at a time, and rows of tables that hold files.
 _BATCH_SIZE, _FILE_BATCH_SIZE = 500, 20
 

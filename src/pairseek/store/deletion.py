@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from pairseek.core.types import JSON
+from pairseek.store import findings as stored_findings
 from pairseek.store import meta
 from pairseek.store import parts as stored_parts
 from pairseek.store.database import now
@@ -17,6 +18,7 @@ from pairseek.store.schema import (
     blurs,
     catalogues,
     events,
+    findings,
     learned_from,
     learning,
     marks,
@@ -158,6 +160,7 @@ def delete_sessions(connection: sa.Connection, session_ids: Sequence[str]) -> De
     """Delete sessions with everything that refers to them, except populations, which must be dropped first."""
     count = answers = 0
     for ids in _batches(sorted(session_ids)):
+        stored_findings.discard(connection, sa.select(sessions.c.study_id).where(sessions.c.id.in_(ids)))
         is_answer = (events.c.session_id.in_(ids)) & (events.c.kind == "answer")
         answers += connection.execute(sa.select(sa.func.count()).select_from(events).where(is_answer)).scalar_one()
         for table in (learned_from, blurs, marks, events, queries):
@@ -178,7 +181,7 @@ def delete_study(connection: sa.Connection, study_id: int) -> Deleted | None:
     session_ids = lock_sessions(connection, session_ids)
     connection.execute(learned_from.delete().where(learned_from.c.study_id == study_id))
     deleted = delete_sessions(connection, session_ids)
-    for table in (attributes, learning, populations, media, recording_pieces, recordings, tokens, catalogues):
+    for table in (attributes, findings, learning, populations, media, recording_pieces, recordings, tokens, catalogues):
         connection.execute(table.delete().where(table.c.study_id == study_id))
     connection.execute(studies.delete().where(studies.c.id == study_id))
     retire(connection, study_id)

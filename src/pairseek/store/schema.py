@@ -195,6 +195,21 @@ learned_from = sa.Table(
     sa.ForeignKeyConstraint(["study_id", "version"], ["populations.study_id", "populations.version"]),
 )
 
+# Newest findings of a study, and the computations of them, which are numbered from 1. One is wanted if `wanted` exceeds
+# `done`; it may already have begun.
+findings = sa.Table(
+    "findings",
+    metadata,
+    sa.Column("study_id", sa.ForeignKey("studies.id"), primary_key=True),
+    sa.Column("wanted", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("begun", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("done", sa.Integer, nullable=False, server_default="0"),
+    # State of the sessions that the findings include, see `store.sessions.state_of_study`.
+    sa.Column("sessions", sa.Text, nullable=True),
+    sa.Column("computed_at", TIME, nullable=True),
+    sa.Column("content", sa.LargeBinary, nullable=True),
+)
+
 # Resolved parts of searches by content hash; sessions that began with the same parts share a row.
 parts = sa.Table(
     "parts",

@@ -124,12 +124,15 @@ def of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> 
     return [SessionRow(*row) for row in connection.execute(statement)]
 
 
-def versions_of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return what changes with the sessions of a study, oldest first: id, version, whether it is open, and replies."""
+def state_of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str]) -> str:
+    """Return a text that changes with every answer, mark and reply in the sessions of a study.
+
+    Only a deletion could restore an earlier text.
+    """
     condition = (sessions.c.study_id == study_id) & sessions.c.kind.in_(kinds)
-    columns = (sessions.c.id, sessions.c.version, sessions.c.finished_at.is_(None), sessions.c.replies)
-    statement = sa.select(*columns).where(condition).order_by(sessions.c.created_at, sessions.c.id)
-    return [tuple(row) for row in connection.execute(statement)]
+    replies = sa.func.sum(sa.func.length(sa.cast(sessions.c.replies, sa.Text)))
+    columns = (sa.func.count(), sa.func.sum(sessions.c.version), sa.func.count(sessions.c.finished_at), replies)
+    return ",".join(str(value or 0) for value in connection.execute(sa.select(*columns).where(condition)).one())
 
 
 def present(connection: sa.Connection, ids: Sequence[str]) -> set[str]:

@@ -105,7 +105,8 @@ class Service:
         if prefetcher is not None:
             prefetcher.start()
         rates, overview = Rates.of(settings, database, secret), Overview(database)
-        findings, result_pages = FindingsKeeper(database), RecentPages()
+        findings, result_pages = FindingsKeeper(database, catalogue), RecentPages()
+        findings.start()
 
         def clear() -> None:
             sessions.clear_cache()
@@ -118,7 +119,7 @@ class Service:
         housekeeper.start()
         learner = Learner(database, catalogue)
         learner.start()
-        background: list[Background] = [housekeeper, learner.rounds]
+        background: list[Background] = [housekeeper, learner.rounds, findings.rounds]
         if prefetcher is not None:
             background.append(prefetcher.rounds)
         return cls(
@@ -150,7 +151,7 @@ class Service:
         self._results.shutdown(cancel_futures=True)
         self.learner.stop()
         self._workers.shutdown(cancel_futures=True)
-        self.findings.close()
+        self.findings.stop()
         self.readiness.close()
         self.database.close()
 

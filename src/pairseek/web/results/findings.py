@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from cachetools import LRUCache
 
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import FloatArray
@@ -27,8 +26,6 @@ from pairseek.web.results.quality import NOTES, manner_of, quality_indicators
 from pairseek.web.sessions.history import SessionHistory, estimate_history, iterate_histories
 from pairseek.web.studies.catalogue import Study
 
-# Group rankings with segments in memory.
-_CACHE_SIZE = 32
 # Largest number of people on the map of a group; the newest are shown.
 _MAX_POINTS = 400
 # Only one calibration runs at a time: a second download of the same findings waits for its result.
@@ -187,37 +184,11 @@ class GroupFindings:
     def _tastes(self) -> PersonalTastes:
         return PersonalTastes.of(self.model, self.items)
 
-
-class FindingsCache:
-    """Findings in memory, by the hashes of their choices and items, which change with every answer."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._cache: LRUCache[tuple[str, str], GroupFindings] = LRUCache(_CACHE_SIZE)
-
-    def recall(self, choices: Choices, items: Items) -> GroupFindings | None:
-        """Return the findings if they are in memory."""
-        with self._lock:
-            return self._cache.get((choices.hash, items.hash))
-
-    def of(self, choices: Choices, items: Items) -> GroupFindings:
-        """Return the findings, computed unless in memory; raise `InvalidChoices` if there is nothing to rank."""
-        findings = self.recall(choices, items)
-        if findings is None:
-            model = mean_utilities(choices, items)
-            findings = GroupFindings(items, model, ranking_from_posterior(model, items), segmented(model))
-            with self._lock:
-                self._cache[choices.hash, items.hash] = findings
-        return findings
-
-    def clear(self) -> None:
-        """Remove all findings from memory after a deletion."""
-        with self._lock:
-            self._cache.clear()
-
-
-CACHE = FindingsCache()
-"""Findings of this process."""
+    @classmethod
+    def of(cls, choices: Choices, items: Items) -> GroupFindings:
+        """Fit the model to choices; raise `InvalidChoices` if there is nothing to rank."""
+        model = mean_utilities(choices, items)
+        return cls(items, model, ranking_from_posterior(model, items), segmented(model))
 
 
 def ranking_of(database: Database, study: Study, *, everyone: bool = False) -> Ranking:
@@ -227,7 +198,7 @@ def ranking_of(database: Database, study: Study, *, everyone: bool = False) -> R
 
 def findings_of(database: Database, study: Study, *, everyone: bool = False) -> GroupFindings:
     """Return the findings of a study; raise `InvalidChoices` if there is nothing to rank."""
-    return CACHE.of(group_answers(database, study).choices(everyone=everyone), study.all_items)
+    return GroupFindings.of(group_answers(database, study).choices(everyone=everyone), study.all_items)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,13 +216,14 @@ class StudyFindings:
 def study_findings(database: Database, study: Study) -> StudyFindings:
     """Compute the findings of a study."""
     group = group_answers(database, study, located=True)
-    return StudyFindings(
-        group, _findings_or_error(group, study, everyone=False), _findings_or_error(group, study, everyone=True)
-    )
+    careful = _findings_or_error(group, study, everyone=False)
+    if any(person.left_out and not person.void for person in group.people):
+        return StudyFindings(group, careful, _findings_or_error(group, study, everyone=True))
+    return StudyFindings(group, careful, careful)
 
 
 def _findings_or_error(group: GroupAnswers, study: Study, *, everyone: bool) -> GroupFindings | InvalidChoices:
     try:
-        return CACHE.of(group.choices(everyone=everyone), study.all_items)
+        return GroupFindings.of(group.choices(everyone=everyone), study.all_items)
     except InvalidChoices as error:
         return error.with_traceback(None)

@@ -1,107 +1,112 @@
-"""Keeper of the newest findings: computed in a separate thread, however often they are asked for and answers change.
+"""Keeper of the newest findings: stored for all workers, and computed in a process of low priority.
 
-A study has at most one computation that runs, among all workers and servers of a database, and in each worker at most
-one that has yet to begin, which will include every answer stored before it begins. A worker whose computation would
-begin while another worker computes gives it up: pages get the newest findings in its memory, and downloads ask again.
-Workers do not share findings: each computes its own.
+However often findings are asked for and answers change, a study has at most one computation that runs and one that has
+yet to begin, among all workers and servers of a database. Both are numbered, so a page knows which computation includes
+the answers that it has been asked about. Asking reads one row, and a worker reads findings once.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from cachetools import LRUCache
 
+from pairseek._version import __version__
 from pairseek.errors import InvalidChoices
+from pairseek.store import findings as stored
 from pairseek.store import sessions
 from pairseek.store.database import Database
+from pairseek.store.findings import FindingsRow
 from pairseek.store.locks import try_lock
 from pairseek.web.errors import Problem
-from pairseek.web.operations.rounds import note_failure
-from pairseek.web.results.findings import CACHE, GroupFindings, StudyFindings, no_ranking, study_findings
-from pairseek.web.studies.catalogue import Study
+from pairseek.web.operations.rounds import Rounds, attempt_all
+from pairseek.web.results.findings import GroupFindings, StudyFindings, no_ranking
+from pairseek.web.results.findings_process import findings_in_process
+from pairseek.web.results.packing import unpack
+from pairseek.web.studies.catalogue import Catalogue, Study
 
 # Studies whose findings are in memory.
 _CACHE_SIZE = 32
-# Seconds that a download waits for findings.
+# Seconds until a worker looks for findings that are wanted and that no other worker computes.
+_ROUND_SECONDS = 10.0
+# Seconds that a download waits for findings, and seconds until it looks again.
 _WAIT_SECONDS = 30.0
-# Seconds until a download asks again while another worker computes findings of the study.
 _RETRY_SECONDS = 0.2
-# While people answer, pages have findings computed again only after a pause of this many times what they last took.
-_PAUSE = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class _Computed:
-    """Findings, the fingerprint of the sessions that they include, and the times when their computation ran."""
+class NewestFindings:
+    """Newest findings of a study, if there are any.
 
-    findings: StudyFindings
-    fingerprint: int
-    began_at: float
-    ended_at: float
+    Attributes
+    ----------
+    findings
+        The findings; None if there are none yet.
+    is_current
+        Whether they include all answers.
+    computation
+        Number of the computation that includes all answers.
+    """
 
-    @property
-    def is_rested(self) -> bool:
-        """Whether the pause after the computation is over."""
-        return time.time() - self.ended_at >= _PAUSE * (self.ended_at - self.began_at)
+    findings: StudyFindings | None
+    is_current: bool
+    computation: int
 
 
 class FindingsKeeper:
-    """Findings of the studies of a database.
+    """Findings of the studies of a database, and the background thread that has them computed.
 
     Parameters
     ----------
-    database
-        Database of the studies.
+    database, catalogue
+        Database and its studies.
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, catalogue: Catalogue) -> None:
+        self._database, self._catalogue = database, catalogue
         self._lock = threading.Lock()
-        self._cache: LRUCache[int, _Computed] = LRUCache(_CACHE_SIZE)
-        self._clearings = 0
-        # Computations by the id of their study: those that have yet to begin, with the study as last asked for, and
-        # the one that runs, with the fingerprint of its sessions.
-        self._queued: dict[int, tuple[Study, Future[StudyFindings | None]]] = {}
-        self._running: dict[int, tuple[int, Future[StudyFindings | None]]] = {}
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="pairseek-findings")
+        # Findings by the id of their study, with the number of their computation.
+        self._cache: LRUCache[int, tuple[int, StudyFindings]] = LRUCache(_CACHE_SIZE)
+        self.rounds = Rounds("findings", _ROUND_SECONDS, self.round)
 
-    def look(self, study: Study, *, since: float | None = None) -> tuple[StudyFindings | None, bool]:
-        """Return the newest findings in memory and whether they are current; if not, have them computed.
+    def start(self) -> None:
+        """Start the thread."""
+        self.rounds.start()
 
-        They are current if they include all answers; with a time ``since``, if they include all answers until then.
+    def stop(self) -> None:
+        """End the thread; a computation continues until this process exits, but its result is lost."""
+        self.rounds.stop()
+
+    def look(self, study: Study) -> NewestFindings:
+        """Return the newest findings; if they are not current, have them computed."""
+        row, state = self._row(study), self._state(study)
+        if row.sessions == state:
+            return NewestFindings(self._load(study, row), is_current=True, computation=row.done)
+        return NewestFindings(self._load(study, row), is_current=False, computation=self._request(study, row))
+
+    def is_current(self, study: Study, since: int | None = None) -> bool:
+        """Return whether findings include all answers, or at least those that the computation ``since`` includes.
+
+        If not, have them computed.
         """
-        fingerprint = self._fingerprint(study)
-        with self._lock:
-            computed = self._cache.get(study.row.id)
-            if computed is None:
-                self._request(study, fingerprint)
-                return None, False
-            if computed.fingerprint == fingerprint or (since is not None and computed.began_at >= since):
-                return computed.findings, True
-            if computed.is_rested:
-                self._request(study, fingerprint)
-            return computed.findings, False
+        row = self._row(study)
+        if since is None or since > row.wanted:
+            is_current, is_coming = row.sessions == self._state(study), False
+        else:
+            is_current, is_coming = row.sessions is not None and row.done >= since, row.wanted > row.done
+        if not is_current and not is_coming:
+            self._request(study, row)
+        return is_current
 
     def wait_for_current(self, study: Study) -> StudyFindings:
         """Return findings with all present answers once they are computed; raise a `Problem` after half a minute."""
         until = time.monotonic() + _WAIT_SECONDS
-        fingerprint = self._fingerprint(study)
-        while True:
-            with self._lock:
-                computed = self._cache.get(study.row.id)
-                if computed is not None and computed.fingerprint == fingerprint:
-                    return computed.findings
-                running = self._request(study, fingerprint)
-            try:
-                findings = running.result(max(0.0, until - time.monotonic()))
-            except TimeoutError:
-                findings = None
-            if findings is not None:
-                return findings
+        newest = self.look(study)
+        findings = newest.findings if newest.is_current else None
+        while findings is None:
             if time.monotonic() >= until:
                 raise Problem(
                     503,
@@ -112,6 +117,9 @@ class FindingsKeeper:
                     wait=10,
                 )
             time.sleep(_RETRY_SECONDS)
+            if self.is_current(study, newest.computation):
+                findings = self._load(study, self._row(study))
+        return findings
 
     def group_findings(self, study: Study) -> GroupFindings:
         """Wait for the current findings and return them; raise `InvalidChoices` if there is nothing to rank.
@@ -125,58 +133,63 @@ class FindingsKeeper:
             raise InvalidChoices(str(findings), reason=findings.reason, count=findings.count)
         return findings
 
-    def _fingerprint(self, study: Study) -> int:
-        """Return a number that changes with the sessions and the items of a study."""
+    def _row(self, study: Study) -> FindingsRow:
+        return self._database.read(lambda connection: stored.row_of(connection, study.row.id))
+
+    def _state(self, study: Study) -> str:
+        """Return a text that changes with the sessions and the items of a study, and with the program."""
         kinds = ["person", "simulated"]
-        rows = self._database.read(lambda connection: sessions.versions_of_study(connection, study.row.id, kinds))
-        return hash((study.row.additions, str(rows)))
+        state = self._database.read(lambda connection: sessions.state_of_study(connection, study.row.id, kinds))
+        return f"{__version__} {study.row.additions},{state}"
 
-    def _request(self, study: Study, fingerprint: int) -> Future[StudyFindings | None]:
-        """Return the computation that will include all present answers; the caller holds the lock."""
-        number = study.row.id
-        running = self._running.get(number)
-        if running is not None and running[0] == fingerprint:
-            return running[1]
-        queued = self._queued.get(number)
-        future = self._worker.submit(self._compute, number) if queued is None else queued[1]
-        self._queued[number] = study, future
-        return future
+    def _request(self, study: Study, row: FindingsRow) -> int:
+        """Have findings computed with all present answers, and return the number of the computation."""
+        if row.wanted > row.begun:
+            return row.wanted
+        number = self._database.write(lambda connection: stored.request(connection, study.row.id))
+        self.rounds.wake()
+        return number
 
-    def _compute(self, number: int) -> StudyFindings | None:
-        """Compute findings and keep them; return None if another worker is computing findings of this study."""
+    def _load(self, study: Study, row: FindingsRow) -> StudyFindings | None:
+        """Return the findings of a row; None if there are none, or only findings of another version or of old items."""
+        if row.sessions is None or not row.sessions.startswith(f"{__version__} "):
+            return None
         with self._lock:
-            study, future = self._queued.pop(number)
-        try:
-            with try_lock(self._database, f"findings-{number}") as held:
-                return self._compute_alone(study, future) if held else None
-        except Exception:
-            # Logged here, because nobody may be waiting for the future.
-            note_failure("findings")
-            raise
+            number, findings = self._cache.get(study.row.id, (0, None))
+        if findings is None or number != row.done:
+            content = self._database.read(lambda connection: stored.content(connection, study.row.id))
+            findings = content and unpack(content[1], study.all_items)
+            if content and findings:
+                with self._lock:
+                    self._cache[study.row.id] = content[0], findings
+        return findings
 
-    def _compute_alone(self, study: Study, future: Future[StudyFindings | None]) -> StudyFindings:
-        number, began_at, fingerprint = study.row.id, time.time(), self._fingerprint(study)
-        with self._lock:
-            self._running[number] = fingerprint, future
-            clearings = self._clearings
-        try:
-            findings = study_findings(self._database, study)
-            with self._lock:
-                # Findings that may include somebody who has been deleted meanwhile are not kept.
-                if clearings == self._clearings:
-                    self._cache[number] = _Computed(findings, fingerprint, began_at, time.time())
-            return findings
-        finally:
-            with self._lock:
-                del self._running[number]
+    def round(self) -> None:
+        """Compute the findings that are wanted, study by study."""
+        attempt_all(partial(self._compute, study_id) for study_id in self._database.read(stored.wanted))
+
+    def _compute(self, study_id: int) -> None:
+        """Compute and store findings, unless another worker does so or has done so meanwhile."""
+        with try_lock(self._database, f"findings-{study_id}") as held:
+            if self.rounds.stopped or not held or not self._is_wanted(study_id):
+                return
+            number = self._database.write(lambda connection: stored.begin(connection, study_id))
+            try:
+                state = self._state(self._catalogue.reread(study_id))
+                packed = findings_in_process(self._database, study_id)
+            except Exception:
+                # The study may have been deleted meanwhile.
+                if self._is_wanted(study_id):
+                    raise
+                return
+            self._database.write(lambda connection: stored.keep(connection, study_id, number, state, packed))
+        # Meanwhile, the next computation may have been requested by another worker, which could not begin it.
+        self.rounds.wake()
+
+    def _is_wanted(self, study_id: int) -> bool:
+        return study_id in self._database.read(stored.wanted)
 
     def clear_cache(self) -> None:
         """Remove all findings from memory after a deletion."""
-        CACHE.clear()
         with self._lock:
             self._cache.clear()
-            self._clearings += 1
-
-    def close(self) -> None:
-        """Stop the thread."""
-        self._worker.shutdown(cancel_futures=True)

@@ -61,7 +61,7 @@ async def slide_reply(
     """Return the slide about the ranking as a download, from the latest findings; without any, wait for them."""
     if study.configuration.is_similarity:
         raise no_ranking(study)
-    findings = await to_thread.run_sync(lambda: service.findings.look(study)[0], limiter=service.waiting)
+    findings = await to_thread.run_sync(lambda: service.findings.look(study).findings, limiter=service.waiting)
     if findings is None:
         findings = await to_thread.run_sync(service.findings.wait_for_current, study, limiter=service.waiting)
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{language}.{ending}"'}

@@ -184,10 +184,10 @@ def findings_state(
     slug: str,
     service: TheService,
     who: Researcher,  # noqa: ARG001 - any signed-in user
-    since: float | None = None,
+    since: int | None = None,
 ) -> Response:
-    """Return whether the findings are current, or include all answers up to the time ``since``."""
-    return JSONResponse({"current": service.findings.look(service.catalogue.by_slug(slug), since=since)[1]})
+    """Return whether the findings include all answers, or those that the computation ``since`` includes."""
+    return JSONResponse({"current": service.findings.is_current(service.catalogue.by_slug(slug), since)})
 
 
 @router.get("/studies/{slug}/report.html")
@@ -206,9 +206,7 @@ def download_report(
         raise invalid(
             f"there is no report in the language {language[:20]!r}", language[:20], f"Use {' or '.join(languages())}."
         )
-    findings, _ = service.findings.look(study)
-    if findings is None:
-        findings = service.findings.wait_for_current(study)
+    findings = service.findings.look(study).findings or service.findings.wait_for_current(study)
     data = report_page(service.database, study, findings, everyone=bool(everyone), language=language)
     headers = {"content-disposition": f'attachment; filename="{slug}-report-{language}.html"'}
     return HTMLResponse(render_report(data, language=language), headers=headers)

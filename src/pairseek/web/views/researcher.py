@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import get_args
@@ -222,14 +221,13 @@ def _version_row(row: JSON, current: int | None) -> VersionRow:
 
 def findings_page(service: Service, user: Account, study: Study, *, everyone: bool) -> FindingsPage:
     """Return the context of the findings page; the findings are None until the background thread has computed them."""
-    read_at = time.time()
-    findings, is_current = service.findings.look(study)
+    newest = service.findings.look(study)
     return {
         "user": user_context(user),
         "study": study_context(service, study.row, study.items.n),
-        "findings": None if findings is None else findings_context(study, findings, everyone=everyone),
-        "current": is_current,
-        "read_at": read_at,
+        "findings": None if newest.findings is None else findings_context(study, newest.findings, everyone=everyone),
+        "current": newest.is_current,
+        "computation": newest.computation,
         "languages": list(languages()),
     }
 

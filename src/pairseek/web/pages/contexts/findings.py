@@ -114,14 +114,14 @@ class FindingsContext(TypedDict):
 class FindingsPage(TypedDict):
     """``findings``: the findings of a study, None until they are computed; ``current`` if they include all answers.
 
-    ``read_at`` is the time of the request in seconds since 1970: answers up to then are included in the next findings.
+    ``computation`` is the number of the computation that includes all answers.
     """
 
     user: User
     study: StudyContext
     findings: FindingsContext | None
     current: bool
-    read_at: float
+    computation: int
     languages: list[str]
 
 
