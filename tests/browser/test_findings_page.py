@@ -36,7 +36,7 @@ def cheeses() -> Items:
     points[1] = points[0] + 0.03
     names = [f"c{row}" for row in range(len(CHEESES))]
     data = {"image": [f"{row}.png" for row in range(len(CHEESES))]}
-    return Items._unwarned(points, names, CHEESES, None, data, ("salt", "age"))
+    return Items._without_warnings(points, names, CHEESES, None, data, ("salt", "age"))
 
 
 def take_part(service, person: int, *, fast: bool = False) -> None:

@@ -15,11 +15,11 @@ from helpers.serving import configuration, some_items
 from pairseek.core.limits import BySize, Limit, Size, check_limits, field_hints, limits_of
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.posteriors import Grid, Particles
-from pairseek.search.serialization import KINDS, parts_by_name
+from pairseek.search.serialization import PART_KINDS, parts_by_name
 from pairseek.web.studies.checks import check
 from pairseek.web.studies.items import study_items
 
-PARTS = [(kind, name, part) for kind in KINDS for name, part in parts_by_name(kind).items()]
+PARTS = [(kind, name, part) for kind in PART_KINDS for name, part in parts_by_name(kind).items()]
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "study-settings.md").read_text()
 SMALL = Size(40, 2)
 SWEEPS = {"name": "particles", "sweeps": 4}

@@ -41,7 +41,7 @@ def test_the_public_surface_is_sorted_and_complete():
         assert hasattr(ps, name)
 
 
-@pytest.mark.parametrize("kind", serialization.KINDS)
+@pytest.mark.parametrize("kind", serialization.PART_KINDS)
 def test_every_part_and_each_of_its_settings_is_documented(kind):
     for name, part in serialization.parts_by_name(kind).items():
         assert part.__name__ in EVERYTHING, f"{part.__name__} is not in the docs"

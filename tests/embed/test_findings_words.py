@@ -22,8 +22,8 @@ def example_findings():
     for items in (
         Items(points),
         Items(points[:5]),
-        Items._unwarned(odd, None),
-        Items._unwarned(points * [1, 1e-9], None),
+        Items._without_warnings(odd, None),
+        Items._without_warnings(points * [1, 1e-9], None),
     ):
         yield parts.size_finding(items)[0]
         yield parts.scale_finding(items)[0]
@@ -65,7 +65,7 @@ def test_every_finding_is_translated_into_every_language(language):
 
 
 def test_catalogues_and_maps_get_different_advice():
-    items = Items._unwarned(np.random.default_rng(0).normal(size=(40, 2)) * [1000, 1], None)
+    items = Items._without_warnings(np.random.default_rng(0).normal(size=(40, 2)) * [1000, 1], None)
     own = parts.scale_finding(items)[0]
     assert "--standardize" in own.advice
     assert "column 0 runs from" in own.found

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from helpers.reference import naive_triplet_likelihood, naive_triplet_loss
 from pairseek.embed import CKL, STE
 from pairseek.embed.lbfgs import minimise
-from pairseek.embed.losses import HINGE, LOGISTIC, POWER, RATIO
+from pairseek.embed.losses import HINGE_LOSS, LOGISTIC_LOSS, POWER_LOSS, RATIO_LOSS
 from pairseek.embed.noise_scale import best_scale, likelihood
 from pairseek.embed.objective import Objective, distances, padded
 from pairseek.model.responses import Logistic, Probit
 
-METHODS = {"ste": LOGISTIC, "ckl": RATIO, "tste": POWER, "gnmds": HINGE}
+METHODS = {"ste": LOGISTIC_LOSS, "ckl": RATIO_LOSS, "tste": POWER_LOSS, "gnmds": HINGE_LOSS}
 
 
 def example(seed, n, d, m, spread=1.0):

@@ -94,7 +94,7 @@ def test_a_scan_keeps_the_best_pairs_of_all(response, k, own):
     points = rng.standard_t(2.5, (300, 3))  # with far items, as in catalogues with a curvature
     belief = Belief(0.3 * points[0], np.diag([1.0, 0.3, 0.1]), BeliefInfo("test"), None)
     context = SelectionContext.of(ps.Items(points), belief, RESPONSES[response](k), ps.InfoGain())
-    sketch = replace(Sketch.of(context, context.strategy.shape(), np.arange(300)), own=own)
+    sketch = replace(Sketch.of(context, context.strategy.shape(), np.arange(300)), residual_variance=own)
     everything = np.arange(300)
     utilities, keys = sketch._scan(everything, everything)
     first, second = np.array(list(combinations(range(300), 2))).T

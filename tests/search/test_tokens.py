@@ -78,7 +78,9 @@ def test_a_search_goes_on_from_plain_data_and_from_a_token(settings, tmp_path):
 
 def test_sizes_are_those_of_the_docs(tmp_path):
     n = 50_000
-    items = ps.Items._unwarned(np.random.default_rng(0).standard_normal((n, 6)), ids=[f"sku-{i}" for i in range(n)])
+    items = ps.Items._without_warnings(
+        np.random.default_rng(0).standard_normal((n, 6)), ids=[f"sku-{i}" for i in range(n)]
+    )
     search = ps.Search(items, rng=2**62 + 1, askable=100)
     rng = np.random.default_rng(1)
     for a, b in rng.choice(n, size=(20, 2), replace=False):

@@ -42,7 +42,7 @@ PASSWORD = "a long password"
 
 def wines() -> Items:
     points = np.random.default_rng(2).normal(size=(8, 2))
-    return Items._unwarned(
+    return Items._without_warnings(
         points, [f"w{k}" for k in range(8)], [f"Wine <{k}>" for k in range(8)], None, None, ("sweetness", "body")
     )
 
@@ -240,7 +240,7 @@ def test_exports_have_the_names_of_the_researcher(visitors, sessions) -> None:
 
 def test_a_coordinate_does_not_hide_another_column(visitors) -> None:
     study = visitors.service.catalogue.by_slug("which")
-    items = Items._unwarned(study.items.coordinates, study.items.ids, None, None, None, ("radius", "seed"))
+    items = Items._without_warnings(study.items.coordinates, study.items.ids, None, None, None, ("radius", "seed"))
     other = replace(study, items=items)
     assert tables.coordinate_names(other) == ["radius_coordinate", "seed_coordinate"]
 
@@ -265,7 +265,7 @@ def _written(folder, text):
 def test_axes_are_named_after_columns() -> None:
     assert axis_names(wines()) == ("sweetness", "body")
     points = np.random.default_rng(0).normal(size=(50, 3)) * [5.0, 2.0, 0.1]
-    names = axis_names(Items._unwarned(points, None, None, None, None, ("salt", "acid", "bitter")))
+    names = axis_names(Items._without_warnings(points, None, None, None, None, ("salt", "acid", "bitter")))
     assert names[0].startswith("salt")
     assert names[1].startswith("acid")
 

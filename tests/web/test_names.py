@@ -121,7 +121,7 @@ def participant(visitors):
 @pytest.mark.parametrize(("data", "coordinates", "settings"), list(kinds()))
 def test_no_page_and_no_ranking_names_an_item_by_its_id(tmp_path, capsys, data, coordinates, settings):
     files = {f"{name.lower()}.png": lambda n=number: picture(n) for number, name in enumerate(NAMES)}
-    items = Items._unwarned(coordinates, IDS, None, None, data)
+    items = Items._without_warnings(coordinates, IDS, None, None, data)
     with served(tmp_path / "n.db") as visitors:
         database, made = visitors.service.database, configuration(answers=8, seed=5, **settings)
         create_study(database, made, items, is_open=True, who="test", files=files if "image" in data else {})

@@ -26,7 +26,7 @@ def visitors(tmp_path_factory):
 
 def _labelled(labels):
     items = wines()
-    return type(items)._unwarned(items.coordinates, items.ids, labels, None, None, ("sweetness", "body"))
+    return type(items)._without_warnings(items.coordinates, items.ids, labels, None, None, ("sweetness", "body"))
 
 
 @pytest.fixture(scope="module")

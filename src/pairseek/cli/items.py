@@ -47,7 +47,7 @@ def with_text_ids(items: Items) -> Items:
     if all(isinstance(name, str) for name in items.ids):
         return items
     ids = [str(name) for name in items.ids]
-    return Items._unwarned(items.coordinates, ids, items.labels, items.appeal, items.data, items._columns)
+    return Items._without_warnings(items.coordinates, ids, items.labels, items.appeal, items.data, items._columns)
 
 
 @dataclass(frozen=True)

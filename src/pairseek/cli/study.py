@@ -14,7 +14,7 @@ from pairseek.errors import InvalidParameter
 
 app = typer.Typer(help="Create, list, open, close, duplicate and delete studies.", no_args_is_help=True)
 
-Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Name of the study in its link.")]
+SlugArgument = Annotated[str, typer.Argument(metavar="SLUG", help="Name of the study in its link.")]
 
 
 @app.command("create")
@@ -82,20 +82,20 @@ def show(*, database: DatabaseOption = None) -> None:
 
 
 @app.command("open")
-def open_study(slug: Slug, *, database: DatabaseOption = None) -> None:
+def open_study(slug: SlugArgument, *, database: DatabaseOption = None) -> None:
     """Open a study, so that it accepts answers."""
     _set_open(slug, database, is_open=True)
 
 
 @app.command("close")
-def close_study(slug: Slug, *, database: DatabaseOption = None) -> None:
+def close_study(slug: SlugArgument, *, database: DatabaseOption = None) -> None:
     """Close a study, so that it accepts no more answers."""
     _set_open(slug, database, is_open=False)
 
 
 @app.command("add")
 def add(
-    slug: Slug,
+    slug: SlugArgument,
     path: Annotated[Path, typer.Argument(metavar="FILE", help="CSV of the new items, or a folder of media files.")],
     *,
     database: DatabaseOption = None,
@@ -116,7 +116,7 @@ def add(
 
 @app.command("duplicate")
 def duplicate(
-    slug: Slug,
+    slug: SlugArgument,
     *,
     name: Annotated[
         str | None, typer.Option("--slug", metavar="SLUG", help="Name of the copy in its link; by default a free one.")
@@ -133,7 +133,7 @@ def duplicate(
 
 
 @app.command("delete")
-def delete(slug: Slug, *, yes: Yes = False, database: DatabaseOption = None) -> None:
+def delete(slug: SlugArgument, *, yes: Yes = False, database: DatabaseOption = None) -> None:
     """Delete a study with its items, answers, populations and tokens.
 
     Earlier exports and backups still contain it.

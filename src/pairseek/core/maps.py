@@ -11,8 +11,8 @@ import numpy as np
 
 from pairseek.core.types import FloatArray
 
-Point: TypeAlias = tuple[float, float]
-Box: TypeAlias = tuple[float, float, float, float]
+PlanePoint: TypeAlias = tuple[float, float]
+Rectangle: TypeAlias = tuple[float, float, float, float]
 """Left, top, right and bottom of a rectangle in a drawing; the vertical axis points down."""
 
 MAX_LABELLED_ITEMS = 40
@@ -92,7 +92,7 @@ def ellipse_outline(mean: FloatArray, covariance: FloatArray, level: float) -> F
     return np.asarray(mean + circle * np.sqrt(np.maximum(values, 0.0)) @ vectors.T)
 
 
-def bounds(points: Iterable[Sequence[float]]) -> tuple[Point, Point]:
+def bounds(points: Iterable[Sequence[float]]) -> tuple[PlanePoint, PlanePoint]:
     """Return the lower and upper corners of the bounding box of points."""
     points = list(points)
     across, up = [point[0] for point in points], [point[1] for point in points]
@@ -116,16 +116,16 @@ class Frame:
     left: float
     high: float
     scale: float
-    corner: Point
+    corner: PlanePoint
 
     @classmethod
-    def fitted(cls, points: Iterable[Sequence[float]], room: Point, corner: Point) -> Frame:
+    def fitted(cls, points: Iterable[Sequence[float]], room: PlanePoint, corner: PlanePoint) -> Frame:
         """Return the frame that fits points into an area of the drawing, given its width, height and corner."""
         (left, low), (right, high) = bounds(points)
         scale = 1.0 / max((right - left) / room[0], (high - low) / room[1], 1e-15)
         return cls(left, high, scale, corner)
 
-    def place(self, x: float, y: float) -> Point:
+    def place(self, x: float, y: float) -> PlanePoint:
         """Return the position in the drawing of a point of the map."""
         return self.corner[0] + self.scale * (x - self.left), self.corner[1] + self.scale * (self.high - y)
 
@@ -167,13 +167,18 @@ class Label:
     text: str
 
 
-def box_around(x: float, y: float, radius: float) -> Box:
+def box_around(x: float, y: float, radius: float) -> Rectangle:
     """Return the square of this half-width around a point."""
     return x - radius, y - radius, x + radius, y + radius
 
 
 def place_labels(
-    marks: Sequence[Mark], font: float, room: Box, *, taken: Iterable[Box] = (), crowd: Sequence[Box] = ()
+    marks: Sequence[Mark],
+    font: float,
+    room: Rectangle,
+    *,
+    taken: Iterable[Rectangle] = (),
+    crowd: Sequence[Rectangle] = (),
 ) -> list[Label | None]:
     """Place a label for each mark; None where none fits.
 
@@ -220,9 +225,9 @@ def place_labels(
     return labels
 
 
-def _within(box: Box, room: Box) -> bool:
+def _within(box: Rectangle, room: Rectangle) -> bool:
     return box[0] >= room[0] and box[1] >= room[1] and box[2] <= room[2] and box[3] <= room[3]
 
 
-def _overlaps(box: Box, others: Iterable[Box]) -> bool:
+def _overlaps(box: Rectangle, others: Iterable[Rectangle]) -> bool:
     return any(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in others)

@@ -19,7 +19,7 @@ ItemId: TypeAlias = int | str
 Point: TypeAlias = tuple[float, ...]
 Side: TypeAlias = ItemId | Point
 """One side of a query: an item id, or coordinates in a continuous space."""
-Outcome: TypeAlias = Literal["answer", "tie", "skip"]
+EventOutcome: TypeAlias = Literal["answer", "tie", "skip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Event:
 
     left: Side
     right: Side
-    outcome: Outcome
+    outcome: EventOutcome
     winner: Side | None = None
     query: Query | None = None
 

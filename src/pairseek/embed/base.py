@@ -173,7 +173,7 @@ class TripletEmbedding:
     def to_items(self, *, scaled: bool = False, labels: Sequence[str] | None = None) -> Items:
         """Return the embedding as `Items` for a `Search`."""
         self._require_fitted()
-        items = Items._unwarned(self.embedding_, self.ids_, labels)
+        items = Items._without_warnings(self.embedding_, self.ids_, labels)
         return items.scaled() if scaled else items
 
     # Optimisation

@@ -22,7 +22,11 @@ BLOCK_SIZE = 256
 # Number of factors multiplied before taking a logarithm; each is above 1e-37, so the product does not underflow.
 FACTORS_PER_LOG = 8
 
-LOGISTIC, RATIO, POWER, HINGE = range(4)
+# Kinds of loss.
+LOGISTIC_LOSS = 0
+RATIO_LOSS = 1
+POWER_LOSS = 2
+HINGE_LOSS = 3
 
 
 @primitive
@@ -188,11 +192,11 @@ def triplet_loss(
     for first in range(start, stop, BLOCK_SIZE):
         n = min(BLOCK_SIZE, stop - first)
         _gather(first, n, triplets, points, near, far)
-        if kind == LOGISTIC:
+        if kind == LOGISTIC_LOSS:
             total += _logistic(n, near, far, slope_near, slope_far, factor)
-        elif kind == RATIO:
+        elif kind == RATIO_LOSS:
             total += _ratio(n, parameter, near, far, slope_near, slope_far, factor)
-        elif kind == POWER:
+        elif kind == POWER_LOSS:
             total += _power(n, parameter, near, far, slope_near, slope_far, factor)
         else:
             total += _hinge(n, near, far, slope_near, slope_far, factor)

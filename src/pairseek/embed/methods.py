@@ -12,7 +12,7 @@ import numpy as np
 
 from pairseek.core.types import FloatArray
 from pairseek.embed.base import TripletEmbedding
-from pairseek.embed.losses import HINGE, LOGISTIC, POWER, RATIO
+from pairseek.embed.losses import HINGE_LOSS, LOGISTIC_LOSS, POWER_LOSS, RATIO_LOSS
 from pairseek.embed.triplets import Triplets
 from pairseek.errors import InvalidParameter
 
@@ -47,7 +47,7 @@ class CKL(TripletEmbedding):
 
     mu: float = 1.0
     name: ClassVar[str] = "ckl"
-    kind: ClassVar[int] = RATIO
+    kind: ClassVar[int] = RATIO_LOSS
 
     def _parameter(self) -> float:
         return self.mu
@@ -87,7 +87,7 @@ class STE(TripletEmbedding):
     """
 
     name: ClassVar[str] = "ste"
-    kind: ClassVar[int] = LOGISTIC
+    kind: ClassVar[int] = LOGISTIC_LOSS
 
 
 @dataclass(kw_only=True, eq=False)
@@ -117,7 +117,7 @@ class TSTE(TripletEmbedding):
 
     alpha: float | None = None
     name: ClassVar[str] = "tste"
-    kind: ClassVar[int] = POWER
+    kind: ClassVar[int] = POWER_LOSS
 
     def _parameter(self) -> float:
         return max(self.n_components - 1.0, 1.0) if self.alpha is None else self.alpha
@@ -158,7 +158,7 @@ class GNMDS(TripletEmbedding):
     """
 
     name: ClassVar[str] = "gnmds"
-    kind: ClassVar[int] = HINGE
+    kind: ClassVar[int] = HINGE_LOSS
 
 
 METHODS: dict[str, type[TripletEmbedding]] = {method.name: method for method in (CKL, STE, TSTE, GNMDS)}

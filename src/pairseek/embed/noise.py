@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.types import JSON, BoolArray, Event, FloatArray, IntArray
-from pairseek.embed.noise_scale import Bound, Scale, best_scale, likelihood
+from pairseek.embed.noise_scale import Scale, ScaleLimit, best_scale, likelihood
 from pairseek.embed.objective import distances
 from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidParameter
@@ -67,7 +67,7 @@ class NoiseFit:
     log_likelihood: float
     count: int
     cross_validated: float
-    bound: Bound
+    bound: ScaleLimit
 
     @property
     def k(self) -> float:

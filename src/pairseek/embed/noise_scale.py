@@ -25,7 +25,7 @@ _MAX_STEPS = 200
 _PROBIT_TAIL = 1e3
 
 
-Bound = Literal["", "zero", "infinity", "flat"]
+ScaleLimit = Literal["", "zero", "infinity", "flat"]
 
 
 @kernel
@@ -102,7 +102,7 @@ class Scale:
     k: float
     log_likelihood: float
     standard_error: float
-    bound: Bound
+    bound: ScaleLimit
     evaluations: int
 
 
@@ -141,7 +141,7 @@ def best_scale(
     scale = largest * math.sqrt(float(((units / largest) ** 2).sum()) / m)
     low, high = -math.log(_MAX_SCALED_K * scale), math.log(_MAX_SCALED_K / scale)
     # If all units have the same sign, so does the derivative, although it underflows far from the origin.
-    one_signed: tuple[tuple[Bound, float, bool], ...] = (
+    one_signed: tuple[tuple[ScaleLimit, float, bool], ...] = (
         ("infinity", high, bool(units.min() >= 0.0)),
         ("zero", low, bool(units.max() <= 0.0)),
     )

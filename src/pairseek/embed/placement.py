@@ -19,7 +19,7 @@ from scipy.special import expit, ndtr
 from pairseek.core.lazy import cached_property
 from pairseek.core.types import JSON, FloatArray, IntArray, ItemId
 from pairseek.core.validation import whole
-from pairseek.embed.losses import LOGISTIC, logit_variances
+from pairseek.embed.losses import LOGISTIC_LOSS, logit_variances
 from pairseek.embed.objective import Objective, distances, padded
 from pairseek.embed.shrinkage_path import PathSettings, descend, fit_at
 from pairseek.embed.triplets import Triplets
@@ -124,7 +124,7 @@ class Placement:
             raise InvalidItems(f"{n} items for {d} dimensions: positions need at least {d + 2}; use fewer dimensions")
         settings = PathSettings(d, 1.0, 1, _FIT_TOLERANCE, _MAX_ITERATIONS, lambda *_: None)
         with compilation_notice():
-            objective = Objective(triplets.rows, n, LOGISTIC, 0.0)
+            objective = Objective(triplets.rows, n, LOGISTIC_LOSS, 0.0)
             objective(padded(np.zeros((n, d))))
         fit: tuple[FloatArray, float] | None = None
         if start is not None and start.d == d:
@@ -151,7 +151,7 @@ class Placement:
 
     def items(self, labels: Sequence[str] | None = None) -> Items:
         """Return the positions as items for a `Search`; in their units, k = 1 with constant noise."""
-        return Items._unwarned(self.coordinates, self.ids, labels)
+        return Items._without_warnings(self.coordinates, self.ids, labels)
 
     def error(self, triplets: Triplets) -> float:
         """Return the fraction of triplets that the positions violate; equal distances count half."""

@@ -69,7 +69,7 @@ class PCA:
     def fit(self, X: Items | npt.ArrayLike, y: None = None) -> Self:  # noqa: ARG002 - as in scikit-learn
         """Compute the components from an (n, p) matrix, or from the coordinates of `Items`."""
         self.ids_, self.labels_ = (X.ids, X.labels) if isinstance(X, Items) else (None, None)
-        vectors = (X if isinstance(X, Items) else Items._unwarned(X)).coordinates
+        vectors = (X if isinstance(X, Items) else Items._without_warnings(X)).coordinates
         n, p = vectors.shape
         varying = self._varying_columns(vectors)
         self.mean_ = vectors.mean(axis=0)
@@ -100,7 +100,7 @@ class PCA:
         """Return the embedding as `Items` for a `Search`; ids and labels default to the original ones."""
         self._require_fitted()
         names, texts = self.ids_ if ids is None else ids, self.labels_ if labels is None else labels
-        items = Items._unwarned(self.embedding_, names, texts)
+        items = Items._without_warnings(self.embedding_, names, texts)
         return items.scaled() if scaled else items
 
     def _project(self, vectors: FloatArray) -> FloatArray:

@@ -172,4 +172,4 @@ def _subsample(items: Items | Space, count: int | None, key: tuple[int, ...]) ->
     catalogue = items._require_catalogue(Unsupported("a continuous Space has no items"))
     rows = np.sort(np.random.default_rng(np.random.SeedSequence(key)).choice(catalogue.n, size=count, replace=False))
     ids = [catalogue.ids[row] for row in rows]
-    return Items._unwarned(catalogue.coordinates[rows], ids, appeal=catalogue.appeal[rows])
+    return Items._without_warnings(catalogue.coordinates[rows], ids, appeal=catalogue.appeal[rows])

@@ -10,7 +10,7 @@ import numpy as np
 from pairseek.core.types import BoolArray, FloatArray, ItemId
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.indexes.base import Hit
-from pairseek.model.catalogues import matching
+from pairseek.model.catalogues import matching_mask
 
 
 class PayloadTable:
@@ -103,7 +103,7 @@ class PayloadTable:
             allowed = np.zeros(n, dtype=np.bool_)
             allowed[self.is_present] = mask
             return allowed
-        return matching(where, self.payload, n)
+        return matching_mask(where, self.payload, n)
 
 
 class ExactIndex:

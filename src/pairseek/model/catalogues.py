@@ -55,7 +55,7 @@ def _present(items: Items, values: Iterable[Any]) -> list[Any]:
     return present
 
 
-def matching(where: Mapping[str, object], columns: Mapping[str, Any], n: int) -> BoolArray:
+def matching_mask(where: Mapping[str, object], columns: Mapping[str, Any], n: int) -> BoolArray:
     """Return an (n,) mask of the items whose columns have the required values.
 
     ``where`` maps columns to the value that an item must have, to a list of accepted values, or to a range of numbers
@@ -184,7 +184,7 @@ def permitted_rows(
     if exclude is not None:
         allowed[rows_of(items, exclude, "exclude", missing)] = False
     if where is not None:
-        allowed &= matching(where, items.data, items.n)
+        allowed &= matching_mask(where, items.data, items.n)
     rows = np.flatnonzero(allowed)
     if not len(rows):
         verb = "leave" if len(active_filters) > 1 else "leaves"

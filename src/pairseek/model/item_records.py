@@ -16,7 +16,7 @@ def items_from(record: Mapping[str, Any]) -> Items | Space:
         fields = ("low", "high", "min_separation", "max_separation")
         return Space(*(record[name] for name in fields))
     coordinates = record["coordinates"] if any(record["coordinates"]) else None
-    items = Items._unwarned(coordinates, record["ids"], record["labels"], record["appeal"], record["data"])
+    items = Items._without_warnings(coordinates, record["ids"], record["labels"], record["appeal"], record["data"])
     if items.hash != record["hash"]:
         raise InvalidFile("the items in the file do not match their hash: the file was damaged or edited")
     return items

@@ -84,7 +84,7 @@ class Items:
         self._with_warnings()
 
     @classmethod
-    def _unwarned(
+    def _without_warnings(
         cls,
         coordinates: npt.ArrayLike | None,
         ids: Sequence[object] | npt.NDArray[np.generic] | None = None,
@@ -125,7 +125,7 @@ class Items:
         # Unpickling goes through validation, so that copies are read-only too.
         coordinates = self.coordinates if self.d else None
         parts = (coordinates, self.ids, self.labels, self.appeal, dict(self.data), self._columns, self.vector_map)
-        return type(self)._unwarned, parts
+        return type(self)._without_warnings, parts
 
     def __repr__(self) -> str:
         note = "" if self.columns_note is None else f"; {self.columns_note}"
@@ -182,7 +182,7 @@ class Items:
 
     def _with_coordinates(self, coordinates: FloatArray, appeal: FloatArray) -> Self:
         """Return these items with other coordinates and appeals."""
-        return self._unwarned(coordinates, self.ids, self.labels, appeal, self.data)
+        return self._without_warnings(coordinates, self.ids, self.labels, appeal, self.data)
 
     def _side(self, value: object) -> Side:
         """Return the id of an item, as one side of a query."""
@@ -239,7 +239,7 @@ class Items:
     def subset(self, rows: IntArray) -> Self:
         """Return the items in the given rows, in that order."""
         row_list = rows.tolist()
-        return self._unwarned(
+        return self._without_warnings(
             self.coordinates[rows] if self.d else None,
             [self.ids[row] for row in row_list],
             [self.labels[row] for row in row_list],
@@ -288,7 +288,7 @@ class Items:
         if not self.d:
             return self
         points = _scales.standardize(self.coordinates)
-        return self._unwarned(points, self.ids, self.labels, self.appeal, self.data, self._columns)
+        return self._without_warnings(points, self.ids, self.labels, self.appeal, self.data, self._columns)
 
     def scaled(self) -> Self:
         """Return the items centred and scaled by sqrt(d)/(3 sqrt(smallest eigenvalue of the covariance)).
@@ -299,7 +299,7 @@ class Items:
         if not self.d:
             return self
         points = _scales.cover_cube(self.coordinates)
-        return self._unwarned(points, self.ids, self.labels, self.appeal, self.data, self._columns)
+        return self._without_warnings(points, self.ids, self.labels, self.appeal, self.data, self._columns)
 
     @classmethod
     def from_vectors(
@@ -353,7 +353,7 @@ class Items:
             )
         elif not isinstance(vector_map, VectorMap):
             raise InvalidParameter(f"vector_map is {vector_map!r}: give a VectorMap, such as items.vector_map")
-        return cls._unwarned(
+        return cls._without_warnings(
             vector_map.place(table.vectors, names),
             names,
             table.labels if labels is None else labels,
@@ -410,7 +410,7 @@ class Items:
         one coordinate per entry, and ids keep their type: item 7, not ``"7"``.
         """
         rules = _files.ColumnRules(keep, coordinates, columns)
-        return cls._unwarned(**_files.items_of_frame(frame, rules))._with_warnings()
+        return cls._without_warnings(**_files.items_of_frame(frame, rules))._with_warnings()
 
     def to_frame(self, backend: Backend | None = None) -> Any:
         """Return a data frame that `from_frame` can read, with ``keep`` listing the numeric data columns.
@@ -442,8 +442,8 @@ class Items:
         """Read items like `from_file` or, with `as_table`, like `from_csv`, without warnings."""
         path, rules = Path(path), rules or _files.ColumnRules()
         if as_table or _csv.is_table(path):
-            return cls._unwarned(**_files.read_items(path, rules, content), least=1 if rules.optional else 2)
+            return cls._without_warnings(**_files.read_items(path, rules, content), least=1 if rules.optional else 2)
         if rules.coordinates is not None:
             raise InvalidItems(f"{path} has no named columns: omit the argument coordinates")
         points, ids = item_files.read_arrays(path)
-        return cls._unwarned(points, ids)
+        return cls._without_warnings(points, ids)

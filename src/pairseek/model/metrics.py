@@ -13,7 +13,7 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 
 # Pairs or triplets evaluated at a time, which limits memory to a few megabytes.
-_CHUNK = 1 << 18
+_ROWS_PER_CHUNK = 1 << 18
 
 
 def _checked_array(name: str, values: npt.ArrayLike, shape: str, *axes: int) -> FloatArray:
@@ -99,7 +99,7 @@ def kendall_tau_distance(
     batch, batches = _checked_count("batch", batch, 2, items.n), _checked_count("batches", batches, 1)
     generator = np.random.default_rng(rng)
     first, second = np.triu_indices(batch, 1)
-    step = max(1, _CHUNK // len(first))
+    step = max(1, _ROWS_PER_CHUNK // len(first))
     wrong = 0.0
     for start in range(0, batches, step):
         drawn = _subsets(items.n, batch, min(step, batches - start), generator)
@@ -135,7 +135,7 @@ def _disagreement(estimated: FloatArray, true: FloatArray, first: IntArray, seco
 
 def _all_pairs_distance(estimated: FloatArray, true: FloatArray) -> float:
     n = len(estimated)
-    step = max(1, _CHUNK // n)
+    step = max(1, _ROWS_PER_CHUNK // n)
     wrong = 0.0
     for start in range(0, n, step):
         # Rows against all: every pair is counted twice, and an item paired with itself adds nothing.
@@ -177,7 +177,7 @@ def triplet_error(items: Items | npt.ArrayLike, triplets: npt.ArrayLike) -> floa
             f"triplet {row} is {rows[row].tolist()}: there are {len(points)} items, give rows from 0 to "
             f"{len(points) - 1}"
         )
-    step = max(1, _CHUNK // points.shape[1])
+    step = max(1, _ROWS_PER_CHUNK // points.shape[1])
     wrong = 0.0
     for start in range(0, len(rows), step):
         anchor, near, far = (points[column] for column in rows[start : start + step].T)

@@ -19,7 +19,7 @@ from pairseek.numerics.kernel_cache import cached
 
 F = TypeVar("F", bound=Callable[..., Any])
 A = TypeVar("A", bound=np.ndarray[Any, Any])
-Answers: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+AnswerArrays: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Slopes (m, d), offsets (m,) and decided (m,): see `pairseek.posteriors.factors.Factors`."""
 LinkModel: TypeAlias = tuple[float, float, float]
 """Floor, scale and tie width, as in `log_answer`."""

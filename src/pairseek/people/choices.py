@@ -20,7 +20,7 @@ from pairseek.people.events import EVENT_WEIGHTS, encoded_events, pairs_of_event
 from pairseek.people.implied_pairs import implied_pairs
 from pairseek.people.rows import by_person, item_positions, names_of, selected_rows
 
-Ranking: TypeAlias = "Sequence[ItemId | Sequence[ItemId]]"
+RankingInput: TypeAlias = "Sequence[ItemId | Sequence[ItemId]]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class Choices:
     @classmethod
     def from_rankings(
         cls,
-        rankings: Mapping[str, Ranking] | Iterable[tuple[object, Ranking]],
+        rankings: Mapping[str, RankingInput] | Iterable[tuple[object, RankingInput]],
         *,
         ids: Sequence[ItemId] | None = None,
         most: int = 1000,

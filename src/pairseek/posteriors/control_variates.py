@@ -16,7 +16,7 @@ import numpy as np
 
 from pairseek.core.types import FloatArray
 from pairseek.model.priors import Prior
-from pairseek.numerics.jit import Answers, PriorArrays, kernel, log_slope, primitive
+from pairseek.numerics.jit import AnswerArrays, PriorArrays, kernel, log_slope, primitive
 from pairseek.numerics.moments import SAMPLE_CHUNK, sample_moments
 from pairseek.numerics.parallel import for_ranges
 from pairseek.posteriors.factors import Factors
@@ -35,7 +35,9 @@ _ROWS_PER_PASS = 4
 
 
 @primitive
-def _gradient(x: FloatArray, evidence: Answers, prior: PriorArrays, link: int, width: float, out: FloatArray) -> None:
+def _gradient(
+    x: FloatArray, evidence: AnswerArrays, prior: PriorArrays, link: int, width: float, out: FloatArray
+) -> None:
     """Write the gradient of the log posterior at x, ignoring the box."""
     slopes, offsets, decided = evidence
     _, _, centre, precision = prior
@@ -93,7 +95,7 @@ def _products(
     points: FloatArray,
     weights: FloatArray,
     mean: FloatArray,
-    evidence: Answers,
+    evidence: AnswerArrays,
     prior: PriorArrays,
     link: int,
     width: float,

@@ -18,7 +18,7 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.constants import HALF_LOG_TWO_PI, LOGISTIC_VARIANCE
 from pairseek.numerics.jit import (
     LOGISTIC,
-    Answers,
+    AnswerArrays,
     LinkModel,
     PriorArrays,
     exp_minus,
@@ -285,7 +285,7 @@ def log_inverse_determinant(matrix: FloatArray) -> float:
 
 @inner
 def _recompute_moments(
-    evidence: Answers,
+    evidence: AnswerArrays,
     prior: PriorArrays,
     sites: FloatArray,
     work: FloatArray,
@@ -398,7 +398,7 @@ def _log_site_constant(site: FloatArray, cavity: FloatArray) -> float:
 
 @inner
 def _log_evidence(
-    evidence: Answers,
+    evidence: AnswerArrays,
     prior: PriorArrays,
     link: int,
     model: LinkModel,
@@ -438,7 +438,7 @@ def _log_evidence(
 
 @kernel
 def propagate(  # noqa: C901
-    evidence: Answers,
+    evidence: AnswerArrays,
     private_variances: FloatArray,
     prior: PriorArrays,
     rule: QuadratureRule,
@@ -614,7 +614,7 @@ def without_private(slopes: FloatArray, unit: FloatArray, first: int, sites: Flo
 def join_private(
     private: PrivateResiduals,
     kept_coordinates: IntArray,
-    evidence: Answers,
+    evidence: AnswerArrays,
     kept_sites: FloatArray,
     kept_moments: tuple[FloatArray, FloatArray],
     sites: FloatArray,
@@ -667,7 +667,7 @@ def join_private(
 
 @kernel
 def profile_moments(
-    evidence: Answers,
+    evidence: AnswerArrays,
     rule: QuadratureRule,
     link: int,
     model: LinkModel,

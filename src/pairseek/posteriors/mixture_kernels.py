@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.numerics.jit import LOGISTIC, Answers, exp_minus, kernel, log_tie
+from pairseek.numerics.jit import LOGISTIC, AnswerArrays, exp_minus, kernel, log_tie
 
 # Probabilities without lapses are clipped from below to this one.
 _MIN_PROBABILITY = 1e-16
@@ -25,7 +25,7 @@ def likelihood_grid(  # noqa: C901
     start: int,
     stop: int,
     points: FloatArray,
-    evidence: Answers,
+    evidence: AnswerArrays,
     multipliers: FloatArray,
     lapse_rates: FloatArray,
     width: float,

@@ -16,7 +16,7 @@ import numpy as np
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import (
     LOGISTIC,
-    Answers,
+    AnswerArrays,
     LinkModel,
     PriorArrays,
     SeedArray,
@@ -60,7 +60,7 @@ def log_densities(
     start: int,
     stop: int,
     points: FloatArray,
-    evidence: Answers,
+    evidence: AnswerArrays,
     prior: PriorArrays,
     base: tuple[FloatArray, FloatArray],
     link: int,
@@ -107,7 +107,7 @@ def slice_sweep(  # noqa: C901
     points: FloatArray,
     seeds: SeedArray,
     frame: tuple[FloatArray, FloatArray],
-    evidence: Answers,
+    evidence: AnswerArrays,
     prior: PriorArrays,
     power: float,
     width: float,

@@ -33,7 +33,7 @@ _MAX_EXACT_ITEMS = 1024
 # Width of the bins of utilities, in standard deviations of a residual utility.
 _BIN_WIDTH = 0.125
 # Number of bins of utilities.
-_BINS = 96
+_BIN_COUNT = 96
 # Grid of the best utility, in standard deviations of a residual utility.
 _GRID_STEP = 0.25
 _GRID = np.arange(-4.0, 7.0, _GRID_STEP)
@@ -298,18 +298,18 @@ def _histogram(distances: FloatArray, counts: FloatArray) -> FloatArray:
 
     An item between two bins is divided between them, which matches linear interpolation.
     """
-    size = len(distances) * _BINS
-    samples, items = np.nonzero(distances < _BINS - 1)
+    size = len(distances) * _BIN_COUNT
+    samples, items = np.nonzero(distances < _BIN_COUNT - 1)
     distances = distances[samples, items]
     bins = distances.astype(np.int64)
-    share, keys = counts[items] * (distances - bins), bins + _BINS * samples
+    share, keys = counts[items] * (distances - bins), bins + _BIN_COUNT * samples
     histogram = np.bincount(keys, counts[items] - share, size) + np.bincount(keys + 1, share, size)
-    return np.asarray(histogram.reshape(-1, _BINS))
+    return np.asarray(histogram.reshape(-1, _BIN_COUNT))
 
 
 @lru_cache(maxsize=1)
 def _log_cdf_tables() -> tuple[FloatArray, FloatArray]:
     """Return (bins, grid) tables of log Φ(z) and of φ(z)/Φ(z)."""
-    z = np.arange(_BINS)[:, None] * _BIN_WIDTH + _GRID
+    z = np.arange(_BIN_COUNT)[:, None] * _BIN_WIDTH + _GRID
     below = log_ndtr(z)
     return below, np.exp(-0.5 * z * z - below) / np.sqrt(2.0 * np.pi)

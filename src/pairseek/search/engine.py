@@ -28,8 +28,11 @@ from pairseek.posteriors.span import infer_within_span
 from pairseek.search.configuration import SearchConfiguration
 from pairseek.search.serialization import query_id
 
-# Purposes of random draws, which keep their streams apart.
-_CHOICE, _SIDES, _PROCEDURE, _SCORES = range(4)
+# Independent streams of random numbers.
+_CHOICE_STREAM = 0
+_SIDES_STREAM = 1
+_PROCEDURE_STREAM = 2
+_SCORES_STREAM = 3
 
 
 def infer(configuration: SearchConfiguration, events: Sequence[Event]) -> Belief:
@@ -65,9 +68,9 @@ def next_pair(
     started = time.perf_counter()
     belief = infer(configuration, events) if belief is None else belief
     procedure = configuration.procedure
-    procedure_rng = None if procedure is None else _generator(seed, _PROCEDURE)
+    procedure_rng = None if procedure is None else _generator(seed, _PROCEDURE_STREAM)
     position = len(events), len(pending)
-    draws = Draws(_generator(seed, _CHOICE, *position), _seeds(seed, _SCORES, *position), procedure_rng)
+    draws = Draws(_generator(seed, _CHOICE_STREAM, *position), _seeds(seed, _SCORES_STREAM, *position), procedure_rng)
     askable = configuration.askable
     context = replace(selection_context(configuration, belief, askable), history=events, pending=pending)
     pair = choose_pair(askable, context, PairRules(configuration.candidates, configuration.rest), draws, procedure)
@@ -76,7 +79,7 @@ def next_pair(
 
 def query_of_pair(pair: ChosenPair, events: int, index: int, *, seed: int) -> Query:
     """Return a chosen pair as query `index` after a number of events; the seed decides the sides."""
-    return pair.query(query_id(events, index), _generator(seed, _SIDES, events, index))
+    return pair.query(query_id(events, index), _generator(seed, _SIDES_STREAM, events, index))
 
 
 def selection_context(

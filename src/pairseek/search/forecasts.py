@@ -52,7 +52,7 @@ def expected_path(
     *,
     radius: float = math.nan,
     level: float = 0.95,
-) -> Iterator[Step]:
+) -> Iterator[PathPoint]:
     """Yield (credible radius, bits of the next answer) after 0, 1, 2, ... further answers.
 
     Parameters
@@ -85,7 +85,7 @@ def expected_path(
         yield expected * (1.0 + tails * expected / gaussian), next_bits
 
 
-Step = tuple[float, float]
+PathPoint = tuple[float, float]
 
 
 def _steps(

@@ -31,7 +31,7 @@ from pairseek.search.tokens import Key, PackedEvent, TokenContent, short_configu
 if TYPE_CHECKING:
     from pairseek.people.population import Population
 
-_PARTS = (*PARTS, "stop")
+_SAVED_PARTS = (*PARTS, "stop")
 
 
 def carry_over(record: SearchRecord, configuration: SearchConfiguration, earlier_items: Items) -> StateAndPending:
@@ -101,8 +101,8 @@ def to_file(state: SearchState, pending: Sequence[Query]) -> JSON:
 def from_file(record: JSON, path: object, parts: Mapping[str, Any], model: ModelChoice) -> StateAndPending:
     """Restore the search that `to_file` described; ``parts`` replace parts of the record."""
     for name in parts:
-        if name not in _PARTS:
-            raise TypeError(f"a saved search with its items takes no {name!r}: use only {', '.join(_PARTS)}")
+        if name not in _SAVED_PARTS:
+            raise TypeError(f"a saved search with its items takes no {name!r}: use only {', '.join(_SAVED_PARTS)}")
     with convert_read_errors(
         lambda why: f"{path} is not a valid saved search: {why}; the file was not changed", wrap_own_errors=True
     ):
@@ -114,8 +114,8 @@ def _from_file(record: JSON, replacements: Mapping[str, Any], model: ModelChoice
     earlier = _earlier_model(saved["model"], model, "it", InvalidFile)
     replacements = {kind: part for kind, part in replacements.items() if part is not None}
     # Files of the first model versions do not name the given parts, so all parts count as given.
-    given_names = {*record.get("given", _PARTS), *replacements}
-    kinds = _PARTS if earlier is None else [kind for kind in _PARTS if kind in given_names]
+    given_names = {*record.get("given", _SAVED_PARTS), *replacements}
+    kinds = _SAVED_PARTS if earlier is None else [kind for kind in _SAVED_PARTS if kind in given_names]
     parts = {
         kind: replacements[kind] if kind in replacements else serialization.decode_saved(kind, saved[kind])
         for kind in kinds
@@ -197,7 +197,7 @@ def from_light(
         saved = dict(record["configuration"])
         # Checked first, because parts of a later version may be unreadable.
         earlier = _earlier_model(saved["model"], model, "the saved search", InvalidFile)
-        stored_parts = {kind: _light_part(kind, saved[kind], parts.get(kind)) for kind in _PARTS if kind in saved}
+        stored_parts = {kind: _light_part(kind, saved[kind], parts.get(kind)) for kind in _SAVED_PARTS if kind in saved}
         search = _mark_as_migrated(SearchRecord.read(record, LIGHT_FORMAT), earlier)
         saved_askable, goal, name = saved["askable"], saved["goal"], record["items"]
     if population is not None:

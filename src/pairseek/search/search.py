@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from pairseek.core.text import plural
-from pairseek.core.types import Belief, Event, Outcome, Query, QueryInfo, Side
+from pairseek.core.types import Belief, Event, EventOutcome, Query, QueryInfo, Side
 from pairseek.core.validation import seed_of, whole
 from pairseek.errors import (
     AnswerConflict,
@@ -320,7 +320,7 @@ class Search(StoredSearch):
 
     # Internals
 
-    def _record(self, query: Query | str, outcome: Outcome, winner: object) -> None:
+    def _record(self, query: Query | str, outcome: EventOutcome, winner: object) -> None:
         """Record the outcome of a pending query; verify that a repeated outcome agrees with the recorded one."""
         name = query.id if isinstance(query, Query) else query if isinstance(query, str) else None
         pending = next((q for q in self._pending if q.id == name), None)

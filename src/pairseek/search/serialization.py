@@ -40,7 +40,7 @@ _CLASSES_BY_KIND: dict[str, Mapping[str, Any]] = {
     "rest": {"rest": Rest},
     "unknown": UNKNOWNS,
 }
-KINDS = tuple(_CLASSES_BY_KIND)
+PART_KINDS = tuple(_CLASSES_BY_KIND)
 """Kinds of parts of a search."""
 
 # Default prior of an unknown residual in earlier versions.

@@ -41,7 +41,9 @@ _HEADER = struct.Struct("<B4sQIHH")
 _CATALOGUE = struct.Struct(f"<{_HASH_BYTES}sI")
 _OUTCOMES = ("l", "r", "t", "s")
 # Kinds of event: an observation, an answer to the query asked directly before it, and an answer to any other query.
-_OBSERVED, _NEXT, _OTHER = range(3)
+_OBSERVATION = 0
+_NEXT_ANSWER = 1
+_OTHER_ANSWER = 2
 # Base for the number of events before a query.
 _EVENTS_BASE = 1 << 17
 # Base for the index of a query among those asked after the same events.
@@ -192,9 +194,9 @@ def _pack_events(content: TokenContent) -> bytes:
     digits: list[tuple[int, int]] = []
     for number, event in enumerate(content.events):
         digits += [(event.left, n), (event.right, n), (_OUTCOMES.index(event.outcome), len(_OUTCOMES))]
-        kind = _OBSERVED if event.query is None else _NEXT if event.query == (number, 0) else _OTHER
+        kind = _OBSERVATION if event.query is None else _NEXT_ANSWER if event.query == (number, 0) else _OTHER_ANSWER
         digits.append((kind, 3))
-        if kind == _OTHER:
+        if kind == _OTHER_ANSWER:
             assert event.query is not None
             digits += [(event.query[0], _EVENTS_BASE), (event.query[1], _INDEX_BASE)]
     for left, right, events, index in content.pending:
@@ -217,7 +219,11 @@ def _unpack_events(content: TokenContent, value: int, events: int, pending: int)
     for number in range(events):
         left, right, outcome, kind = digit(n), digit(n), digit(len(_OUTCOMES)), digit(3)
         query = (
-            None if kind == _OBSERVED else (number, 0) if kind == _NEXT else (digit(_EVENTS_BASE), digit(_INDEX_BASE))
+            None
+            if kind == _OBSERVATION
+            else (number, 0)
+            if kind == _NEXT_ANSWER
+            else (digit(_EVENTS_BASE), digit(_INDEX_BASE))
         )
         unpacked.append(PackedEvent(left, right, _OUTCOMES[outcome], query))
     queries = tuple((digit(n), digit(n), digit(_EVENTS_BASE), digit(_INDEX_BASE)) for _ in range(pending))

@@ -26,8 +26,10 @@ from pairseek.store.schema import findings, logins, metadata, rates
 FORMAT = "pairseek backup"
 # Tables that backups leave out: findings are computed again, rates soon expire, and logins must not be restored.
 _EXCLUDED_TABLES = {findings.name, rates.name, logins.name}
-# Rows read or written at a time, and rows of tables that hold files.
-_BATCH_SIZE, _FILE_BATCH_SIZE = 500, 20
+# Rows read or written at a time.
+_BATCH_SIZE = 500
+# Rows of tables that hold files.
+_FILE_BATCH_SIZE = 20
 
 
 def write(database: Database, path: Path) -> int:

@@ -343,7 +343,7 @@ def _fit_population(choices: Choices, items: Items | None, seed: int, learning: 
         # Nothing is known about such an item, so its error is the spread of all items.
         error = np.full(len(choices.ids), float(np.std(base)))
         error[rows] = population.utility_error
-    items = Items._unwarned(points, choices.ids, appeal=appeal)
+    items = Items._without_warnings(points, choices.ids, appeal=appeal)
     return replace(population, items=items, provenance=provenance, utility_error=error)
 
 

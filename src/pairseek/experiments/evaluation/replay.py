@@ -55,7 +55,7 @@ class Popularity:
 
 def plain_items(population: Population, items: Items | None) -> Items:
     """Return the items of the plain model: the given ones, or the learned coordinates without learned appeal."""
-    return items if items is not None else Items._unwarned(population.items.coordinates, population.items.ids)
+    return items if items is not None else Items._without_warnings(population.items.coordinates, population.items.ids)
 
 
 def replayed(

@@ -20,7 +20,7 @@ from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import S_MAX
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.features import credits_of
-from pairseek.pairs.sources.branch_and_bound.bounds import Model, steepness
+from pairseek.pairs.sources.branch_and_bound.bounds import UtilityModel, steepness
 from pairseek.pairs.sources.branch_and_bound.view import residual_variance, utility_model
 from pairseek.pairs.sources.sketch_kernels import (
     KEPT_PAIRS,
@@ -87,7 +87,7 @@ class Sketch:
     columns: FloatArray
     magnitudes: FloatArray
     values: FloatArray
-    model: Model
+    model: UtilityModel
     residual_variance: float
     resting: IntArray
     total: int

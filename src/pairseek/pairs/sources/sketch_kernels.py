@@ -11,7 +11,7 @@ from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, pair_constant
 from pairseek.numerics.tables import S_MAX, interpolate
-from pairseek.pairs.sources.branch_and_bound.bounds import TABLE, Model, utility_value
+from pairseek.pairs.sources.branch_and_bound.bounds import TABLE, UtilityModel, utility_value
 from pairseek.pairs.sources.branch_and_bound.finalists import contains, insert_sorted
 
 ScanModel: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray, float, float]
@@ -148,7 +148,7 @@ def sketch_items(  # noqa: C901
 
 
 @kernel
-def write_value_at(s: float, gain: float, model: Model, out: FloatArray) -> None:
+def write_value_at(s: float, gain: float, model: UtilityModel, out: FloatArray) -> None:
     """Write the bound on the utility at mean 0 and standard deviation s."""
     shape, _, _, penalty, _, table = model
     out[0] = utility_value(shape, penalty, table, 0.0, s, 0.0, gain)

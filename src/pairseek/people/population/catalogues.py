@@ -28,7 +28,7 @@ def catalogue_of(
     data: Mapping[str, Sequence[object]] | None,
 ) -> Items:
     """Return items with (n, d) coordinates, where d may be 0."""
-    return Items._unwarned(coordinates if coordinates.shape[1] else None, ids, labels, appeal, data)
+    return Items._without_warnings(coordinates if coordinates.shape[1] else None, ids, labels, appeal, data)
 
 
 def vector_items(
@@ -85,7 +85,7 @@ def placed_items(population: Population, items: Items) -> Items:
     rows = np.array([known.find(name) for name in items.ids])
     predicted[rows >= 0] = learned[rows[rows >= 0]]
     points = np.column_stack([items.coordinates, predicted[:, :-1]])
-    return Items._unwarned(points, items.ids, items.labels, predicted[:, -1], items.data)
+    return Items._without_warnings(points, items.ids, items.labels, predicted[:, -1], items.data)
 
 
 def matched_items(population: Population, items: Items | Space) -> Items:
@@ -116,7 +116,9 @@ def matched_items(population: Population, items: Items | Space) -> Items:
             f"this population was fitted to other coordinates or another order of the items: "
             f"{_difference(population, items)}; fit it to these items, or search population.items"
         )
-    return Items._unwarned(population.items.coordinates, items.ids, items.labels, population.items.appeal, items.data)
+    return Items._without_warnings(
+        population.items.coordinates, items.ids, items.labels, population.items.appeal, items.data
+    )
 
 
 def _difference(population: Population, items: Items) -> str:

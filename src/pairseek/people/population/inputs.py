@@ -41,7 +41,7 @@ def vector_table(vectors: object, choices: Choices, items: Items | None) -> Item
             f"ids to vectors, or a table with a column id",
             field="vectors",
         )
-    known = Items._unwarned(array, names)
+    known = Items._without_warnings(array, names)
     return ItemVectors(np.asarray(known.coordinates), list(known.ids), table.labels)
 
 

@@ -245,7 +245,7 @@ def create_preference_study(database: Database, study: Study, who: str, *, slug:
             hint="Collect judgements first: the first map needs as many judgements as there are items.",
         )
     source, learned = study.items, newest.learned
-    items = Items._unwarned(learned.final.coordinates, source.ids, source.labels, None, dict(source.data))
+    items = Items._without_warnings(learned.final.coordinates, source.ids, source.labels, None, dict(source.data))
     base = slug or f"{study.row.slug[:56].rstrip('-')}-search"
     names = [base] if slug else [base, *(f"{base}-{number}" for number in range(2, _MAX_NAMES))]
     response = {"name": "logistic", "k": float(f"{learned.k:.4g}"), "noise": "constant"}

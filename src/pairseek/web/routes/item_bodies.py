@@ -117,7 +117,7 @@ class NewItems:
             for name in inline_media()
             if name in self._media
         }
-        return Items._unwarned(coordinates, self._ids, self._labels, self._appeal, data)
+        return Items._without_warnings(coordinates, self._ids, self._labels, self._appeal, data)
 
     def _rows(self) -> FloatArray:
         counts = np.asarray(self._dimensions)

@@ -13,7 +13,7 @@ from pairseek.errors import AnswerConflict, UnknownQuery
 from pairseek.store.events import AskedPair, EventRow
 from pairseek.web.errors import invalid
 from pairseek.web.sessions.access import is_expired, result_confirmed, session_expired, study_closed, too_many_events
-from pairseek.web.sessions.playing import Played, Side, check_played, has_failed, playback_of
+from pairseek.web.sessions.playing import PlaybackSide, Played, check_played, has_failed, playback_of
 from pairseek.web.sessions.snapshot import Snapshot
 from pairseek.web.studies.catalogue import Study
 
@@ -41,7 +41,7 @@ class Answer(BaseModel):
     shown_at: _Time = None
     sent_at: _Time = None
     attempt: _Count = None
-    played: dict[Side, Played] | None = Field(
+    played: dict[PlaybackSide, Played] | None = Field(
         default=None,
         description="whether the sound or video on each side was played; failed: it could not be loaded; null: unknown",
     )

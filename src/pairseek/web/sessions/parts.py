@@ -225,7 +225,7 @@ def learned_from_record(record: JSON) -> Learned:
 def first_items(items: Items, count: int) -> Items:
     """Return the first ``count`` items of a study without coordinates."""
     data = {name: values[:count] for name, values in items.data.items()}
-    return Items._unwarned(None, items.ids[:count], items.labels[:count], items.appeal[:count], data)
+    return Items._without_warnings(None, items.ids[:count], items.labels[:count], items.appeal[:count], data)
 
 
 def parts_key(row: SessionRow) -> PartsKey:

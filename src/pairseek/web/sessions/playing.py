@@ -13,16 +13,16 @@ from pairseek.store.events import AskedPair
 from pairseek.web.errors import Problem
 from pairseek.web.studies.catalogue import Study
 
-Side: TypeAlias = Literal["left", "right", "anchor"]
+PlaybackSide: TypeAlias = Literal["left", "right", "anchor"]
 Played: TypeAlias = Literal["yes", "no", "failed"]
 """Whether a sound or video was played as long as the study requires; failed: it could not be loaded."""
 UNKNOWN_PLAYBACK = "unknown"
 """State stored for clients that do not report playback."""
 
 
-def playback_of(study: Study, query: AskedPair, sent: Mapping[Side, Played] | None) -> dict[str, str] | None:
+def playback_of(study: Study, query: AskedPair, sent: Mapping[PlaybackSide, Played] | None) -> dict[str, str] | None:
     """Return the playback to store with an answer, by side; None if no item has a player."""
-    items: dict[Side, str | None] = {
+    items: dict[PlaybackSide, str | None] = {
         "left": query.left,
         "right": query.right,
         "anchor": query.details.get("anchor"),

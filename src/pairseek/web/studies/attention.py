@@ -62,7 +62,7 @@ def attention_items(configuration: StudyConfiguration) -> Items | None:
     names = dict.fromkeys(name for item in rule.items for name in item.media)
     data: Mapping[str, list[str]] = {name: [item.media.get(name, "") for item in rule.items] for name in names}
     ids, labels = [item.id for item in rule.items], [item.label for item in rule.items]
-    return Items._unwarned(None, ids, labels, np.zeros(len(ids)), dict(data), (), least=1)
+    return Items._without_warnings(None, ids, labels, np.zeros(len(ids)), dict(data), (), least=1)
 
 
 def _names(pair: KnownPair) -> list[str]:

@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from pairseek.core.text import plural, quoted
 from pairseek.core.types import BoolArray
 from pairseek.errors import InvalidParameter
-from pairseek.model.catalogues import Missing, matching
+from pairseek.model.catalogues import Missing, matching_mask
 from pairseek.model.items import Items
 from pairseek.store import attributes as stored
 from pairseek.store import studies
@@ -83,7 +83,7 @@ class ItemAttributes:
         needed = [name for name in where if name in self.values]
         columns: dict[str, Any] = {name: self._column(name, items) for name in needed}
         others = {name: column for name, column in items.data.items() if name not in columns}
-        return matching(where, others | columns, items.n)
+        return matching_mask(where, others | columns, items.n)
 
     def _column(self, name: str, items: Items) -> Any:
         key = name, items.hash

@@ -73,7 +73,7 @@ def joined_items(items: Items, others: Items) -> Items:
         first, second = (part.data.get(name, ("",) * part.n) for part in (items, others))
         return (*first, *(second[row] for row in rows))
 
-    return Items._unwarned(
+    return Items._without_warnings(
         np.concatenate([items.coordinates, others.coordinates[rows]]) if items.d else None,
         (*items.ids, *(others.ids[row] for row in rows)),
         (*items.labels, *(others.labels[row] for row in rows)),

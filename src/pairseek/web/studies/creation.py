@@ -219,7 +219,8 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
     }
     appeal = np.concatenate([present.appeal, items.appeal])
     joined = study_items(
-        Items._unwarned(None, (*present.ids, *items.ids), (*present.labels, *items.labels), appeal, data), scaled=False
+        Items._without_warnings(None, (*present.ids, *items.ids), (*present.labels, *items.labels), appeal, data),
+        scaled=False,
     )
     packed = pack_items(joined)
 
@@ -302,7 +303,7 @@ def _with_files_of(present: Items, items: Items) -> Items:
     for medium, files in FILE_COLUMNS.items():
         if files in data and medium in items.data:
             data[files] = tuple(new or name for new, name in zip(items.data[medium], data[files], strict=True))
-    return Items._unwarned(items.coordinates, items.ids, items.labels, items.appeal, data, present.columns)
+    return Items._without_warnings(items.coordinates, items.ids, items.labels, items.appeal, data, present.columns)
 
 
 def items_changed(slug: str) -> Problem:

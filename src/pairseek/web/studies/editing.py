@@ -128,7 +128,7 @@ def relabelled(items: Items, labels: Mapping[int, str], removed: set[int]) -> It
     if blank is not None:
         raise InvalidItems(f"the label of item {items.ids[blank]!r} is blank: write one, or remove the item")
     kept = [row for row in range(items.n) if row not in removed]
-    return Items._unwarned(
+    return Items._without_warnings(
         items.coordinates[kept] if items.d else None,
         [items.ids[row] for row in kept],
         [labels.get(row, items.labels[row]) for row in kept],

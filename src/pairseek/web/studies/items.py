@@ -61,9 +61,11 @@ def read_items(
     data = {_medium_name(name): values for name, values in items.data.items()}
     ids = [str(name) for name in items.ids]
     if not placed:
-        return study_items(Items._unwarned(None, ids, items.labels, None, data, items._columns, least=1), scaled=False)
+        return study_items(
+            Items._without_warnings(None, ids, items.labels, None, data, items._columns, least=1), scaled=False
+        )
     positions = items.coordinates if items.d else None
-    items = Items._unwarned(positions, ids, items.labels, items.appeal, data, items._columns, least=1)
+    items = Items._without_warnings(positions, ids, items.labels, items.appeal, data, items._columns, least=1)
     return study_items(items, scaled=scaled, standardize=standardize)
 
 
@@ -128,4 +130,4 @@ def unpack_items(content: bytes) -> Items:
     items = items_from(record)
     assert isinstance(items, Items)
     coordinates = items.coordinates if items.d else None
-    return named_items(Items._unwarned(coordinates, items.ids, items.labels, items.appeal, items.data, columns))
+    return named_items(Items._without_warnings(coordinates, items.ids, items.labels, items.appeal, items.data, columns))

@@ -84,7 +84,9 @@ def with_pictures(items: Items, files: Files) -> tuple[Items, dict[str, Callable
     # The file name is kept for exports.
     data = dict(items.data) | {"image": [hashes.get(name, "") for name in names], PICTURE_FILE: names}
     coordinates = items.coordinates if items.d else None
-    return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, data, items.columns, least=1), readers
+    return Items._without_warnings(
+        coordinates, items.ids, items.labels, items.appeal, data, items.columns, least=1
+    ), readers
 
 
 class PictureCopies:

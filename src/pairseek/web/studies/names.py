@@ -40,4 +40,4 @@ def named_items(items: Items) -> Items:
         for row, (name, label) in enumerate(zip(items.ids, items.labels, strict=True))
     ]
     coordinates = items.coordinates if items.d else None
-    return Items._unwarned(coordinates, items.ids, labels, items.appeal, items.data, items._columns, least=1)
+    return Items._without_warnings(coordinates, items.ids, labels, items.appeal, items.data, items._columns, least=1)

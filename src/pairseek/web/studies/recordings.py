@@ -54,7 +54,9 @@ def with_recordings(items: Items, files: Files) -> tuple[Items, UploadedRecordin
     if not names:
         return items, uploaded
     coordinates = items.coordinates if items.d else None
-    return Items._unwarned(coordinates, items.ids, items.labels, items.appeal, data, items.columns, least=1), uploaded
+    return Items._without_warnings(
+        coordinates, items.ids, items.labels, items.appeal, data, items.columns, least=1
+    ), uploaded
 
 
 def _add(uploaded: UploadedRecordings, medium: str, name: str, files: Files) -> str:

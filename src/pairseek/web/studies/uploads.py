@@ -71,7 +71,7 @@ def items_of_files(files: Files) -> Items | None:
         for medium in FILE_COLUMNS
         if medium in media
     }
-    return Items._unwarned(None, stems if are_distinct else names, labels, None, data, least=1)
+    return Items._without_warnings(None, stems if are_distinct else names, labels, None, data, least=1)
 
 
 def _medium_of(name: str, content: bytes) -> str:

@@ -26,7 +26,7 @@ _CACHE_SIZE = 2 * Settings.most_sessions
 # Sessions read per batch.
 _BATCH_SIZE = 200
 
-Entry: TypeAlias = tuple[PersonRow, MapPoint | None]
+ParticipantEntry: TypeAlias = tuple[PersonRow, MapPoint | None]
 """Participant's row in the list, and their point on the map if they have an estimate."""
 _CacheKey: TypeAlias = tuple[str, int, bool]
 
@@ -43,9 +43,9 @@ class Overview:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._cache: LRUCache[_CacheKey, Entry] = LRUCache(_CACHE_SIZE)
+        self._cache: LRUCache[_CacheKey, ParticipantEntry] = LRUCache(_CACHE_SIZE)
 
-    def participants(self, study: Study) -> list[Entry]:
+    def participants(self, study: Study) -> list[ParticipantEntry]:
         """Return all participants of a study except previews, newest first.
 
         Only changed sessions are read again. Sessions without an answer are never read: their row says everything, and
@@ -72,12 +72,12 @@ class Overview:
         with self._lock:
             self._cache.clear()
 
-    def _store(self, key: _CacheKey, entry: Entry) -> None:
+    def _store(self, key: _CacheKey, entry: ParticipantEntry) -> None:
         with self._lock:
             self._cache[key] = entry
 
 
-def _empty(row: SessionRow) -> Entry:
+def _empty(row: SessionRow) -> ParticipantEntry:
     """Return the entry of a participant who has not answered yet."""
     return {
         "session": row.id,

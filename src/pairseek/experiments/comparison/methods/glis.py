@@ -17,7 +17,7 @@ from pairseek.experiments.comparison.methods.utilities import UtilityMethod, sta
 from pairseek.experiments.comparison.protocol import Knowledge
 from pairseek.people.choices import Choices
 
-Answers = list[tuple[int, int]]
+DecidedPairs = list[tuple[int, int]]
 _REGULARIZATION = 1e-6
 _BEST_WEIGHT = 10.0
 """Weight of a violated answer about the best item so far; other answers have weight 1."""
@@ -52,7 +52,7 @@ class PreferenceGlis(UtilityMethod):
         self._basis = 1.0 / (1.0 + self.width**2 * self._distance)
         # As in the package, the first questions are random: two for each coordinate.
         self._random = 2 * vectors.shape[1]
-        self._answers: Answers = []
+        self._answers: DecidedPairs = []
         self._best: int | None = None
         self._surrogate = np.zeros(len(items))
         self.utility = np.zeros(len(items))

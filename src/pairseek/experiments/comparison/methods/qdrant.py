@@ -17,7 +17,7 @@ from pairseek.people.choices import Choices
 
 QdrantQuery: TypeAlias = Literal["average", "best", "context", "feedback"]
 """Recommend by the average vector, recommend by the best score, context of pairs, or relevance feedback."""
-Answers: TypeAlias = list[tuple[int, int]]
+WinnersAndLosers: TypeAlias = list[tuple[int, int]]
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Qdrant(UtilityMethod):
         """Begin with equal items."""
         assert vectors is not None
         self._scores = qdrant_scores(vectors, self.query, self.feedback)
-        self._answers: Answers = []
+        self._answers: WinnersAndLosers = []
         self.utility = np.zeros(len(items))
 
     def tell(self, pair: tuple[int, int], outcome: int | None) -> None:
@@ -58,13 +58,15 @@ class Qdrant(UtilityMethod):
             self.utility = self.scale * standardized(scores)
 
 
-def qdrant_scores(vectors: FloatArray, query: QdrantQuery, feedback: float = 1.0) -> Callable[[Answers], FloatArray]:
+def qdrant_scores(
+    vectors: FloatArray, query: QdrantQuery, feedback: float = 1.0
+) -> Callable[[WinnersAndLosers], FloatArray]:
     """Return a function that maps answers, winner first, to (n,) scores of an in-memory client with cosine distance."""
     models, client = _client_with_items(vectors)
     # Examples are given as vectors, because points given by id are left out of the results.
     rows = vectors.tolist()
 
-    def score(answers: Answers) -> FloatArray:
+    def score(answers: WinnersAndLosers) -> FloatArray:
         scores = np.zeros(len(rows))
         if answers:
             results = client.query_points(
@@ -77,7 +79,7 @@ def qdrant_scores(vectors: FloatArray, query: QdrantQuery, feedback: float = 1.0
     return score
 
 
-def _query(models: Any, rows: list[list[float]], query: QdrantQuery, answers: Answers, feedback: float) -> Any:
+def _query(models: Any, rows: list[list[float]], query: QdrantQuery, answers: WinnersAndLosers, feedback: float) -> Any:
     if query == "feedback":
         won = np.bincount([a for a, _ in answers], minlength=len(rows))
         shown = won + np.bincount([b for _, b in answers], minlength=len(rows))

@@ -89,7 +89,7 @@ class PairseekSearch(SearchMethod):
             self._population = fit_population(others, self.dimension, coordinates)
             self._items = self._population.items
         else:
-            self._items = Items(ids=list(items)) if vectors is None else Items._unwarned(vectors, tuple(items))
+            self._items = Items(ids=list(items)) if vectors is None else Items._without_warnings(vectors, tuple(items))
         self._asked = False
         self.search = self._new_search(None)
 
@@ -124,5 +124,5 @@ def fit_population(
     others: Choices, dimension: int | None, coordinates: tuple[tuple[float, ...], ...] | None
 ) -> Population:
     """Fit a population to other people."""
-    items = None if coordinates is None else Items._unwarned(np.array(coordinates), others.ids)
+    items = None if coordinates is None else Items._without_warnings(np.array(coordinates), others.ids)
     return Population.fit(others, items, dimension=None if items is not None else dimension)

@@ -25,10 +25,10 @@ _DOWN = 1.0 - 1e-11
 # Represents infinity, but is finite because it may be multiplied by zero.
 _HUGE = 1e300
 
-Model: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray]
-Cells: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
-Points: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
-Scale: TypeAlias = tuple[float, float, float, float, float, FloatArray]
+UtilityModel: TypeAlias = tuple[int, int, float, float, FloatArray, FloatArray]
+CellArrays: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
+PointArrays: TypeAlias = tuple[FloatArray, FloatArray, IntArray, FloatArray, FloatArray, FloatArray, FloatArray]
+PairExtremes: TypeAlias = tuple[float, float, float, float, float, FloatArray]
 """Inputs of the kernels: see `CatalogueView`."""
 
 # Kinds of utility, in the order of `SHAPE_KINDS`.
@@ -131,7 +131,7 @@ def lowest_margin(cell_a: int, cell_b: int, ranges: FloatArray) -> float:
 
 
 @inner
-def cell_bound(cell_a: int, cell_b: int, cells: Cells, model: Model, threshold: float) -> float:
+def cell_bound(cell_a: int, cell_b: int, cells: CellArrays, model: UtilityModel, threshold: float) -> float:
     """Return an upper bound on the utility of pairs of one item from each cell; -inf if a cell is empty.
 
     The coarse bound is returned if it does not exceed `threshold`. ``still_centre`` and ``still_half`` are the boxes
@@ -177,7 +177,7 @@ def cell_bound(cell_a: int, cell_b: int, cells: Cells, model: Model, threshold: 
 
 @kernel
 def bound_pairs(
-    start: int, stop: int, first: IntArray, second: IntArray, cells: Cells, model: Model, out: FloatArray
+    start: int, stop: int, first: IntArray, second: IntArray, cells: CellArrays, model: UtilityModel, out: FloatArray
 ) -> None:
     """Compute upper bounds for listed pairs of cells."""
     for row in range(start, stop):
@@ -190,7 +190,7 @@ def bound_children(
     stop: int,
     first: IntArray,
     second: IntArray,
-    view: tuple[Model, Cells, Cells],
+    view: tuple[UtilityModel, CellArrays, CellArrays],
     threshold: float,
     pairs: IntArray,
     out: FloatArray,

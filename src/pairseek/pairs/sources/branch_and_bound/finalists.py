@@ -9,7 +9,7 @@ import numpy as np
 from pairseek.core.types import FloatArray, IntArray
 from pairseek.numerics.jit import inner
 from pairseek.numerics.pair_kernels import pair_constant
-from pairseek.pairs.sources.branch_and_bound.bounds import Model, Points, utility_value
+from pairseek.pairs.sources.branch_and_bound.bounds import PointArrays, UtilityModel, utility_value
 
 # Indices into a target: utility to reach, tolerance below it within which ties are kept, number of pairs to find.
 TARGET_UTILITY = 0
@@ -25,7 +25,7 @@ def exact_value(
     mean: FloatArray,
     root: FloatArray,
     credit: float,
-    model: Model,
+    model: UtilityModel,
     scratch: FloatArray,
 ) -> float:
     """Return the utility of a pair of positions, by the arithmetic of `pair_geometry`; -inf if the points coincide.
@@ -93,8 +93,8 @@ def contains(key: int, keys: IntArray) -> bool:
 def consider(
     i: int,
     j: int,
-    points: Points,
-    model: Model,
+    points: PointArrays,
+    model: UtilityModel,
     resting: IntArray,
     target: FloatArray,
     best: tuple[FloatArray, IntArray],

@@ -9,7 +9,7 @@ import numpy as np
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import inner
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, NORMALIZED, pair_constant
-from pairseek.pairs.sources.branch_and_bound.bounds import DISTANCE, Model, Scale, utility_value
+from pairseek.pairs.sources.branch_and_bound.bounds import DISTANCE, PairExtremes, UtilityModel, utility_value
 
 # Indices into a prefilter: bounds of Σ weights Δ², minimum of s², maxima of |m| and of |cost_q - cost_p|.
 REACH_FROM = 0
@@ -80,7 +80,9 @@ def decaying_lengths(share: float) -> tuple[float, float]:
 
 
 @inner
-def set_prefilter(least: float, scale: Scale, model: Model, weights: FloatArray, prefilter: FloatArray) -> None:
+def set_prefilter(
+    least: float, scale: PairExtremes, model: UtilityModel, weights: FloatArray, prefilter: FloatArray
+) -> None:
     """Set necessary conditions for a utility of at least `least`.
 
     Only Σ weights Δ² is computed for every pair, so it encodes each noise kind's condition on s: a'Σa/4 for constant

@@ -9,7 +9,15 @@ import numpy as np
 from pairseek.core.types import BoolArray, FloatArray, IntArray
 from pairseek.numerics.jit import inner, kernel
 from pairseek.numerics.pair_kernels import CONSTANT, DECAYING, pair_constant
-from pairseek.pairs.sources.branch_and_bound.bounds import HIGHEST_COST, LOWEST_COST, SHELL, Cells, Model, Points, Scale
+from pairseek.pairs.sources.branch_and_bound.bounds import (
+    HIGHEST_COST,
+    LOWEST_COST,
+    SHELL,
+    CellArrays,
+    PairExtremes,
+    PointArrays,
+    UtilityModel,
+)
 from pairseek.pairs.sources.branch_and_bound.finalists import TARGET_COUNT, TARGET_SLACK, TARGET_UTILITY, consider
 from pairseek.pairs.sources.branch_and_bound.prefilter import (
     MAX_LOGIT,
@@ -127,8 +135,8 @@ def _rows(
     block: int,
     full: int,
     b: int,
-    points: Points,
-    cells: Cells,
+    points: PointArrays,
+    cells: CellArrays,
     noise: int,
     weights: FloatArray,
     prefilter: FloatArray,
@@ -166,7 +174,7 @@ def scan_tiles(  # noqa: C901 - a call with this many arrays costs as much as a 
     stop: int,
     chunk: int,
     tiles: IntArray,
-    view: tuple[Model, Cells, Points, Scale],
+    view: tuple[UtilityModel, CellArrays, PointArrays, PairExtremes],
     resting: IntArray,
     goal: tuple[float, float, float, float],
     out: tuple[FloatArray, IntArray, IntArray],

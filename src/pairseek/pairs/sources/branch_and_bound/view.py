@@ -23,16 +23,16 @@ from pairseek.pairs.sources.branch_and_bound.bounds import (
     HIGHEST_COST,
     LOWEST_COST,
     SHELL,
-    Cells,
-    Model,
-    Points,
-    Scale,
+    CellArrays,
+    PairExtremes,
+    PointArrays,
+    UtilityModel,
     steepness,
 )
 from pairseek.pairs.sources.branch_and_bound.tree import LANES, Tree, boxes, tree_of
 from pairseek.pairs.strategies.shape import SHAPE_KINDS, UtilityShape
 
-Axes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+BeliefAxes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 # Width of the core of a cell, relative to the cell.
 _CORE_WIDTH = 0.5
 _ITEMS_PER_CHUNK = 4096
@@ -69,10 +69,10 @@ class CatalogueView:
     """
 
     tree: Tree
-    model: Model
-    cells: Cells
-    points: Points
-    scale: Scale
+    model: UtilityModel
+    cells: CellArrays
+    points: PointArrays
+    scale: PairExtremes
 
     @property
     def is_empty(self) -> bool:
@@ -81,7 +81,7 @@ class CatalogueView:
         return not ranges[0, LOWEST_COST] <= ranges[0, HIGHEST_COST]
 
     @cached_property
-    def cores(self) -> Cells:
+    def cores(self) -> CellArrays:
         """The cells with their boxes shrunk to the cores."""
         centre, half, still_centre, still_half, ranges, values = self.cells
         return centre, _CORE_WIDTH * half, still_centre, _CORE_WIDTH * still_half, ranges, values
@@ -128,7 +128,7 @@ def residual_variance(response: Response) -> float:
     return float(2.0 * (response.typical_reliability * response.residual_deviation) ** 2)
 
 
-def utility_model(context: SelectionContext, shape: UtilityShape, variance: float) -> Model:
+def utility_model(context: SelectionContext, shape: UtilityShape, variance: float) -> UtilityModel:
     """Return `CatalogueView.model` for logits with this variance in addition to that due to the point."""
     response, reliability = context.response, context.belief.reliability
     spread = 0.0 if reliability is None else reliability.spread
@@ -148,7 +148,7 @@ def _axes(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatAr
     return np.maximum(values[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1])
 
 
-def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: int) -> Scale:
+def _scale(tree: Tree, ranges: FloatArray, values: FloatArray, k: float, noise: int) -> PairExtremes:
     """Return the extremes over all pairs that the prefilter needs, rounded outwards."""
     longest = 4.0 * float(np.linalg.norm(tree.half[0])) * (1.0 + 1e-9)
     steep = float(steepness(steepest_length(0.0, longest, noise), k, noise))
@@ -175,7 +175,9 @@ def _tables(
 
 
 @kernel
-def _project(start: int, stop: int, points: FloatArray, axes: Axes, handicaps: FloatArray, columns: FloatArray) -> None:
+def _project(
+    start: int, stop: int, points: FloatArray, axes: BeliefAxes, handicaps: FloatArray, columns: FloatArray
+) -> None:
     """Compute the columns of `CatalogueView.points` for the positions from start to stop.
 
     ``axes`` is (middle of the items, mean, eigenvectors and eigenvalues of the belief); a cost is |x - μ|² plus the

@@ -29,7 +29,7 @@ from pairseek.model.priors import Prior
 from pairseek.model.spaces import Space
 from pairseek.pairs.strategies.base import BaseProcedure
 from pairseek.pairs.strategies.baselines.ballots import Ballot, Decision, tally
-from pairseek.pairs.strategies.baselines.box import Box, box_bounds, checked_box, prior_box
+from pairseek.pairs.strategies.baselines.box import BoxLimits, box_bounds, checked_box, prior_box
 from pairseek.pairs.strategies.baselines.cache import FoldCache
 from pairseek.pairs.strategies.baselines.insertion import Insertion
 from pairseek.pairs.strategies.baselines.planes import bisector
@@ -74,7 +74,7 @@ class ActRank(BaseProcedure):
     """
 
     votes: Annotated[int, Limit(1, 100)] = 1
-    box: Annotated[Box | None, COORDINATE] = None
+    box: Annotated[BoxLimits | None, COORDINATE] = None
     name: ClassVar[str] = "actrank"
 
     def __post_init__(self) -> None:

@@ -12,15 +12,15 @@ from pairseek.errors import InvalidParameter
 from pairseek.model.items import Items
 from pairseek.model.priors import Prior, box_of, moments_of
 
-Bound: TypeAlias = float | tuple[float, ...]
-Box: TypeAlias = tuple[Bound, Bound]
+BoxLimit: TypeAlias = float | tuple[float, ...]
+BoxLimits: TypeAlias = tuple[BoxLimit, BoxLimit]
 """Lower and upper bounds of the coordinates: one number for all dimensions, or one for each."""
 
 GAUSSIAN_REACH = 4.0
 """Half width of the box in standard deviations, for a prior without bounds."""
 
 
-def checked_box(box: object, who: str) -> Box | None:
+def checked_box(box: object, who: str) -> BoxLimits | None:
     """Validate a box and return it as plain floats and tuples."""
     if box is None:
         return None
@@ -40,7 +40,7 @@ def checked_box(box: object, who: str) -> Box | None:
     return bounds[0], bounds[1]
 
 
-def _bound(value: object, box: object, who: str) -> Bound:
+def _bound(value: object, box: object, who: str) -> BoxLimit:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -52,7 +52,7 @@ def _bound(value: object, box: object, who: str) -> Bound:
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
-def prior_box(prior: Prior, d: int) -> Box:
+def prior_box(prior: Prior, d: int) -> BoxLimits:
     """Return the prior's box; where it is unbounded, the mean plus and minus four standard deviations."""
     low, high = box_of(prior, d)
     mean, covariance = moments_of(prior, d)
@@ -62,7 +62,7 @@ def prior_box(prior: Prior, d: int) -> Box:
     return tuple(low.tolist()), tuple(high.tolist())
 
 
-def box_bounds(box: Box | None, items: Items, who: str) -> tuple[FloatArray, FloatArray]:
+def box_bounds(box: BoxLimits | None, items: Items, who: str) -> tuple[FloatArray, FloatArray]:
     """Return (d,) lower and upper bounds of the box or, without a box, of the items, padded if they are constant."""
     if box is None:
         low, high = items.coordinates.min(axis=0), items.coordinates.max(axis=0)

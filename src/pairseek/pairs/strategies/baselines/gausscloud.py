@@ -29,7 +29,7 @@ from pairseek.model.priors import Prior
 from pairseek.model.responses import hyperplanes
 from pairseek.model.spaces import Space
 from pairseek.pairs.strategies.base import BaseProcedure
-from pairseek.pairs.strategies.baselines.box import Box, box_bounds, checked_box, prior_box
+from pairseek.pairs.strategies.baselines.box import BoxLimits, box_bounds, checked_box, prior_box
 from pairseek.pairs.strategies.baselines.cache import LRUCache
 from pairseek.pairs.strategies.baselines.nearest import nearest_pairs
 from pairseek.pairs.strategies.baselines.nusvm import extended_nu_svm
@@ -68,7 +68,7 @@ class GaussCloud(BaseProcedure):
 
     stages: Annotated[int, Limit(1, 1000)]
     answers: Annotated[int, Limit(1, 1000)]
-    box: Annotated[Box | None, COORDINATE] = None
+    box: Annotated[BoxLimits | None, COORDINATE] = None
     name: ClassVar[str] = "gausscloud"
 
     def __post_init__(self) -> None:
