@@ -102,7 +102,7 @@ def test_new_vectors_are_placed_as_in_the_fit(tmp_path):
     assert again.with_vectors(vectors).items == whole.items
     assert again.items == whole.items
     # A service gets the placed items without their vectors.
-    sent = ps.Items._unwarned(tomorrow.items.coordinates, tomorrow.items.ids, None, tomorrow.items.appeal)
+    sent = ps.Items._without_warnings(tomorrow.items.coordinates, tomorrow.items.ids, None, tomorrow.items.appeal)
     assert part.for_items(sent).matched(sent).appeal.tolist() == tomorrow.items.appeal.tolist()
     assert part.for_items(part.items) is part
     # The factor of residual utilities scales placed items as the others.

@@ -70,7 +70,7 @@ def placed_items(population: Population, items: Items) -> Items:
         rows = np.array([known.find(name) for name in items.ids])
         appeal = np.array(items.appeal)
         appeal[rows >= 0] = known.appeal[rows[rows >= 0]]
-        return Items._unwarned(items.coordinates, items.ids, items.labels, appeal, items.data)
+        return Items._without_warnings(items.coordinates, items.ids, items.labels, appeal, items.data)
     if population.given is None or d > known.d or population.provenance.get("configuration", {}).get("rescale"):
         raise Unsupported(
             "this population learned its own coordinates, so it cannot place other items: fit one to given coordinates"
