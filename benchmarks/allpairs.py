@@ -36,7 +36,7 @@ TIMES = (0, 10, 40)
 
 
 @kernel
-def brute_force(start, stop, points, shadows, squares, values, model, out):
+def brute_force(start, stop, points, projections, squares, values, model, out):
     """Write utility and j of the best pair (i, j > i) for each row i from start to stop."""
     shape, noise, k, penalty, table, _ = model
     n, d = points.shape
@@ -46,7 +46,7 @@ def brute_force(start, stop, points, shadows, squares, values, model, out):
             square, variance, reach = 0.0, 0.0, 0.0
             for h in range(d):
                 square += (points[i, h] - points[j, h]) ** 2
-                part = (shadows[i, h] - shadows[j, h]) ** 2
+                part = (projections[i, h] - projections[j, h]) ** 2
                 variance += part
                 reach += values[h] * part
             if square > 0.0:
@@ -68,11 +68,11 @@ def brute(scene, rows=None):
     view = CatalogueView.of(scene, scene.strategy.shape())
     began = time.perf_counter()
     values, vectors = np.linalg.eigh(scene.belief.covariance)
-    shadows = 2.0 * (scene.points - scene.belief.mean) @ (vectors * np.sqrt(values))
+    projections = 2.0 * (scene.points - scene.belief.mean) @ (vectors * np.sqrt(values))
     squares = np.sum((scene.points - scene.belief.mean) ** 2, axis=1)
     n = len(scene.points)
     out = np.full((2, n), -np.inf)
-    arguments = (scene.points, np.ascontiguousarray(shadows), squares, values, view.model, out)
+    arguments = (scene.points, np.ascontiguousarray(projections), squares, values, view.model, out)
     brute_force(0, 1, *arguments)
     if rows is None:
         for_ranges(brute_force, n, 64, *arguments)

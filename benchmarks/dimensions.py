@@ -37,7 +37,7 @@ def catalogue(n: int, d: int) -> ps.Items:
 
 
 @kernel
-def _random_pairs(start, stop, points, shadows, costs, model, out):
+def _random_pairs(start, stop, points, projections, costs, model, out):
     """Write the best utility of random pairs start to stop to the piece of `out` that begins there."""
     shape, noise, k, penalty, table, _ = model
     n, d = points.shape
@@ -49,7 +49,7 @@ def _random_pairs(start, stop, points, shadows, costs, model, out):
         square, variance = 0.0, 0.0
         for h in range(d):
             square += (points[i, h] - points[j, h]) ** 2
-            variance += (shadows[i, h] - shadows[j, h]) ** 2
+            variance += (projections[i, h] - projections[j, h]) ** 2
         if square > 0.0:
             length = 2.0 * math.sqrt(square)
             constant = pair_constant(length, k, noise)
@@ -61,11 +61,11 @@ def _random_pairs(start, stop, points, shadows, costs, model, out):
 def best_of_random(context: SelectionContext, pairs: int) -> float:
     """Return the utility of the best of random pairs, by a compiled loop over the same table."""
     centred = context.points - context.belief.mean
-    shadows = np.ascontiguousarray(centred @ principal_root(context.belief.covariance))
+    projections = np.ascontiguousarray(centred @ principal_root(context.belief.covariance))
     costs = np.sum(centred**2, axis=1)
     out = np.full(-(-pairs // _CHUNK), -np.inf)
     model = utility_model(context, context.strategy.shape(), 0.0)
-    for_ranges(_random_pairs, pairs, _CHUNK, np.array(context.points), shadows, costs, model, out)
+    for_ranges(_random_pairs, pairs, _CHUNK, np.array(context.points), projections, costs, model, out)
     return float(out.max())
 
 

@@ -203,7 +203,7 @@ class DimensionWarning(UserWarning):
 
 
 class DefaultWarning(UserWarning):
-    """The response is not the one that was asked for or the usual default, so another was chosen.
+    """The response differs from the requested or the usual one.
 
     Either the given posterior or prior does not support the usual default, or a saved search has an unknown residual.
 

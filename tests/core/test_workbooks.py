@@ -109,7 +109,7 @@ _LAUGHS = b"""<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "%s">
     b"".join(b'<!ENTITY %c "%s">' % (letter, b"&%c;" % (letter - 1) * 10) for letter in range(ord("c"), ord("z") + 1)),
 )
 TEA = of_rows(["id"], ["tea"])
-REFUSED = {
+REFUSED_KINDS = {
     "formula": (of_rows(["id", "price"], ["tea", "=6*7"]), "the cell B2 is a formula without a stored value"),
     "error": (of_rows(["id", "price"], ["tea", "#REF!"]), "the cell B2 has the error #REF!"),
     "two sheets": (saved(_two_sheets), "has 2 sheets with content, 'Sheet', 'Notes': keep only"),
@@ -117,25 +117,25 @@ REFUSED = {
     "empty": (saved(lambda book: None), "is empty: give a header row"),
     "macros": (with_part(TEA, "xl/vbaProject.bin", b"x"), "contains macros"),
     "encrypted": (workbooks.OLE_SIGNATURE + b"x" * 600, "is encrypted, or a workbook of Excel 97"),
-    "pdf": (b"%PDF-1.7 ...", "is no Excel workbook, whatever its name says"),
-    "zip": (_archive(a=b"x"), "is a zip archive, but no Excel workbook"),
-    "cut off": (TEA[: len(TEA) // 2], "is no Excel workbook"),
-    "other parts": (_archive(**{"[Content_Types].xml": b"<x/>"}), "is damaged, or no Excel workbook"),
+    "pdf": (b"%PDF-1.7 ...", "is not an Excel workbook, despite its name"),
+    "zip": (_archive(a=b"x"), "is a zip archive, but not an Excel workbook"),
+    "cut off": (TEA[: len(TEA) // 2], "is not an Excel workbook"),
+    "other parts": (_archive(**{"[Content_Types].xml": b"<x/>"}), "is damaged, or not an Excel workbook"),
     "bomb": (with_part(TEA, "xl/media/a.bin", b"\0" * 70_000_000), "unpacks to 70,"),
     "far cells": (saved(_far), "has more than 5,000,000 cells"),
-    "entities": (with_part(TEA, "xl/worksheets/sheet1.xml", _LAUGHS), "is damaged, or no Excel workbook"),
+    "entities": (with_part(TEA, "xl/worksheets/sheet1.xml", _LAUGHS), "is damaged, or not an Excel workbook"),
 }
 
 
-@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize("kind", REFUSED_KINDS)
 def test_what_cannot_be_read_is_named(kind: str) -> None:
-    content, message = REFUSED[kind]
+    content, message = REFUSED_KINDS[kind]
     with pytest.raises(InvalidItems, match=message) as refused:
         table_rows(NAME, InvalidItems, "rows", content)
     assert refused.value.field == "items"
 
 
-@pytest.mark.parametrize("ending", workbooks.REFUSED)
+@pytest.mark.parametrize("ending", workbooks.REFUSED_KINDS)
 def test_other_spreadsheets_are_refused_by_name(ending: str) -> None:
     with pytest.raises(InvalidItems, match=f"items{ending} is .* save it as an Excel workbook"):
         table_rows(Path(f"items{ending.upper()}").with_suffix(ending), InvalidItems, "rows", b"PK\x03\x04")

@@ -26,7 +26,7 @@ from pairseek.posteriors.slice_kernels import log_densities, log_line
 LOGITS = st.floats(-1e6, 1e6)
 OUTCOMES = st.sampled_from(["first", "tie"])
 WIDTHS = st.sampled_from([0.0, 0.05, 0.7, 5.0])
-LAPSES = st.sampled_from([0.0, 1e-6, 0.2])
+LAPSE_RATES = st.sampled_from([0.0, 1e-6, 0.2])
 
 
 def model_of(width, lapse):
@@ -89,7 +89,9 @@ class TestLogAnswer:
         rounding = 1e-15 * abs(z) ** 2 if link == "probit" else 1e-15 * abs(z)
         assert actual == pytest.approx(naive_log_answer(z, outcome, link, width), rel=1e-9, abs=1e-13 + rounding)
 
-    @given(z=st.floats(-1e3, 1e3), outcome=OUTCOMES, link=st.sampled_from(sorted(LINKS)), width=WIDTHS, lapse=LAPSES)
+    @given(
+        z=st.floats(-1e3, 1e3), outcome=OUTCOMES, link=st.sampled_from(sorted(LINKS)), width=WIDTHS, lapse=LAPSE_RATES
+    )
     def test_agrees_with_its_twin_with_lapses(self, z, outcome, link, width, lapse):
         logit = z - (width if outcome == "first" else 0.0)
         actual = log_answer(logit, float(outcome == "first"), LINKS[link], model_of(width, lapse))
@@ -158,7 +160,7 @@ class TestLogLine:
         scale=st.sampled_from([1e-3, 1.0, 30.0, 1e4]),
         link=st.sampled_from(sorted(LINKS)),
         width=WIDTHS,
-        lapse=LAPSES,
+        lapse=LAPSE_RATES,
     )
     def test_agrees_with_its_twin(self, seed, m, scale, link, width, lapse):
         rng = np.random.default_rng(seed)
@@ -177,7 +179,7 @@ class TestLogLine:
         zeros, decided = np.zeros(m), np.ones(m)
         assert log_line(0.0, zeros, zeros, decided, 0, (0.0, 1.0, 0.0)) == pytest.approx(-m * math.log(2), rel=1e-13)
 
-    @given(seed=st.integers(0, 2**32 - 1), link=st.sampled_from(sorted(LINKS)), width=WIDTHS, lapse=LAPSES)
+    @given(seed=st.integers(0, 2**32 - 1), link=st.sampled_from(sorted(LINKS)), width=WIDTHS, lapse=LAPSE_RATES)
     def test_log_densities_agree_with_a_plain_loop(self, seed, link, width, lapse):
         rng = np.random.default_rng(seed)
         points, slopes, offsets = rng.normal(size=(7, 3)), rng.normal(scale=9, size=(4, 3)), rng.normal(size=4)

@@ -17,7 +17,7 @@ from helpers.situations import LINKS
 from pairseek.numerics.jit import LOGISTIC, PROBIT
 from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_MAX, S_OCTAVES, interpolate, look_up, tables, utilities_at
 
-NAMES = ("probability", "information", "explained", "log_volume")
+TABLE_NAMES = ("probability", "information", "explained", "log_volume")
 MS = st.floats(0, 30) | st.floats(0, 1e4)
 SS = st.floats(0, 5) | st.floats(0, 900)
 
@@ -108,7 +108,7 @@ class TestTables:
         for deviation in s[s > 0]:
             m = np.concatenate([M0 * 2 ** rng.uniform(0, M_OCTAVES, 10) - M0, rng.uniform(0, 3 + 3 * deviation, 20)])
             exact = utilities_at(m, float(deviation), link)
-            for row, name in enumerate(NAMES):
+            for row, name in enumerate(TABLE_NAMES):
                 table = getattr(tables(link), name)
                 actual = np.array([interpolate(table, x, deviation) for x in m])
                 worst[row] = max(worst[row], np.max(np.abs(actual - exact[row])))
@@ -127,7 +127,7 @@ class TestTables:
             columns = np.arange(0, 272, 7)
             m = (1.0 + (columns % 16) / 16) * 2.0 ** (columns // 16) * M0 - M0
             exact = utilities_at(m, s, link)
-            for index, name in enumerate(NAMES):
+            for index, name in enumerate(TABLE_NAMES):
                 assert getattr(tables(link), name)[row, columns] == pytest.approx(exact[index], abs=2e-10)
 
     def test_stay_within_their_ranges(self, link):
@@ -153,7 +153,7 @@ class TestTables:
                 assert sign * interpolate(table, m, min(wider, S_MAX)) >= here - 4e-16
 
     def test_beyond_the_last_s_only_the_ratio_counts(self, link):
-        for name in NAMES:
+        for name in TABLE_NAMES:
             table = getattr(tables(link), name)
             for factor in (1.5, 1e3, 1e12):
                 m, s = 700.0 * factor, S_MAX * factor

@@ -9,7 +9,7 @@ from scipy.special import entr, expit, ndtr
 from test_all_pairs import STRATEGIES, listed, random_scene, rng_of, scene_of, tolerance
 
 from pairseek.model.noise import NOISES
-from pairseek.numerics.mixtures import NAMES, table
+from pairseek.numerics.mixtures import TABLE_NAMES, table
 from pairseek.numerics.tables import S_MAX, look_up
 from pairseek.pairs.sources import AllPairs
 from pairseek.pairs.sources.branch_and_bound import search as _branch
@@ -48,7 +48,7 @@ def test_tables_of_an_unknown_k_and_lapse_are_monotone(link, spread, lapse):
     m, s = 10.0 ** rng.uniform(-6, 5, size=(2, 20_000))
     s[:200] = S_MAX * (1 + 1e-3 * rng.standard_normal(200))
     more_m, more_s = (x * (1 + 10.0 ** rng.uniform(-9, 1, size=len(x))) for x in (m, s))
-    for name in NAMES:
+    for name in TABLE_NAMES:
         sign = 1.0 if name in ("information", "explained") else -1.0
         values = table(link, name, spread, lapse)
         here, nearer, wider = (sign * at(values, *x) for x in ((more_m, s), (m, s), (more_m, more_s)))

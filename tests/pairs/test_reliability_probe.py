@@ -19,7 +19,7 @@ from helpers.reference import (
 )
 from helpers.refusals import refused
 from helpers.situations import reliable_belief
-from pairseek.numerics.mixtures import LAPSES, SPREADS, table
+from pairseek.numerics.mixtures import LAPSE_RATES, SPREADS, table
 from pairseek.numerics.tables import interpolate
 from pairseek.pairs.context import SelectionContext
 from pairseek.pairs.features import PairFeatures, typical_response
@@ -188,7 +188,7 @@ class TestTables:
             assert np.max(np.abs(near - getattr(tables(0), name))) < 0.02
 
     def test_the_grid_of_parameters_begins_at_nothing(self):
-        assert (SPREADS[0], LAPSES[0], LAPSES[-1]) == (0.0, 0.0, 1.0)
+        assert (SPREADS[0], LAPSE_RATES[0], LAPSE_RATES[-1]) == (0.0, 0.0, 1.0)
 
 
 SOURCES = {

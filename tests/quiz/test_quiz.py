@@ -27,7 +27,7 @@ from pairseek.quiz import settings
 from pairseek.quiz.compilation import RECOMMENDATION_COUNT, CostProbe, compile_tree
 from pairseek.quiz.compiler import compile_quiz
 from pairseek.quiz.content import QuizSource
-from pairseek.quiz.folder import TREE_PREFIX, staged
+from pairseek.quiz.folder import TREE_PREFIX, staging_folder
 from pairseek.quiz.plan import QuizLimits, plan_quiz
 from pairseek.quiz.sources import from_items_file, from_study_file
 from pairseek.quiz.tree import grow
@@ -291,11 +291,14 @@ def test_a_folder_with_other_files_is_refused_and_kept(tmp_path):
     out.mkdir()
     (out / "thesis.txt").write_text("mine")
     for force in (False, True):
-        with pytest.raises(InvalidParameter, match="is not empty: name another folder"), staged(out, force=force):
+        with (
+            pytest.raises(InvalidParameter, match="is not empty: name another folder"),
+            staging_folder(out, force=force),
+        ):
             pytest.fail("the folder must be refused before the work")
     assert [path.name for path in tmp_path.rglob("*")] == ["quiz", "thesis.txt"]
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidParameter, match="is not a folder"), staged(tmp_path / "file"):
+    with pytest.raises(InvalidParameter, match="is not a folder"), staging_folder(tmp_path / "file"):
         pass
 
 
@@ -312,7 +315,7 @@ def test_a_quiz_is_replaced_only_by_force(tmp_path):
 
 def test_a_failure_leaves_nothing_behind(tmp_path):
     def fail():
-        with staged(tmp_path / "quiz") as folder:
+        with staging_folder(tmp_path / "quiz") as folder:
             (folder / "tree.js").write_text(TREE_PREFIX)
             raise RuntimeError("full")
 
@@ -322,7 +325,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
 
 
 def test_concurrent_compilations_into_a_folder_are_refused(tmp_path):
-    with staged(tmp_path / "quiz") as folder:
+    with staging_folder(tmp_path / "quiz") as folder:
         (folder / "tree.js").write_text(TREE_PREFIX)
         with pytest.raises(InvalidParameter, match=r"another compilation into .*quiz is running"):
             compile_quiz(plan_quiz(source(answers=1)), tmp_path / "quiz")
@@ -338,13 +341,13 @@ def test_a_killed_compilation_leaves_no_quiz_and_does_not_block_the_next(tmp_pat
     )
     killed = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     assert killed.stdout.readline() == "ready\n"
-    with refused("out"), staged(tmp_path / "quiz"):
+    with refused("out"), staging_folder(tmp_path / "quiz"):
         pass
     killed.kill()
     killed.wait()
     killed.stdout.close()
     assert not (tmp_path / "quiz").exists()
-    with staged(tmp_path / "quiz") as folder:
+    with staging_folder(tmp_path / "quiz") as folder:
         assert list(folder.iterdir()) == []
         (folder / "index.html").write_text("whole")
     assert (tmp_path / "quiz" / "index.html").read_text() == "whole"

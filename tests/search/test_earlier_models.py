@@ -12,7 +12,7 @@ import pytest
 import pairseek as ps
 from helpers.earlier_models import ITEMS, KEY, SETTINGS, path_of
 from pairseek._version import MODEL_VERSION
-from pairseek.core.files import LIGHT_SEARCH, write
+from pairseek.core.files import LIGHT_SEARCH_FILE, write
 from pairseek.search import configuration, saving
 
 # The first version whose files have the present format; the third one introduced light records and tokens.
@@ -141,7 +141,7 @@ class TestUnknownResidual:
     )
     def test_it_becomes_the_root_mean_square_of_its_prior(self, form, residual, expected, tmp_path):
         path = tmp_path / "search.json"
-        write(path, self.record(form, residual), *([LIGHT_SEARCH] if form == "light" else []))
+        write(path, self.record(form, residual), *([LIGHT_SEARCH_FILE] if form == "light" else []))
         with pytest.warns(ps.DefaultWarning, match="an unknown residual, which pairseek no longer infers"):
             search = ps.Search.load(path, items=ITEMS if form == "light" else None)
         assert search.response.residual == pytest.approx(expected)

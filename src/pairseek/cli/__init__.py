@@ -1,4 +1,4 @@
-"""Command-line interface ``pairseek``, one module per command.
+"""Command-line interface ``pairseek``, with one module per command.
 
 Running a command requires the extra ``cli``; importing this package does not.
 """

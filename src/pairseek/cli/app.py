@@ -43,8 +43,8 @@ from pairseek.cli.examples import add_examples
 from pairseek.errors import InvalidParameter, ScaleWarning
 
 # ASCII substitutes for characters that the terminal's encoding cannot represent.
-_ASCII = {"←": "<", "→": ">", "·": "-", "━": "=", "╸": "-", "─": "-", "│": "|", "●": "*", "…": "."}
-_ASCII |= dict.fromkeys("┌┐└┘", "+")
+_ASCII_SUBSTITUTES = {"←": "<", "→": ">", "·": "-", "━": "=", "╸": "-", "─": "-", "│": "|", "●": "*", "…": "."}
+_ASCII_SUBSTITUTES |= dict.fromkeys("┌┐└┘", "+")
 
 app = typer.Typer(name="pairseek", pretty_exceptions_enable=False, rich_markup_mode="rich")
 app.command()(demo)
@@ -180,7 +180,9 @@ def _scale_notes() -> Iterator[None]:
 def _substitute_ascii(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(_ASCII.get(character, "?") for character in error.object[error.start : error.end]), error.end
+    return "".join(
+        _ASCII_SUBSTITUTES.get(character, "?") for character in error.object[error.start : error.end]
+    ), error.end
 
 
 codecs.register_error("pairseek", _substitute_ascii)

@@ -7,8 +7,8 @@ import zipfile
 import zlib
 from pathlib import Path
 
-# An archive of n bytes may unpack to min(_MAX_BYTES, _BASE_BYTES + _EXPANSION_FACTOR n) bytes. These are judgement
-# calls, not measurements of real bundles.
+# An archive of n bytes may unpack to min(_MAX_BYTES, _BASE_BYTES + _EXPANSION_FACTOR n) bytes. The numbers are
+# judgement calls, not measurements of real bundles.
 _BASE_BYTES = 100_000_000
 _EXPANSION_FACTOR = 200
 _MAX_BYTES = 2_000_000_000
@@ -17,7 +17,7 @@ _CONTAINER_BYTES = 64
 # Bytes of a reference in a list or object.
 _REFERENCE_BYTES = 8
 
-UNREADABLE = (
+ARCHIVE_ERRORS = (
     OSError,
     EOFError,
     zipfile.BadZipFile,

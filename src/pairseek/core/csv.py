@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pairseek.core.frames import MAX_CELLS, is_parquet, parquet_columns, text_rows
-from pairseek.core.workbooks import OLE_SIGNATURE, REFUSED, check_spreadsheet, is_workbook, workbook_rows
+from pairseek.core.workbooks import OLE_SIGNATURE, REFUSED_KINDS, check_spreadsheet, is_workbook, workbook_rows
 from pairseek.errors import PairseekError
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt", ".inter", ".item")
@@ -35,7 +35,7 @@ _SEARCHED_LENGTH = 1_000_000
 
 def is_table(path: Path) -> bool:
     """Return whether the file extension belongs to a text table, Parquet table, or spreadsheet."""
-    return path.suffix.lower() in (*TEXT_ENDINGS, *REFUSED) or is_parquet(path) or is_workbook(path)
+    return path.suffix.lower() in (*TEXT_ENDINGS, *REFUSED_KINDS) or is_parquet(path) or is_workbook(path)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidFile
 
-FORMAT = "pairseek search"
-FORMAT_VERSION = 2
+SEARCH_FORMAT = "pairseek search"
+SEARCH_FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class FileFormat:
     noun: str
 
 
-SEARCH = FileFormat(FORMAT, FORMAT_VERSION, "a saved search")
-LIGHT_SEARCH = FileFormat("pairseek light search", 1, "a light saved search")
-VECTOR_MAP = FileFormat("pairseek vector map", 1, "a vector map")
+SEARCH_FILE = FileFormat(SEARCH_FORMAT, SEARCH_FORMAT_VERSION, "a saved search")
+LIGHT_SEARCH_FILE = FileFormat("pairseek light search", 1, "a light saved search")
+VECTOR_MAP_FILE = FileFormat("pairseek vector map", 1, "a vector map")
 
 
 def _digest(body: object) -> str:
@@ -39,7 +39,7 @@ def _digest(body: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write(path: str | Path, body: JSON, file_format: FileFormat = SEARCH) -> None:
+def write(path: str | Path, body: JSON, file_format: FileFormat = SEARCH_FILE) -> None:
     """Write a record with a checksum, atomically: see `write_atomically`."""
     record = {"format": file_format.name, "format_version": file_format.version, **body}
     record["checksum"] = _digest(record)
@@ -99,7 +99,7 @@ def _target(path: str | Path) -> Path:
     return target
 
 
-def read(path: str | Path, file_format: FileFormat = SEARCH) -> JSON:
+def read(path: str | Path, file_format: FileFormat = SEARCH_FILE) -> JSON:
     """Read a record and verify its format, version and checksum; the file is never modified."""
     path = Path(path)
     try:

@@ -18,7 +18,7 @@ MAX_PIECE = 1_000_000
 """Largest number of characters of a value that is read at once: a list's element, or an object's member."""
 _CHUNK_BYTES = 65_536
 # Elements of a list that are written at once.
-_SLICE = 1000
+_ELEMENTS_PER_PIECE = 1000
 _BLANKS = re.compile(r"[ \t\n\r]*")
 
 
@@ -61,11 +61,11 @@ class JSONReader:
                 raise self.error(problem, at)
             if len(self._text) - self._at > MAX_PIECE:
                 raise self.error(f"The value is not JSON, or too long (more than {MAX_PIECE:,} characters)")
-            self._more()
+            self._read_chunk()
 
     def elements(self) -> Iterator[Any]:
         """Yield the elements of a list; none may exceed `MAX_PIECE` characters."""
-        for pieces in self._enclosed("[]", self._some):
+        for pieces in self._enclosed("[]", self._read_elements):
             yield from pieces
 
     def members(self) -> Iterator[str]:
@@ -92,7 +92,7 @@ class JSONReader:
             self._at = blanks.end()
             if self._at < len(self._text):
                 return self._text[self._at]
-            if self._ended or not self._more():
+            if self._ended or not self._read_chunk():
                 return ""
 
     @property
@@ -122,15 +122,15 @@ class JSONReader:
             raise self.error("The value is too long")
 
     def _enclosed(self, brackets: str, read: Callable[[], Any]) -> Iterator[Any]:
-        self._take(brackets[0])
+        self._expect(brackets[0])
         if self.peek() != brackets[1]:
             yield read()
             while self.peek() == ",":
                 self._at += 1
                 yield read()
-        self._take(brackets[1])
+        self._expect(brackets[1])
 
-    def _some(self) -> list[Any]:
+    def _read_elements(self) -> list[Any]:
         """Read the next elements of a list, if possible all that end within the chunk, else one."""
         if self.position >= self._one_by_one_until:
             for mark in ("],", "},", '",', ","):
@@ -150,15 +150,15 @@ class JSONReader:
         if self.peek() != '"':
             raise self.error("Expecting property name enclosed in double quotes")
         name: str = self.value()
-        self._take(":")
+        self._expect(":")
         return name
 
-    def _take(self, character: str) -> None:
+    def _expect(self, character: str) -> None:
         if self.peek() != character:
             raise self.error(f"Expecting '{character}'")
         self._at += 1
 
-    def _more(self) -> bool:
+    def _read_chunk(self) -> bool:
         """Read another chunk, and return whether there was one.
 
         The chunk is at least as long as the text not yet consumed, so a long value is scanned only a few times.
@@ -190,8 +190,10 @@ def written(value: object) -> Iterator[str]:
             opening = ", "
         yield "}" if value else "{}"
     elif isinstance(value, list):
-        for start in range(0, len(value), _SLICE):
-            yield ("[" if start == 0 else ", ") + json.dumps(value[start : start + _SLICE], allow_nan=False)[1:-1]
+        for start in range(0, len(value), _ELEMENTS_PER_PIECE):
+            yield ("[" if start == 0 else ", ") + json.dumps(
+                value[start : start + _ELEMENTS_PER_PIECE], allow_nan=False
+            )[1:-1]
         yield "]" if value else "[]"
     else:
         yield json.dumps(value, allow_nan=False)

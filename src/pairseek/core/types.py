@@ -292,7 +292,7 @@ class Residuals:
         return self.compute_samples()
 
     def for_catalogue(self, positions: IntArray) -> Residuals:
-        """Return the marginal for another catalogue; (S,) places are rows of that catalogue, -1 for items it lacks."""
+        """Return the marginal for another catalogue; (S,) positions are rows of it, -1 for items that it lacks."""
         kept = np.flatnonzero(positions >= 0)
         kept = kept[np.argsort(positions[kept], kind="stable")]
         return Residuals(
@@ -383,7 +383,7 @@ class Belief:
         return self.sample_source.draw(count)
 
     def for_catalogue(self, positions: IntArray) -> Belief:
-        """Return the belief for another catalogue; places are its rows of the items shown, -1 for items it lacks."""
+        """Return the belief for another catalogue; positions are its rows of the items shown, -1 for missing ones."""
         if self.residuals is None:
             return self
         return replace(self, sample_source=_SharedSamples(self), residuals=self.residuals.for_catalogue(positions))

@@ -67,7 +67,7 @@ def one_of(value: object, what: str, choices: Iterable[str]) -> str:
     return value
 
 
-def known_fields(record: Mapping[str, Any], what: str, fields: Iterable[str]) -> None:
+def check_known_fields(record: Mapping[str, Any], what: str, fields: Iterable[str]) -> None:
     """Reject a record with a field that is not among ``fields``."""
     names = list(fields)
     for name in record:
@@ -84,7 +84,7 @@ def table(value: object, what: str) -> Mapping[str, Any]:
     return value
 
 
-def one_line(value: object, what: str) -> str:
+def single_line(value: object, what: str) -> str:
     """Return a non-blank single-line text after checking that it is one."""
     if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise InvalidParameter(f"{what} is {value!r}: give one line of text")

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pairseek.core.archives import UNREADABLE
+from pairseek.core.archives import ARCHIVE_ERRORS
 from pairseek.core.frames import MAX_CELLS
 from pairseek.core.text import listed
 from pairseek.errors import MissingExtra, PairseekError
 
 EXTENSION = ".xlsx"
-REFUSED = {
+REFUSED_KINDS = {
     ".xls": "a workbook of Excel 97 to 2003",
     ".xlsm": "a workbook with macros",
     ".xlsb": "a binary workbook",
@@ -37,7 +37,7 @@ MAX_UNPACKED_BYTES = 64_000_000
 OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*ref=\"([A-Z0-9:]{2,20})\"")
 
-Lines = list[tuple[int, list[str]]]
+NumberedRows = list[tuple[int, list[str]]]
 
 
 def is_workbook(path: Path) -> bool:
@@ -47,12 +47,12 @@ def is_workbook(path: Path) -> bool:
 
 def check_spreadsheet(path: Path, error: type[PairseekError]) -> None:
     """Reject spreadsheets of other kinds by their extension."""
-    kind = REFUSED.get(path.suffix.lower())
+    kind = REFUSED_KINDS.get(path.suffix.lower())
     if kind is not None:
         raise error(f"{path} is {kind}, which cannot be read: save it as an Excel workbook (.xlsx) or as CSV")
 
 
-def workbook_rows(path: Path, error: type[PairseekError], content: bytes | None = None) -> Lines:
+def workbook_rows(path: Path, error: type[PairseekError], content: bytes | None = None) -> NumberedRows:
     """Return the row number and the cells of each row with content, in rows of equal length."""
     try:
         import openpyxl  # noqa: F401 - tells whether it is there before the file is read
@@ -74,7 +74,7 @@ def workbook_rows(path: Path, error: type[PairseekError], content: bytes | None 
         raise
     except Exception as problem:  # noqa: BLE001 - openpyxl raises many types for damaged files
         raise error(
-            f"{path} is damaged, or no Excel workbook ({type(problem).__name__}): save it again as .xlsx, or as CSV"
+            f"{path} is damaged, or not an Excel workbook ({type(problem).__name__}): save it again as .xlsx, or as CSV"
         ) from None
 
 
@@ -87,13 +87,13 @@ def _check_archive(path: Path, packed: bytes, error: type[PairseekError]) -> Non
     try:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             parts = archive.infolist()
-    except UNREADABLE:
-        raise error(f"{path} is no Excel workbook, whatever its name says: save the table as .xlsx or CSV") from None
+    except ARCHIVE_ERRORS:
+        raise error(f"{path} is not an Excel workbook, despite its name: save the table as .xlsx or CSV") from None
     names = {part.filename for part in parts}
     if any(name.lower().endswith("vbaproject.bin") for name in names):
         raise error(f"{path} contains macros: save it as an Excel workbook (.xlsx) without macros, or as CSV")
     if "[Content_Types].xml" not in names:
-        raise error(f"{path} is a zip archive, but no Excel workbook: save the table as .xlsx or CSV")
+        raise error(f"{path} is a zip archive, but not an Excel workbook: save the table as .xlsx or CSV")
     # The declared sizes are safe to trust: zipfile stops reading there.
     size = sum(part.file_size for part in parts)
     if size > MAX_UNPACKED_BYTES:
@@ -103,7 +103,7 @@ def _check_archive(path: Path, packed: bytes, error: type[PairseekError]) -> Non
         )
 
 
-def _rows(path: Path, packed: bytes, error: type[PairseekError]) -> Lines:
+def _rows(path: Path, packed: bytes, error: type[PairseekError]) -> NumberedRows:
     book = _opened(packed, values=False)
     visible = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
     filled = [sheet for sheet in visible if next(_filled(path, sheet, error), None) is not None]

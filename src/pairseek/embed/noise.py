@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairseek.core.types import JSON, BoolArray, Event, FloatArray, IntArray
-from pairseek.embed.noise_scale import Scale, ScaleLimit, best_scale, likelihood
+from pairseek.embed.noise_scale import ScaleFit, ScaleLimit, best_scale, likelihood
 from pairseek.embed.objective import distances
 from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidParameter
@@ -372,7 +372,7 @@ def _fit_response(
 
 def _fit_scale(
     evidence: _OrientedAnswers, units: FloatArray, response: Response, mask: BoolArray, start: float | None
-) -> Scale:
+) -> ScaleFit:
     return best_scale(
         units[mask], response.link, offsets=evidence.offsets[mask], weights=evidence.weights[mask], start=start
     )

@@ -81,7 +81,7 @@ def likelihood(
 
 
 @dataclass(frozen=True)
-class Scale:
+class ScaleFit:
     """Maximum likelihood estimate of k.
 
     Attributes
@@ -113,7 +113,7 @@ def best_scale(
     offsets: FloatArray | None = None,
     weights: FloatArray | None = None,
     start: float | None = None,
-) -> Scale:
+) -> ScaleFit:
     """Maximise the likelihood over k.
 
     Parameters
@@ -136,7 +136,7 @@ def best_scale(
     largest = float(np.abs(units).max())
     if largest == 0.0:
         value = likelihood(1.0, units, link, offsets=offsets, weights=weights)[0]
-        return Scale(1.0, value, math.inf, "flat", 1)
+        return ScaleFit(1.0, value, math.inf, "flat", 1)
     # Normalise by the largest: squares of logits that decay with distance would underflow.
     scale = largest * math.sqrt(float(((units / largest) ** 2).sum()) / m)
     low, high = -math.log(_MAX_SCALED_K * scale), math.log(_MAX_SCALED_K / scale)
@@ -148,7 +148,7 @@ def best_scale(
     for bound, end, holds in one_signed:
         if holds:
             value = likelihood(math.exp(end), units, link, offsets=offsets, weights=weights)[0]
-            return Scale(math.exp(end), value, math.inf, bound, 1)
+            return ScaleFit(math.exp(end), value, math.inf, bound, 1)
     log_k = -math.log(scale) if start is None else min(max(math.log(start), low), high)
     left, right = -math.inf, math.inf
     step = 1.0
@@ -157,18 +157,18 @@ def best_scale(
         value, slope, bend = likelihood(k, units, link, offsets=offsets, weights=weights)
         if slope > 0.0:
             if log_k >= high:
-                return Scale(k, value, math.inf, "infinity", count)
+                return ScaleFit(k, value, math.inf, "infinity", count)
             left = log_k
         else:
             if log_k <= low:
-                return Scale(k, value, math.inf, "zero", count)
+                return ScaleFit(k, value, math.inf, "zero", count)
             right = log_k
         following = _next_log_k(log_k, (left, right), k - slope / bend if bend < 0.0 else -1.0, step)
         step = abs(following - log_k) if math.isfinite(right - left) else 2.0 * step
         if slope == 0.0 or abs(following - log_k) <= _LOG_K_TOLERANCE:
             break
         log_k = min(max(following, low), high)
-    return Scale(k, value, 1.0 / math.sqrt(-bend) if bend < 0.0 else math.inf, "", count)
+    return ScaleFit(k, value, 1.0 / math.sqrt(-bend) if bend < 0.0 else math.inf, "", count)
 
 
 def _next_log_k(log_k: float, bracket: tuple[float, float], newton: float, step: float) -> float:

@@ -23,7 +23,8 @@ from pairseek.numerics.jit import LOGISTIC
 
 MIN_JUDGEMENTS = 10
 MAX_DIMENSIONS = 4
-# With few judgements one dimension predicts as well as two, but questions chosen in one cannot reveal the other.
+# With few judgements one dimension predicts as well as two, but questions chosen for one dimension never reveal
+# another.
 _MIN_DIMENSIONS = 2
 _FOLDS = 5
 # Bounds on k, which apply when cross-validated judgements always or never agree with the map.

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from pairseek._version import MODEL_VERSION
 from pairseek.core.types import JSON
 from pairseek.core.user_parts import missing_members
-from pairseek.core.validation import is_number, one_line, one_of, whole
+from pairseek.core.validation import is_number, one_of, single_line, whole
 from pairseek.datasets import food10k_facts
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.measures import MEASURES
@@ -133,7 +133,7 @@ class Setting:
     truth: Truth = "matched"
 
     def __post_init__(self) -> None:
-        one_line(self.label, "label")
+        single_line(self.label, "label")
         if not isinstance(self.data, str | Items | Space):
             raise InvalidParameter(
                 f"data is {self.data!r}: give {', '.join(NAMED_DATA)}, a file, Items or a Space", field="data"
@@ -236,7 +236,7 @@ class Contender:
     def __post_init__(self) -> None:
         if not isinstance(self.strategy, Utility | Procedure):
             raise InvalidParameter(f"{self.strategy!r} is not a strategy: it needs score(), or next() and estimate()")
-        object.__setattr__(self, "label", one_line(self.label or default_label(self.strategy), "label"))
+        object.__setattr__(self, "label", single_line(self.label or default_label(self.strategy), "label"))
         if self.rate is not None:
             object.__setattr__(self, "rate", _checked_rate(self.rate, f"rate of {self.label}"))
         _check_posterior(self.posterior, f"posterior of {self.label}")
@@ -304,7 +304,7 @@ class Specification:
     procedure_posterior: bool = True
 
     def __post_init__(self) -> None:
-        one_line(self.name, "name")
+        single_line(self.name, "name")
         minimums = {"queries": 1, "trials": 1, "every": 1, "seed": 0} | ({} if self.samples is None else {"samples": 2})
         for name, minimum in minimums.items():
             object.__setattr__(self, name, whole(getattr(self, name), name, minimum))

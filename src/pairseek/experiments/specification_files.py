@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pairseek.core.csv import TEXT_ENDINGS
-from pairseek.core.validation import known_fields, suggestion, table, whole
+from pairseek.core.validation import check_known_fields, suggestion, table, whole
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.runs import toml
 from pairseek.experiments.runs.part_records import part_from_record, strategy_from_record
@@ -78,7 +78,7 @@ def read_record(record: Mapping[str, Any], *, folder: Path | None = None) -> Spe
     >>> specification.labels, specification.trials
     (('InfoGain', 'ActRank-3'), 50)
     """
-    known_fields(record, "the specification", (*_SPECIFICATION_FIELDS, *_SETTING_FIELDS))
+    check_known_fields(record, "the specification", (*_SPECIFICATION_FIELDS, *_SETTING_FIELDS))
     common = {name: record[name] for name in _SETTING_FIELDS if name in record}
     setting_records = _tables("settings", record["settings"]) if "settings" in record else [{}]
     settings = tuple(
@@ -121,7 +121,7 @@ def _name_list(field: str, value: object) -> list[str]:
 
 
 def _setting(record: Mapping[str, Any], where: str, folder: Path | None) -> Setting:
-    known_fields(record, where, _SETTING_FIELDS)
+    check_known_fields(record, where, _SETTING_FIELDS)
     values = dict(record)
     try:
         if "data" in values:
@@ -161,7 +161,7 @@ def _response_spec(field: str, value: object) -> ResponseSpec | Response:
     other_fields = set(record) - {f.name for f in fields(ResponseSpec)}
     if ":" in str(record.get("name")) or other_fields & _RESPONSE_FIELDS or isinstance(record.get("k"), Mapping):
         return part_from_record("response", {"name": "logistic", **record})  # type: ignore[no-any-return]
-    known_fields(record, field, [f.name for f in fields(ResponseSpec)])
+    check_known_fields(record, field, [f.name for f in fields(ResponseSpec)])
     try:
         return ResponseSpec(**record)
     except InvalidParameter as error:

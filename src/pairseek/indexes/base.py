@@ -33,7 +33,7 @@ Examples
 ('coffee', 2.0)
 """
 _Result = TypeVar("_Result")
-# Largest distance from the origin relative to the spread, at which single precision changes utilities by about 1e-3.
+# Largest distance from the origin, in units of the spread: there, single precision changes utilities by about 1e-3.
 _MAX_DISTANCE = 100.0
 
 

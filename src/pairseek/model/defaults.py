@@ -13,8 +13,8 @@ from pairseek.model.priors import GaussianPrior, Prior, UniformBox, moments_of
 from pairseek.model.spaces import Space
 from pairseek.numerics.moments import sample_moments
 
-# Outside [_MIN_SPREAD, 1/_MIN_SPREAD], the default k and products of four lengths could overflow
-# or underflow, which would change questions without an error.
+# Outside [_MIN_SPREAD, 1/_MIN_SPREAD], the default k and products of four lengths could overflow or underflow, which
+# would silently change the questions.
 _MIN_SPREAD = 1e-45
 PRIOR_FACTOR = 1.0
 """Covariance of the default prior, relative to the covariance of the items."""

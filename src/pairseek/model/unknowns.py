@@ -21,8 +21,7 @@ from pairseek.errors import InvalidParameter
 _MAX_SPREAD = 5.0
 _MAX_BETA_PARAMETER = 1e4
 # Ratio of the median to the guess. Underestimating k costs a search more answers than overestimating it. With this
-# ratio the cost is about equal for people whose k is a quarter of the guess and for those whose k is four times the
-# guess.
+# ratio the cost is about equal whether a person's k is a quarter of the guess or four times the guess.
 _MEDIAN_PER_GUESS = 2.5
 # Default spread of log k if the lapse rate is unknown too: people who answer nearly at random must then be expected.
 _SPREAD_WITH_LAPSES = 1.5

@@ -98,7 +98,7 @@ class VectorMap:
 
     def save(self, path: str | Path) -> None:
         """Write the map to a JSON file with a checksum, atomically."""
-        files.write(path, self.record(), files.VECTOR_MAP)
+        files.write(path, self.record(), files.VECTOR_MAP_FILE)
 
     def record(self) -> JSON:
         """Return the map as plain data."""
@@ -113,7 +113,7 @@ class VectorMap:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a map written by `save`."""
-        record = files.read(path, files.VECTOR_MAP)
+        record = files.read(path, files.VECTOR_MAP_FILE)
         try:
             return cls.from_record(record)
         except (KeyError, TypeError, ValueError) as error:

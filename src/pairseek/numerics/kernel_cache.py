@@ -1,4 +1,4 @@
-"""Disk cache of compiled kernels: its folders, their safety, and a lock so that only one process compiles.
+"""Disk cache of compiled kernels: its folders, their safety, and a lock that lets one process compile at a time.
 
 numba by itself raises an error if none of its folders is writable, as in a container that runs as another user, and
 never reads a read-only folder, even one full of kernels. Here the candidates are ``NUMBA_CACHE_DIR``, ``__pycache__``

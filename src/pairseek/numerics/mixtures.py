@@ -43,13 +43,13 @@ else:
     ties = LazyModule("pairseek.numerics.ties")  # few responses permit ties
 
 TableName: TypeAlias = Literal["probability", "information", "explained", "log_volume"]
-NAMES: tuple[TableName, ...] = ("probability", "information", "explained", "log_volume")
+TABLE_NAMES: tuple[TableName, ...] = ("probability", "information", "explained", "log_volume")
 
 WIDENED_TABLE_ERROR = 2e-3
 """Relative error of a table with a variance, which is interpolated twice."""
 SPREADS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0])
 """Standard deviations of log k for which tables are computed."""
-LAPSES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
+LAPSE_RATES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
 """Lapse rates for which tables are computed."""
 
 # Every how many-th s and m of the grid is computed with two outcomes.
@@ -104,11 +104,11 @@ def _interpolated(link: int, name: TableName, spread: float, lapse: float, width
     coarse: FloatArray | None = None
     strides = (_TIE_STRIDE, _TIE_STRIDE) if width > 0.0 else (_S_STRIDE, _M_STRIDE)
     for i, spread_weight in _interpolation_weights(SPREADS, spread):
-        for j, lapse_weight in _interpolation_weights(LAPSES, lapse):
+        for j, lapse_weight in _interpolation_weights(LAPSE_RATES, lapse):
             if width > 0.0:
-                values = ties.coarse_information(link, width, float(SPREADS[i]), float(LAPSES[j]), strides)
+                values = ties.coarse_information(link, width, float(SPREADS[i]), float(LAPSE_RATES[j]), strides)
             else:
-                values = _coarse_tables(link, i, j)[NAMES.index(name)]
+                values = _coarse_tables(link, i, j)[TABLE_NAMES.index(name)]
             weighted = spread_weight * lapse_weight * values
             coarse = weighted if coarse is None else coarse + weighted
     assert coarse is not None
@@ -147,7 +147,7 @@ def _coarse_tables(link: int, i: int, j: int) -> FloatArray:
 
     A utility is proportional to s² for small s, so its square root is nearly linear between grid points.
     """
-    spread, lapse = float(SPREADS[i]), float(LAPSES[j])
+    spread, lapse = float(SPREADS[i]), float(LAPSE_RATES[j])
     m, s = grid_axis(M0, M_OCTAVES)[::_M_STRIDE], grid_axis(S0, S_OCTAVES)[::_S_STRIDE]
     rare, rare_slope, _ = _mixed_link(-LOGIT_GRID, spread, lapse, link)
     entropy = (entr(rare) + entr(1.0 - rare)) / np.log(2)

@@ -18,9 +18,9 @@ PlaneArrays: TypeAlias = tuple[FloatArray, FloatArray]
 """Slopes (m, d) and offsets (m,) of candidates."""
 MixtureArrays: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 """Bases (S,), parts (Q, S) and ratios (Q,) of the link of each sample, base + Σ parts_q f(ratio_q z)."""
-# Squared distance between two shadows, relative to their squared norms, below which their difference loses too many
+# Squared distance between two projections, relative to their squared norms, below which their difference loses too many
 # digits.
-_CANCELLATION = 1e-4
+_MIN_RELATIVE_SQUARE = 1e-4
 
 
 @primitive
@@ -42,10 +42,10 @@ def steepest_length(low: float, high: float, noise: int) -> float:
 
 
 @kernel
-def write_shadows(
+def write_projections(
     start: int, stop: int, points: FloatArray, mean: FloatArray, root: FloatArray, out: FloatArray
 ) -> None:
-    """Write the shadows 2 L'(x - μ) of points, for Σ = LL' and L = root; two shadows are sqrt(a'Σa) apart.
+    """Write the projections 2 L'(x - μ) of points, for Σ = LL' and L = root; two projections are sqrt(a'Σa) apart.
 
     Subtracting the mean preserves the precision of items far from zero.
     """
@@ -79,7 +79,7 @@ def pair_geometry(
     first: IntArray,
     second: IntArray,
     points: FloatArray,
-    shadows: FloatArray,
+    projections: FloatArray,
     belief: tuple[FloatArray, FloatArray],
     model: tuple[float, int],
     out: FloatArray,
@@ -87,15 +87,15 @@ def pair_geometry(
     """Write rows a·μ - b, |a|, k_pq and a'Σa of pairs; ``belief`` is (mean, root of Σ), ``model`` (k, noise).
 
     The form a·μ - b = (p - q)·((μ - p) + (μ - q)) avoids the cancellation in |p|² - |q|². a'Σa is the squared distance
-    between two shadows, which have errors of at most (d + 1) ε times their norm. So sqrt(a'Σa) has a relative error of
-    about 1.6e-14 (d + 1) if it is at least a hundredth of the norms; if it is smaller, it is computed from p - q.
+    between two projections, which have errors of at most (d + 1) ε times their norm. So sqrt(a'Σa) has a relative error
+    of about 1.6e-14 (d + 1) if it is at least a hundredth of the norms; if it is smaller, it is computed from p - q.
     """
     mean, root = belief
     k, noise = model
     d = points.shape[1]
     for row in range(start, stop):
         p, q = points[first[row]], points[second[row]]
-        y, v = shadows[first[row]], shadows[second[row]]
+        y, v = projections[first[row]], projections[second[row]]
         margin = 0.0
         square = 0.0
         variance = 0.0
@@ -106,7 +106,7 @@ def pair_geometry(
             square += difference * difference
             variance += (y[h] - v[h]) * (y[h] - v[h])
             norms += y[h] * y[h] + v[h] * v[h]
-        if variance < _CANCELLATION * norms:
+        if variance < _MIN_RELATIVE_SQUARE * norms:
             variance = projected_variance(p, q, root)
         length = 2.0 * math.sqrt(square)
         out[0, row] = margin
@@ -213,12 +213,12 @@ def answer_moments(
     for row in range(start, stop):
         _logits(slopes[row], offsets[row], columns, f)
         for s in range(len(f)):
-            f[s] = weights[s] * _link(f[s], link)
+            f[s] = weights[s] * _link_value(f[s], link)
         _write_moments(f, columns, out[row])
 
 
 @primitive
-def _link(y: float, link: int) -> float:
+def _link_value(y: float, link: int) -> float:
     """Return f(y)."""
     if link == LOGISTIC:
         u = exp_minus(abs(y))
@@ -252,7 +252,7 @@ def expected_answer_mixed(
         for q in range(len(ratios)):
             ratio, part = ratios[q], parts[q]
             for s in range(n):
-                chance[s] += part[s] * _link(ratio * z[s], link)
+                chance[s] += part[s] * _link_value(ratio * z[s], link)
         probability = 0.0
         entropy = 0.0
         for s in range(n):
@@ -290,8 +290,8 @@ def expected_answer_with_ties(
         for s in range(n):
             p, q = bases[s], bases[s]
             for node in range(len(ratios)):
-                p += parts[node, s] * _link(ratios[node] * z[s] - width, link)
-                q += parts[node, s] * _link(-ratios[node] * z[s] - width, link)
+                p += parts[node, s] * _link_value(ratios[node] * z[s] - width, link)
+                q += parts[node, s] * _link_value(-ratios[node] * z[s] - width, link)
             tie = 1.0 - p - q
             first += weights[s] * p
             second += weights[s] * q
@@ -322,7 +322,7 @@ def answer_moments_mixed(
     for row in range(start, stop):
         _logits(slopes[row], offsets[row], columns, f)
         for s in range(len(f)):
-            p = 0.5 * lapses[s] + (1.0 - lapses[s]) * _link(ratios[s] * f[s], link)
+            p = 0.5 * lapses[s] + (1.0 - lapses[s]) * _link_value(ratios[s] * f[s], link)
             f[s] = weights[s] * p
         _write_moments(f, columns, out[row])
 

@@ -92,7 +92,7 @@ def tables(link: int) -> Tables:
 
 
 def monotone_utility(table: FloatArray) -> FloatArray:
-    """Return a table raised as little as possible to increase with s (rows) and decrease with m (columns)."""
+    """Return the smallest table above this one that increases with s (rows) and decreases with m (columns)."""
     return np.maximum.accumulate(np.maximum.accumulate(table, axis=0)[:, ::-1], axis=1)[:, ::-1]
 
 

@@ -15,7 +15,7 @@ from scipy.special import entr
 
 from pairseek.core.types import FloatArray
 from pairseek.model.responses import Response
-from pairseek.numerics.mixtures import NAMES, TableName, refined
+from pairseek.numerics.mixtures import TABLE_NAMES, TableName, refined
 from pairseek.numerics.tables import M0, M_OCTAVES, S0, S_OCTAVES, grid_axis, look_up, utilities_from
 
 # Nodes and weights of the trapezoidal rule over a standard normal variable.
@@ -51,7 +51,7 @@ def response_tables(response: Response) -> dict[TableName, FloatArray]:
     signs = np.array([1.0, 1.0, 1.0, -1.0])
     roots = [coarse[0], *np.sqrt(np.maximum(signs[1:, None, None] * coarse[1:], 0.0))]
     fine = [np.ascontiguousarray(refined(refined(root, _GRID_STRIDE).T, _GRID_STRIDE).T) for root in roots]
-    return {name: fine[i] if i == 0 else signs[i] * fine[i] ** 2 for i, name in enumerate(NAMES)}
+    return {name: fine[i] if i == 0 else signs[i] * fine[i] ** 2 for i, name in enumerate(TABLE_NAMES)}
 
 
 def gaussian_expectation(response: Response, name: TableName, mean: FloatArray, deviation: FloatArray) -> FloatArray:

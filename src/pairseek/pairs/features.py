@@ -23,7 +23,7 @@ from pairseek.numerics.pair_kernels import (
     expected_answer_mixed,
     expected_answer_with_ties,
     pair_geometry,
-    write_shadows,
+    write_projections,
 )
 from pairseek.numerics.parallel import for_ranges
 from pairseek.numerics.tables import look_up
@@ -160,11 +160,11 @@ class PairFeatures:
         few = 4 * m < len(points)
         used = read_only(points[np.concatenate([first, second])] if few else points)
         i, j = (np.arange(m), np.arange(m, 2 * m)) if few else (first, second)
-        shadows = np.empty_like(used)
+        projections = np.empty_like(used)
         mean, root = read_only(belief.mean), principal_root(belief.covariance)
-        for_ranges(write_shadows, len(used), _PAIRS_PER_CHUNK, used, mean, root, shadows)
+        for_ranges(write_projections, len(used), _PAIRS_PER_CHUNK, used, mean, root, projections)
         model = (logit_constant(response), response.noise_kind.code)
-        for_ranges(pair_geometry, m, _PAIRS_PER_CHUNK, i, j, used, shadows, (mean, root), model, out)
+        for_ranges(pair_geometry, m, _PAIRS_PER_CHUNK, i, j, used, projections, (mean, root), model, out)
         margin, length, constant, variance = out
         if appeal is None:
             appeal = np.zeros(len(points))
@@ -182,9 +182,9 @@ class PairFeatures:
         steepness = np.linalg.norm(slopes, axis=1)
         usable = (self.length > 0.0) & (steepness > 0.0)
         constant = np.divide(steepness, self.length, out=np.where(self.length > 0.0, 0.0, self.constant), where=usable)
-        logits, shadows = np.einsum("md,d->m", slopes, mean) + offsets, np.einsum("md,de->me", slopes, root)
+        logits, projections = np.einsum("md,d->m", slopes, mean) + offsets, np.einsum("md,de->me", slopes, root)
         margin = np.divide(logits, constant, out=self.margin.copy(), where=usable)
-        variance = np.divide(np.sum(shadows**2, axis=1), constant**2, out=self.variance.copy(), where=usable)
+        variance = np.divide(np.sum(projections**2, axis=1), constant**2, out=self.variance.copy(), where=usable)
         return replace(self, margin=margin, constant=constant, variance=variance)
 
     def _with_residuals(self, residuals: Residuals) -> PairFeatures:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pairseek.quiz.compilation import compile_tree
 from pairseek.quiz.content import quiz_record
-from pairseek.quiz.folder import staged
+from pairseek.quiz.folder import staging_folder
 from pairseek.quiz.plan import QuizPlan
 from pairseek.quiz.writing import write_quiz
 
@@ -55,7 +55,7 @@ def compile_quiz(
         Function that is called with the number of results so far.
     """
     start = time.perf_counter()
-    with staged(out, force=force) as folder:
+    with staging_folder(out, force=force) as folder:
         tree = compile_tree(plan.search, plan.answers, seconds=plan.cost.seconds, jobs=plan.jobs, progress=progress)
         record, pictures = quiz_record(plan.source, tree, plan.answers, plan.seed)
         sizes = write_quiz(folder, record, pictures)

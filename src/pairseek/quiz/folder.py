@@ -21,10 +21,10 @@ TREE_PREFIX = "globalThis.pairseekQuiz="
 
 
 @contextlib.contextmanager
-def staged(out: Path, *, force: bool = False) -> Iterator[Path]:
+def staging_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield an empty folder, and move it to its final place if the block succeeds.
 
-    So a half-written quiz is never mistaken for a finished one. Only one compilation into a folder can run at a time;
+    A half-written quiz is thus never mistaken for a finished one. Only one compilation into a folder can run at a time;
     the lock is released even if the process is killed.
 
     Parameters

@@ -28,7 +28,7 @@ _POINTS_PER_PRODUCT = 64
 _SAMPLES_TIMES_ITEMS = 1 << 18
 _MIN_SAMPLES = 256
 _MAX_SAMPLES = 1024
-# Number of items of highest expected utility that are treated exactly; the same number of others represents the rest.
+# Number of items of highest expected utility that are treated exactly; as many others represent the remaining items.
 _MAX_EXACT_ITEMS = 1024
 # Width of the bins of utilities, in standard deviations of a residual utility.
 _BIN_WIDTH = 0.125

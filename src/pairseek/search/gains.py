@@ -1,10 +1,10 @@
 """Expected gain of the recommended items from one more comparison, now and after further answers.
 
-A search recommends a list of the items of highest expected utility. If the difference between an item q off the list
-and an item p on it became known, the better one would be listed. The gain of this exchange is E max(u_q - u_p, 0), the
-expected improvement (Jones, Schonlau and Welch, 1998). The gain of a list is the gain of its best exchange, in logits
-of a typical pair. It tends to 0 as the utilities of the best items become known. Unlike the gain of one noisy answer,
-it does not vanish as soon as no single answer could change the list.
+A search recommends a list of the items of highest expected utility. If the difference between an item p on the list and
+an item q that is not on it became known, the better of the two would be listed. The gain of this exchange is E max(u_q
+- u_p, 0), the expected improvement (Jones, Schonlau and Welch, 1998). The gain of a list is the gain of its best
+exchange, in logits of a typical pair. It tends to 0 as the utilities of the best items become known. Unlike the gain of
+one noisy answer, it does not vanish as soon as no single answer could change the list.
 
 The forecast follows only the most promising items. Their utilities are jointly Gaussian. Several courses of answers are
 simulated: each asks about its best exchange, draws an answer, and updates the Gaussian by moment matching. An answer

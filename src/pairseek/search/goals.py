@@ -20,7 +20,7 @@ LIST_SIZE = 3
 SMALL_GAIN = 0.1
 """Gain, in logits, at which a search for the best item stops: see `GainBelow`."""
 CHECK_INTERVAL = 4
-"""If the lapse rate is unknown, one of this many questions of a search for taste is a reliability probe."""
+"""If the lapse rate is unknown, every fourth question of a search for taste is a reliability probe."""
 
 
 @dataclass(frozen=True)

@@ -244,9 +244,9 @@ class GainBelow:
         return f"one more comparison would improve {what} by {now:.2g} logits" if now < self.gain else None
 
     def remaining(self, progress: Progress) -> float | None:
-        """Return the number of answers after which the expected gain is small enough; None for a smaller gain than 0.2.
+        """Return the number of answers after which the expected gain is small enough; None for a gain below 0.2.
 
-        Such a gain falls so slowly that a small error of the gain is a large one of the number.
+        Below 0.2 the gain falls so slowly that a small error in it is a large error in the number of answers.
         """
         if self.gain < _MIN_PREDICTABLE_GAIN:
             return None

@@ -197,7 +197,7 @@ class StoredSearch:
         A light file has about 2 kB, because it identifies the items only by their hash; `load` then needs the items.
         """
         if light:
-            files.write(path, self.to_dict(), files.LIGHT_SEARCH)
+            files.write(path, self.to_dict(), files.LIGHT_SEARCH_FILE)
         else:
             files.write(path, saving.to_file(*self._state_and_pending()))
 
@@ -225,7 +225,7 @@ class StoredSearch:
         """
         if items is not None:
             given = {name: part for name, part in parts.items() if part is not None}
-            return cls.from_dict(files.read(path, files.LIGHT_SEARCH), items=items, model=model, **given)
+            return cls.from_dict(files.read(path, files.LIGHT_SEARCH_FILE), items=items, model=model, **given)
         return cls._from_saved(saving.from_file(files.read(path), path, parts, model))
 
     def to_dict(self) -> JSON:

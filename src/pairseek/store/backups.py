@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidFile
 from pairseek.store import migrate
-from pairseek.store.capacity import RESTORES
+from pairseek.store.capacity import RESTORES_OPTION
 from pairseek.store.database import Database, now
 from pairseek.store.schema import findings, logins, metadata, rates
 
@@ -73,7 +73,7 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def source_of(database: Database) -> str:
-    """Return a text that is the same for all backups of a database, and tells nothing about it."""
+    """Return an opaque text that identifies the database in all of its backups."""
     place = str(database.path.resolve()) if database.path else database.url.set(password=None).render_as_string()
     return hashlib.sha256(place.encode()).hexdigest()[:16]
 
@@ -113,7 +113,7 @@ def read(database: Database, path: Path) -> int:
 def _restore(connection: sa.Connection, path: Path, version: str) -> None:
     migrate.upgrade_within(connection, version)
     try:
-        _fill(connection.execution_options(**{RESTORES: True}), path)
+        _fill(connection.execution_options(**{RESTORES_OPTION: True}), path)
         migrate.upgrade_within(connection)
     except (LookupError, TypeError, ValueError, AttributeError, sa.exc.SQLAlchemyError) as error:
         if isinstance(error, InvalidFile) or (isinstance(error, sa.exc.DBAPIError) and not _is_caused_by_rows(error)):

@@ -18,7 +18,7 @@ from pairseek.errors import InvalidParameter
 _MAX_INTEGER = 2**31 - 1
 # Ids of items are checked where items come in.
 _ITEM_IDS = frozenset({"left", "right"})
-RESTORES = "restores"
+RESTORES_OPTION = "restores"
 """Execution option of a connection that restores a backup."""
 
 
@@ -29,7 +29,7 @@ def refuse_unstorable(
     if context is None or context.compiled is None or not (context.isinsert or context.isupdate):
         return
     is_sqlite = connection.dialect.name == "sqlite"
-    if is_sqlite and connection.get_execution_options().get(RESTORES):
+    if is_sqlite and connection.get_execution_options().get(RESTORES_OPTION):
         return
     unchecked = _ITEM_IDS if is_sqlite else frozenset()
     kinds = {name: bind.type for name, bind in context.compiled.binds.items() if name not in unchecked}

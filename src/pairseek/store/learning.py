@@ -31,7 +31,7 @@ class LearningRow:
     failure, failed_at
         Why and when the last attempt failed; None if it succeeded.
     requested_by
-        Who has requested to learn; None if nobody has since the last learning on request began.
+        Who has requested to learn; None if nobody has since the last requested learning began.
     """
 
     is_on: bool | None = None

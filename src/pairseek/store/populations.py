@@ -41,7 +41,7 @@ def newest(connection: sa.Connection, study_id: int) -> int | None:
 
 
 def current(connection: sa.Connection, study_id: int) -> int | None:
-    """Return the version that new sessions begin with: the chosen one, or else the newest; None if there is none."""
+    """Return the version that new sessions begin with: the chosen one, else the newest, else None."""
     statement = connection.execute(sa.select(learning.c.chosen).where(learning.c.study_id == study_id)).scalar()
     if statement == 0:
         return None

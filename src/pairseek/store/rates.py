@@ -1,7 +1,7 @@
 """Token buckets shared by all workers and servers.
 
-PostgreSQL provides the time, because servers' clocks differ. SQLite runs on one machine, whose processes share a
-monotonic clock; it starts again from zero when the machine restarts.
+With PostgreSQL the database provides the time, because servers' clocks differ. With SQLite all processes run on one
+machine and share its monotonic clock, which starts again from zero when the machine restarts.
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ def by_id(connection: sa.Connection, session_id: str) -> SessionRow | None:
 def of_person(connection: sa.Connection, study_id: int, identity: Mapping[str, str | None]) -> SessionRow | None:
     """Return the session that holds the person's claim, or else the newest with their id; None without ids.
 
-    The claim comes first, because a link may carry two ids, so this id can be the second id of somebody else's newer
-    session.
+    The claim comes first: a link may carry two ids, so this id may also occur, as the second one, in a newer session of
+    somebody else.
     """
     for name in ("prolific_pid", "participant"):
         if identity.get(name):
@@ -135,8 +135,8 @@ def state_of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str
     return ",".join(str(value or 0) for value in connection.execute(sa.select(*columns).where(condition)).one())
 
 
-def present(connection: sa.Connection, ids: Sequence[str]) -> set[str]:
-    """Return those ids of sessions that are stored."""
+def stored_ids(connection: sa.Connection, ids: Sequence[str]) -> set[str]:
+    """Return which of these session ids are stored."""
     return set(connection.execute(sa.select(sessions.c.id).where(sessions.c.id.in_(ids))).scalars())
 
 

@@ -159,7 +159,7 @@ def replaced_items(connection: sa.Connection, study_id: int, number: int) -> byt
     return None if items is None else bytes(items)
 
 
-def locked(connection: sa.Connection, study_id: int) -> StudyRow | None:
+def lock(connection: sa.Connection, study_id: int) -> StudyRow | None:
     """Return a study, locked until the transaction ends."""
     statement = sa.select(*STUDY_COLUMNS).where(studies.c.id == study_id).with_for_update()
     row = connection.execute(statement).first()
@@ -177,7 +177,7 @@ def _closing_time(configuration: JSON) -> str | None:
     return None if closes is None else stamp(datetime.fromisoformat(closes))
 
 
-def past_closing(connection: sa.Connection) -> list[StudyRow]:
+def past_closing_date(connection: sa.Connection) -> list[StudyRow]:
     """Return the studies that nobody has closed although their closing date has passed."""
     statement = sa.select(*STUDY_COLUMNS).where(studies.c.is_open & _IS_PAST_CLOSING)
     return [StudyRow(*row) for row in connection.execute(statement)]

@@ -21,7 +21,7 @@ from pairseek.store.studies import StudyRow
 
 
 def count_answers(connection: sa.Connection, study_id: int) -> int:
-    """Return the number of events that people have stored in a study: answers, and answers taken back."""
+    """Return the number of events that people have stored in a study: answers and undos."""
     joined = events.join(sessions, sessions.c.id == events.c.session_id)
     condition = (sessions.c.study_id == study_id) & (sessions.c.kind == "person")
     return int(connection.execute(sa.select(sa.func.count()).select_from(joined).where(condition)).scalar_one())

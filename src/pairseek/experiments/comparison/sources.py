@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from pairseek.core.csv import table_rows
 from pairseek.core.types import FloatArray
-from pairseek.core.validation import known_fields, one_of
+from pairseek.core.validation import check_known_fields, one_of
 from pairseek.datasets.food10k import DATA_VARIABLE
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.experiments.comparison.datasets import Dataset, with_noise
@@ -76,7 +76,7 @@ def dataset_of(record: DataRecord, folder: Path) -> Dataset:
         "jester": _jester,
     }
     reader = readers[one_of(name, "data", readers)]
-    known_fields(settings, f"the data set {label!r}", _SETTINGS[reader.__name__])
+    check_known_fields(settings, f"the data set {label!r}", _SETTINGS[reader.__name__])
     try:
         dataset = replace(reader(str(name), folder, **settings), label=str(label))
     except InvalidParameter as error:
@@ -183,7 +183,7 @@ def _jester(
 
 
 def _fetched(folder: Path, what: str, settings: Mapping[str, str | None]) -> Path:
-    known_fields(settings, what, ("source", "sha256"))
+    check_known_fields(settings, what, ("source", "sha256"))
     source = settings.get("source")
     if not isinstance(source, str):
         raise InvalidParameter(f"{what} has no source: give a path or an address, and its sha256", field=what)

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
 
-from pairseek.core.validation import is_number, known_fields, one_of, whole
+from pairseek.core.validation import check_known_fields, is_number, one_of, whole
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.comparison.datasets import Half
 from pairseek.experiments.comparison.entries import Entry, MethodRecord, entry_of
@@ -81,7 +81,7 @@ class Comparison:
             object.__setattr__(self, "answers", answer_counts(self.answers))
         if not is_number(self.limit) or not self.limit > 0:
             raise InvalidParameter(f"limit is {self.limit!r}: give seconds above 0", field="limit")
-        known_fields(self.references, "references", SCORES)
+        check_known_fields(self.references, "references", SCORES)
         labels = [entry.label for entry in self.entries]
         if len(set(labels)) < len(labels):
             raise InvalidParameter(f"two methods have the same label: {', '.join(labels)}", field="methods")
@@ -165,7 +165,7 @@ def read_comparison(source: str | Path, **changes: Any) -> Comparison:
 
 
 def _comparison(record: Mapping[str, Any], folder: Path) -> Comparison:
-    known_fields(record, "the comparison", _FIELDS)
+    check_known_fields(record, "the comparison", _FIELDS)
     missing = [name for name in ("methods", "data") if name not in record]
     if missing:
         raise InvalidParameter(f"{missing[0]} is missing: give a list of one or more", field=missing[0])

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pairseek.core.archives import UNREADABLE, ArchiveTooLarge, LimitedArchive
+from pairseek.core.archives import ARCHIVE_ERRORS, ArchiveTooLarge, LimitedArchive
 from pairseek.core.types import ItemId
 from pairseek.errors import InvalidChoices, PairseekError
 from pairseek.model.item_records import items_from
@@ -87,5 +87,5 @@ def content_of(path: Path, name: str) -> bytes:
         raise InvalidChoices(f"there is no file {path}") from None
     except KeyError:
         raise InvalidChoices(f"{path} does not contain {name}: give a bundle written by pairseek export") from None
-    except UNREADABLE as error:
+    except ARCHIVE_ERRORS as error:
         raise InvalidChoices(f"{path} cannot be read as a bundle: {error}; export it again") from None

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pairseek._version import MODEL_VERSION, __version__
-from pairseek.core.archives import UNREADABLE, ArchiveTooLarge, LimitedArchive
+from pairseek.core.archives import ARCHIVE_ERRORS, ArchiveTooLarge, LimitedArchive
 from pairseek.core.limits import Size, check_limits
 from pairseek.core.types import JSON
 from pairseek.embed.active import check_count
@@ -255,7 +255,7 @@ def read(path: Path) -> Bundle:
         raise InvalidFile(f"there is no file {path}") from None
     except ArchiveTooLarge as error:
         raise InvalidFile(f"{path}: {error}; it was not written by pairseek export") from None
-    except (*UNREADABLE, *_MALFORMED_RECORD_ERRORS) as error:
+    except (*ARCHIVE_ERRORS, *_MALFORMED_RECORD_ERRORS) as error:
         if isinstance(error, InvalidFile) and str(path) in str(error):
             raise
         raise InvalidFile(f"{path} cannot be read as a bundle: {_short_message(error)}; export it again") from None

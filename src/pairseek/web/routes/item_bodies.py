@@ -28,7 +28,7 @@ from pairseek.core.media import inline_media
 from pairseek.core.messages import words
 from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray
-from pairseek.core.validation import MAX_ID_LENGTH, known_fields
+from pairseek.core.validation import MAX_ID_LENGTH, check_known_fields
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
 from pairseek.web.service import service_of
@@ -68,7 +68,7 @@ class NewItem(BaseModel):
 
     @model_validator(mode="after")
     def _has_known_media(self) -> Self:
-        known_fields(self.__pydantic_extra__, "an item", (*type(self).model_fields, *inline_media()))
+        check_known_fields(self.__pydantic_extra__, "an item", (*type(self).model_fields, *inline_media()))
         return self
 
     @property

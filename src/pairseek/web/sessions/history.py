@@ -89,7 +89,7 @@ def read_histories(database: Database, study: Study, rows: Sequence[SessionRow])
     ids = [row.id for row in rows]
 
     def read(connection: sa.Connection) -> tuple[Any, ...]:
-        present = sessions.present(connection, ids)
+        present = sessions.stored_ids(connection, ids)
         versions = {(row.study_id, row.population) for row in rows if row.id in present}
         return (
             present,

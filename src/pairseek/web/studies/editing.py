@@ -79,7 +79,7 @@ def edit_settings(
     pictures = [] if logo is None else logo_copies(logo())
 
     def change(connection: sa.Connection) -> list[Change]:
-        row = studies.locked(connection, study.row.id)
+        row = studies.lock(connection, study.row.id)
         if row is None:
             raise items_changed(study.row.slug)
         present = _values(stored_configuration(row.configuration))

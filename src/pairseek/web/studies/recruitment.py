@@ -27,7 +27,7 @@ def set_limits(database: Database, row: StudyRow, limits: JSON, who: str) -> Non
         return
 
     def change(connection: sa.Connection) -> None:
-        current = studies.locked(connection, row.id)
+        current = studies.lock(connection, row.id)
         if current is not None:
             record = {**current.configuration, "quota": checked.quota, "closes": closes}
             studies.put_configuration(connection, row.id, record)
@@ -53,9 +53,9 @@ def close_due(database: Database) -> None:
     """Close the studies whose closing date has passed; they have refused answers since that moment."""
 
     def close(connection: sa.Connection) -> None:
-        for row in studies.past_closing(connection):
+        for row in studies.past_closing_date(connection):
             studies.set_open(connection, row.id, is_open=False)
             studies.log_action(connection, CLOSING_ACTOR, "close", row.slug)
 
-    if database.read(studies.past_closing):
+    if database.read(studies.past_closing_date):
         database.write(close)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeAlias
 
-from pairseek.core.archives import UNREADABLE
+from pairseek.core.archives import ARCHIVE_ERRORS
 from pairseek.core.media import FILE_COLUMNS, is_address
 from pairseek.core.text import quoted
 from pairseek.model.items import Items
@@ -106,7 +106,7 @@ def from_zip(file: BinaryIO) -> Files:
     try:
         archive = zipfile.ZipFile(file)
         members = [entry for entry in archive.infolist() if not entry.is_dir() and not _is_system_file(entry.filename)]
-    except UNREADABLE as error:
+    except ARCHIVE_ERRORS as error:
         raise InvalidMedia(f"the zip cannot be read ({error}): pack it again") from None
     if len(members) > MAX_FILES:
         raise InvalidMedia(f"the zip contains {len(members):,} files: send at most {MAX_FILES:,}")
@@ -125,7 +125,7 @@ def from_zip(file: BinaryIO) -> Files:
             try:
                 with archive.open(member) as file:
                     return file.read(MAX_FILE_BYTES + 1)
-            except UNREADABLE as error:
+            except ARCHIVE_ERRORS as error:
                 raise InvalidMedia(f"{name[:100]!r} cannot be unpacked from the zip ({error}): pack it again") from None
 
         files[member.filename] = read
