@@ -22,7 +22,7 @@ import numpy as np
 from food import folder
 from pairseek.errors import InvalidFile
 from pairseek.experiments import SPECIFICATIONS, Results
-from pairseek.experiments.figures.bounds import MAX_DRAWN_BOUND, stopping_times, volume_thresholds
+from pairseek.experiments.figures.paper import MAX_DRAWN_BOUND, stopping_times, volume_thresholds
 from pairseek.experiments.report import duration
 from pairseek.experiments.reproduction import REPRODUCTIONS
 from pairseek.experiments.results import standard_error

@@ -18,7 +18,7 @@ import pairseek as ps
 from pairseek.errors import InvalidParameter, MissingExtra
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, ReproductionOptions, Results, read_record
 from pairseek.experiments.figure_style import COLOURS, canvas, drawing, line_style, save, set_log_scale
-from pairseek.experiments.figures import bounds, curves, posterior
+from pairseek.experiments.figures import curves, paper, posterior
 from pairseek.experiments.paper import with_data
 from pairseek.experiments.report import Section, write_report
 from pairseek.experiments.reproduction import draw_any, reproduce, select_figures, specification_of
@@ -180,14 +180,14 @@ class TestBounds:
         results = self.results()
         label = results.specification.settings[0].label
         volume = results.trials(label, "EPMV", "posterior_volume")
-        limits = bounds.volume_thresholds(results, label)
-        times = bounds.stopping_times(results, label, limits)
+        limits = paper.volume_thresholds(results, label)
+        times = paper.stopping_times(results, label, limits)
         assert np.isfinite(times).all()
         for row, limit in enumerate(limits):
             for trial in range(4):
                 first = next(i for i, value in enumerate(volume[trial]) if value < limit)
                 assert times[row, trial] == results.counts[first]
-        assert np.isnan(bounds.stopping_times(results, label, np.array([1e-9]))).all()
+        assert np.isnan(paper.stopping_times(results, label, np.array([1e-9]))).all()
 
     def test_simulation_lies_between_the_bounds(self):
         # EPMV in a space with little noise, d = 2 and k = 1000: six users are enough for a factor
@@ -200,7 +200,7 @@ class TestBounds:
         space = load_items(spec)[0]
         results = Results.of(spec, {task: run_trial(spec, task, space) for task in tasks(spec)}, {})
         for volume in (1e-1, 1e-2, 1e-3):
-            mean = bounds.stopping_times(results, setting.label, np.array([volume])).mean()
+            mean = paper.stopping_times(results, setting.label, np.array([volume])).mean()
             limits = ps.bounds.stopping_time_bounds(volume, 1e3, ps.UniformBox(-1, 1), 2)
             assert limits.lower <= mean <= limits.upper
         error = results.trials(setting.label, "EPMV", "squared_error")[:, 10].mean()

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pairseek.core.types import JSON, BoolArray, Event, FloatArray, IntArray
-from pairseek.embed.noise_scale import ScaleFit, ScaleLimit, best_scale, likelihood
+from pairseek.core.types import JSON, Event, FloatArray, IntArray
+from pairseek.embed.noise_scale import ScaleLimit, best_scale, likelihood
 from pairseek.embed.objective import distances
 from pairseek.embed.triplets import Triplets, as_triplets
 from pairseek.errors import InvalidParameter
@@ -294,10 +294,7 @@ def _item_rows(items: Items, triplets: Triplets | npt.ArrayLike) -> IntArray:
 
 
 def _orient_answers(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequence[Event]]]) -> _OrientedAnswers:
-    points: list[FloatArray] = []
-    pairs: list[tuple[int, int]] = []
-    weights: list[float] = []
-    answer_index: list[int] = []
+    rows: list[tuple[FloatArray, int, int, float, int]] = []
     count = 0
     for person, (point, events) in enumerate(answers):
         location = np.asarray(point, dtype=np.float64)
@@ -309,23 +306,18 @@ def _orient_answers(items: Items, answers: Iterable[tuple[npt.ArrayLike, Sequenc
             first, second = (event.left, event.right) if event.winner is None else (event.winner, event.loser)
             pair = items.index(first), items.index(second)
             halves = [pair] if event.winner is not None else [pair, pair[::-1]]
-            for half in halves:
-                points.append(location)
-                pairs.append(half)
-                weights.append(1.0 / len(halves))
-                answer_index.append(count)
+            rows += [(location, *half, 1.0 / len(halves), count) for half in halves]
             count += 1
     if not count:
         raise InvalidParameter("there are no answers to fit: give (point, search.history) for at least one person")
-    chosen, other = np.array(pairs).T
-    locations = np.array(points)
+    locations, chosen, other, weights, answer_index = map(np.array, zip(*rows, strict=True))
     p, q = items.coordinates[chosen], items.coordinates[other]
     return _OrientedAnswers(
         ((locations - q) ** 2).sum(axis=1) - ((locations - p) ** 2).sum(axis=1),
         2.0 * np.sqrt(((p - q) ** 2).sum(axis=1)),
         items.appeal[chosen] - items.appeal[other],
-        np.array(weights),
-        np.array(answer_index),
+        weights,
+        answer_index,
     )
 
 
@@ -356,28 +348,18 @@ def _fit_response(
     evidence: _OrientedAnswers, response: Response, count: int, fold: IntArray | None, start: float | None
 ) -> NoiseFit:
     unit_constant = dataclasses.replace(response, k=1.0).pair_constant(evidence.lengths)
-    units = unit_constant * evidence.margins
-    evidence = dataclasses.replace(evidence, offsets=unit_constant * evidence.offsets)
-    scale = _fit_scale(evidence, units, response, np.ones(len(units), dtype=bool), start)
+    units, offsets, link = unit_constant * evidence.margins, unit_constant * evidence.offsets, response.link
+    scale = best_scale(units, link, offsets=offsets, weights=evidence.weights, start=start)
     cross_validated = math.nan
     if fold is not None:
         total = 0.0
         for held_out_fold in range(int(fold.max()) + 1):
-            k = _fit_scale(evidence, units, response, fold != held_out_fold, scale.k).k
-            total += _likelihood(evidence, units, response, fold == held_out_fold, k)
+            (fitted_units, fitted), (held_units, held) = (
+                (units[rows], {"offsets": offsets[rows], "weights": evidence.weights[rows]})
+                for rows in (fold != held_out_fold, fold == held_out_fold)
+            )
+            k = best_scale(fitted_units, link, **fitted, start=scale.k).k
+            total += likelihood(k, held_units, link, **held)[0]
         cross_validated = total / count
-    fitted = dataclasses.replace(response, k=scale.k)
-    return NoiseFit(fitted, scale.standard_error, scale.log_likelihood, count, cross_validated, scale.bound)
-
-
-def _fit_scale(
-    evidence: _OrientedAnswers, units: FloatArray, response: Response, mask: BoolArray, start: float | None
-) -> ScaleFit:
-    return best_scale(
-        units[mask], response.link, offsets=evidence.offsets[mask], weights=evidence.weights[mask], start=start
-    )
-
-
-def _likelihood(evidence: _OrientedAnswers, units: FloatArray, response: Response, mask: BoolArray, k: float) -> float:
-    offsets, weights = evidence.offsets[mask], evidence.weights[mask]
-    return likelihood(k, units[mask], response.link, offsets=offsets, weights=weights)[0]
+    fitted_response = dataclasses.replace(response, k=scale.k)
+    return NoiseFit(fitted_response, scale.standard_error, scale.log_likelihood, count, cross_validated, scale.bound)

@@ -77,6 +77,11 @@ class Line:
     dash: Any
     marker: str
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments of matplotlib's `plot` and `errorbar`."""
+        return {"color": self.colour, "linestyle": self.dash, "marker": self.marker, "markersize": 4}
+
 
 def line_style(label: str, labels: Sequence[str]) -> Line:
     """Return the line style of a strategy, given all labels in the figure."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from pairseek.experiments import paper
 from pairseek.experiments.common_trials import outcomes_of_shared_trials
 from pairseek.experiments.data import load_items
 from pairseek.experiments.figure_style import NamedFigure, SavedFigure, drawing, require_drawing, save
-from pairseek.experiments.figures import bounds, curves, dimensions, posterior, speed
+from pairseek.experiments.figures import curves, posterior
 from pairseek.experiments.figures.curves import Panel, draw_panels
+from pairseek.experiments.figures.paper import draw_bounds, draw_dimensions, draw_speed, draw_triplet_error
 from pairseek.experiments.paper import PRESETS, SPECIFICATIONS, Preset
 from pairseek.experiments.report import Section
 from pairseek.experiments.results import Results, TableFormat
@@ -25,8 +27,11 @@ from pairseek.experiments.runs.plan import Outcome, RunStatus, Task
 from pairseek.experiments.simulation import run
 from pairseek.experiments.specification import Specification
 from pairseek.model.metrics import triplet_error
+from pairseek.model.noise import PUBLISHED_NOISES
 
 DATA_NAMES = ("food10k", "synthetic")
+DrawFigures: TypeAlias = Callable[[Results, int], list[NamedFigure]]
+"""Function that draws the results with a lag."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ class Reproduction:
     """
 
     title: str
-    draw: Callable[[Results, int], list[NamedFigure]] | None = None
+    draw: DrawFigures | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -135,40 +140,16 @@ def _draw_supplement(results: Results, lag: int) -> list[NamedFigure]:
     return figures
 
 
-def _draw_rivals(results: Results, lag: int) -> list[NamedFigure]:
-    panels = [
-        Panel("matched", "squared_error", "estimation error"),
-        Panel("matched", "posterior_trace", "posterior trace"),
-    ]
-    caption = (
-        "The strategies that the paper rejects as too costly, and GaussSearch (Chumbalov and others, 2020), against "
-        "the paper's strategies: d = 4, matched normalized noise."
-    )
-    return [draw_panels(results, panels, name="rivals", caption=caption, lag=lag)]
+def _draw_error_and_trace(name: str, setting: str, caption: str) -> DrawFigures:
+    """Return the function that draws estimation error and posterior trace; the caption may name the number of users."""
 
+    def draw(results: Results, lag: int) -> list[NamedFigure]:
+        metrics = {"squared_error": "estimation error", "posterior_trace": "posterior trace"}
+        panels = [Panel(setting, metric, title) for metric, title in metrics.items()]
+        text = caption.format(users=results.specification.trials)
+        return [draw_panels(results, panels, name=name, caption=text, lag=lag)]
 
-def _draw_particles(results: Results, lag: int) -> list[NamedFigure]:
-    panels = [
-        Panel("matched", "squared_error", "estimation error"),
-        Panel("matched", "posterior_trace", "posterior trace"),
-    ]
-    caption = (
-        f"EP and {paper.AUTHORS_SAMPLES} particles with the same {results.specification.trials} users: d = 4, matched "
-        f"normalized noise, one standard error."
-    )
-    return [draw_panels(results, panels, name="particles", caption=caption, lag=lag)]
-
-
-def _draw_epmv_samples(results: Results, lag: int) -> list[NamedFigure]:
-    panels = [
-        Panel("mismatched", "squared_error", "estimation error"),
-        Panel("mismatched", "posterior_trace", "posterior trace"),
-    ]
-    caption = (
-        f"EPMV with probabilities from a table, and averaged over {paper.AUTHORS_SAMPLES} posterior samples for every "
-        f"candidate as in the authors' program; the same {results.specification.trials} users, mismatched noise, d = 4."
-    )
-    return [draw_panels(results, panels, name="epmv-samples", caption=caption, lag=lag)]
+    return draw
 
 
 def _draw_fitted(results: Results, lag: int) -> list[NamedFigure]:
@@ -200,25 +181,45 @@ REPRODUCTIONS: dict[str, Reproduction] = {
     "supplement": Reproduction("MSE for d = 3, 5, 7, 9, 12, three noises, matched and mismatched", _draw_supplement),
     "dimensions": Reproduction(
         "MSE against dimension at 20 and 60 answers, three noises",
-        lambda results, lag: [
-            dimensions.draw_dimensions(
-                results, noises=("constant", "normalized", "decaying"), answers=(20, 60), lag=lag
-            )
-        ],
+        lambda results, lag: [draw_dimensions(results, noises=PUBLISHED_NOISES, answers=(20, 60), lag=lag)],
     ),
     "triplet-error": Reproduction("Triplet error against dimension"),
     "speed": Reproduction(
         "MSE against compute time, d = 4, 7, 12, three candidate rates and all pairs",
-        lambda results, lag: [speed.draw_speed(results, lag=lag)],
+        lambda results, lag: [draw_speed(results, lag=lag)],
         (_AUTHORS_SPEED_NOTE,),
     ),
     "bounds": Reproduction(
         "Simulation against the bounds: EPMV's stopping time, least MSE",
-        lambda results, lag: [bounds.draw_bounds(results, lag=lag)],
+        lambda results, lag: [draw_bounds(results, lag=lag)],
     ),
-    "rivals": Reproduction("GreedyMSE, GreedyVolume and GaussSearch against the paper's strategies", _draw_rivals),
-    "particles": Reproduction("EP and 4000 particles: panel (a) of Figure 2 with both posteriors", _draw_particles),
-    "epmv-samples": Reproduction("EPMV with a table and with 4000 samples, mismatched", _draw_epmv_samples),
+    "rivals": Reproduction(
+        "GreedyMSE, GreedyVolume and GaussSearch against the paper's strategies",
+        _draw_error_and_trace(
+            "rivals",
+            "matched",
+            "The strategies that the paper rejects as too costly, and GaussSearch (Chumbalov and others, 2020), "
+            "against the paper's strategies: d = 4, matched normalized noise.",
+        ),
+    ),
+    "particles": Reproduction(
+        "EP and 4000 particles: panel (a) of Figure 2 with both posteriors",
+        _draw_error_and_trace(
+            "particles",
+            "matched",
+            f"EP and {paper.AUTHORS_SAMPLES} particles with the same {{users}} users: d = 4, matched normalized noise, "
+            "one standard error.",
+        ),
+    ),
+    "epmv-samples": Reproduction(
+        "EPMV with a table and with 4000 samples, mismatched",
+        _draw_error_and_trace(
+            "epmv-samples",
+            "mismatched",
+            f"EPMV with probabilities from a table, and averaged over {paper.AUTHORS_SAMPLES} posterior samples for "
+            "every candidate as in the authors' program; the same {users} users, mismatched noise, d = 4.",
+        ),
+    ),
     "fitted": Reproduction("Panels of the supplement with a fitted noise constant", _draw_fitted),
 }
 """The figures of the paper that `reproduce` draws, by name.
@@ -358,7 +359,7 @@ def _draw_figure1(folder: Path, options: ReproductionOptions) -> list[SavedFigur
 
 def _draw_triplet_error(folder: Path, options: ReproductionOptions) -> list[SavedFigure]:
     measured = None if options.triplets is None else _measure_triplet_errors(options.triplets)
-    return save([dimensions.draw_triplet_error(measured)], folder / "figures")
+    return save([draw_triplet_error(measured)], folder / "figures")
 
 
 def _measure_triplet_errors(path: Path) -> dict[int, float]:

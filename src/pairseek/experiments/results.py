@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections import Counter
@@ -20,7 +19,14 @@ from pairseek.core.text import plural
 from pairseek.core.types import JSON, FloatArray, IntArray
 from pairseek.core.validation import one_of
 from pairseek.errors import InvalidFile, InvalidParameter, MissingExtra
-from pairseek.experiments.runs.journal import JOURNAL_FILE, RUN_FILE, SPECIFICATION_FILE, read_journal, write_result
+from pairseek.experiments.runs.journal import (
+    JOURNAL_FILE,
+    RUN_FILE,
+    SPECIFICATION_FILE,
+    csv_text,
+    read_journal,
+    write_result,
+)
 from pairseek.experiments.runs.plan import Outcome, Task
 from pairseek.experiments.specification import Specification
 from pairseek.experiments.specification_files import read_specification
@@ -255,7 +261,8 @@ class Results:
         paths = []
         for name, columns in (("table", self.columns()), ("durations", self.durations())):
             path = folder / f"{name}.{table}"
-            write_result(path, _parquet(columns) if table == "parquet" else _csv(columns))
+            rows = zip(*columns.values(), strict=True)
+            write_result(path, _parquet(columns) if table == "parquet" else csv_text(list(columns), rows))
             paths.append(path)
         return paths
 
@@ -278,15 +285,6 @@ def standard_error(values: FloatArray) -> FloatArray:
     """Return the standard error of the mean over the first axis; 0 for a single trial."""
     n = len(values)
     return np.asarray(values.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(values.shape[1:]))
-
-
-def _csv(columns: dict[str, list[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    # csv writes floats with repr, the shortest string that parses to the same number.
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
 
 
 def require_parquet() -> None:

@@ -77,7 +77,7 @@ def _draw_curves(axes: Axes, results: EvaluationResults, measure: str, title: st
             continue
         mean, error = results.curve(arm, measure)
         line = _line(results, arm)
-        axes.plot(counts, mean, color=line.colour, linestyle=line.dash, marker=line.marker, markersize=4, label=arm)
+        axes.plot(counts, mean, **line.options, label=arm)
         axes.fill_between(counts, mean - error, mean + error, color=line.colour, alpha=0.15, linewidth=0)
     axes.set_title(title)
     axes.set_xlabel("answers")
@@ -95,7 +95,7 @@ def _draw_calibration(axes: Axes, results: EvaluationResults) -> None:
         if bins:
             line = _line(results, arm)
             predicted, share, _ = zip(*bins, strict=True)
-            axes.plot(predicted, share, color=line.colour, linestyle=line.dash, marker=line.marker or "x", markersize=4)
+            axes.plot(predicted, share, **{**line.options, "marker": line.marker or "x"})
     axes.set_title(f"Calibration after {last} answers")
     axes.set_xlabel("predicted probability")
     axes.set_ylabel("observed share")

@@ -35,21 +35,10 @@ class Agreement:
     --------
     How often people agree with themselves limits how well their answers can be predicted.
 
-    >>> import itertools
-    >>> import pairseek as ps
-    >>> from pairseek.evaluate import evaluate
-    >>> teas = ps.Items([[0.0], [1.0], [2.0], [3.0]], ids=["white", "green", "oolong", "black"])
-    >>> orders = dict(zip("abcdef", itertools.permutations(teas.ids)))
-    >>> rows = [
-    ...     (person, winner, loser)
-    ...     for person, order in orders.items()
-    ...     for winner, loser in itertools.combinations(order, 2)
-    ... ]
-    >>> choices = ps.Choices.from_pairs(rows + rows[:12])   # a and b answered everything twice
-    >>> model = {"items": teas, "appeal": False, "residual": 0.0}
-    >>> results = evaluate(choices, "evaluation", **model, answers=(0, 2), people=2, splits=1)
-    >>> results.agreement
-    Agreement(share=1.0, standard_error=0.0, people=2)
+    >>> from pairseek.evaluate import Agreement
+    >>> agreement = Agreement(share=0.9, standard_error=0.02, people=40)
+    >>> agreement.share < 1.0
+    True
     """
 
     share: float
@@ -172,15 +161,9 @@ class EvaluationResults:
     def calibration(self, arm: str, answers: int) -> list[tuple[float, float, int]]:
         """Return mean predicted probability, observed share and number of pairs for each non-empty bin."""
         column = self.plan.answers.index(answers)
-        sums = {name: np.nansum(self.each(arm, name)[:, column]) for name in CALIBRATION}
-        out = []
-        for number in range(len(CALIBRATION) // 3):
-            pairs = sums[f"pairs_{number}"]
-            if pairs:
-                out.append(
-                    (float(sums[f"chance_{number}"] / pairs), float(sums[f"right_{number}"] / pairs), int(pairs))
-                )
-        return out
+        sums = [float(np.nansum(self.each(arm, name)[:, column])) for name in CALIBRATION]
+        bins = zip(sums[::3], sums[1::3], sums[2::3], strict=True)
+        return [(chance / pairs, right / pairs, int(pairs)) for pairs, right, chance in bins if pairs]
 
     def calibration_error(self, arm: str, answers: int) -> float:
         """Return the expected calibration error: mean absolute gap of the bins, weighted by pairs."""

@@ -92,24 +92,10 @@ class Evaluation:
     ----------
     arms
         Ways to ask and predict.
-    answers
-        Answer counts at which predictions are scored, in increasing order.
-    hold_out
-        ``"people"``: one population for each group of held-out people, fitted to the others; ``"leave-one-out"``: one
-        population for each person.
-    people
-        Number of held-out people in each split.
-    splits
-        Number of groups of held-out people.
-    withhold
-        Share of each person's pairs that are never asked and only predicted. 0: any pair may be asked, and the others
-        are predicted, which flatters strategies that ask about pairs that are hard to predict.
-    ties
-        Simulated answer to pairs that a person left undecided: ``"coin"`` or ``"tie"``.
-    samples
-        Number of `Particles` of the posterior. None: `EP`.
-    seed
-        Seed of all random numbers.
+    people, splits
+        Number of held-out people in each split, and number of splits.
+    answers, hold_out, withhold, ties, samples, seed
+        As for `evaluate`.
     data
         Hash of the choices, the items and the options of the fit.
 
@@ -117,22 +103,10 @@ class Evaluation:
     --------
     `evaluate` builds the specification and returns it with the results.
 
-    >>> import itertools
-    >>> import pairseek as ps
-    >>> from pairseek.evaluate import evaluate
-    >>> teas = ps.Items([[0.0], [1.0], [2.0], [3.0]], ids=["white", "green", "oolong", "black"])
-    >>> orders = dict(zip("abcdef", itertools.permutations(teas.ids)))
-    >>> rows = [
-    ...     (person, winner, loser)
-    ...     for person, order in orders.items()
-    ...     for winner, loser in itertools.combinations(order, 2)
-    ... ]
-    >>> choices = ps.Choices.from_pairs(rows + rows[:12])   # a and b answered everything twice
-    >>> model = {"items": teas, "appeal": False, "residual": 0.0}
-    >>> results = evaluate(choices, "evaluation", **model, answers=(0, 2), people=2, splits=1)
-    >>> plan = results.plan
-    >>> plan.labels, plan.people, plan.answers
-    (('InfoGain', 'Random', 'plain model', 'popularity'), 2, (0, 2))
+    >>> from pairseek.evaluate import Evaluation
+    >>> plan = Evaluation(
+    ...     (), (0, 2), "people", people=2, splits=1, withhold=0.3, ties="coin", samples=None, seed=0, data=""
+    ... )
     >>> plan.predicted
     "30 % of each person's pairs were never asked, and are predicted"
     """

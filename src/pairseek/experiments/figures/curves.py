@@ -51,17 +51,7 @@ def _draw_panel(axes: Axes, results: Results, panel: Panel, lag: int) -> None:
             continue
         line = line_style(label, labels)
         marks = [i for i, count in enumerate(counts) if count and count % max(1, counts[-1] // 4) == 0]
-        axes.plot(
-            counts,
-            mean,
-            color=line.colour,
-            linestyle=line.dash,
-            linewidth=1.5,
-            marker=line.marker,
-            markersize=4,
-            markevery=marks,
-            label=label,
-        )
+        axes.plot(counts, mean, **line.options, linewidth=1.5, markevery=marks, label=label)
         axes.fill_between(counts, mean - error, mean + error, color=line.colour, alpha=0.16, linewidth=0)
         # With few users a band can reach towards 0, which must not stretch a logarithmic scale.
         lowest = min(lowest, float(np.maximum(mean - error, 0.7 * mean).min()))

@@ -16,7 +16,7 @@ import os
 import platform
 import tomllib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -49,7 +49,7 @@ def write_result(path: Path, content: str | bytes) -> None:
         raise InvalidFile(f"cannot write {path}: {error.strerror or error}; {_RESUME_ADVICE}") from error
 
 
-def csv_text(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
