@@ -14,7 +14,7 @@ import pexpect
 import pytest
 
 import pairseek as ps
-from pairseek.cli.signals import Stopped, orderly_stop
+from pairseek.cli.runs import Stopped, orderly_stop
 
 PROGRAM = ["-c", "from pairseek.cli import main; main()", "demo"]
 PROMPT = "q stop: "

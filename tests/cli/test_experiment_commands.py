@@ -282,7 +282,7 @@ class TestMissingData:
 
     @pytest.fixture(autouse=True)
     def nowhere(self, monkeypatch, tmp_path):
-        from pairseek.experiments.data import _load_named_data
+        from pairseek.experiments.simulation import _load_named_data
 
         monkeypatch.setenv("PAIRSEEK_DATA", str(tmp_path))
         monkeypatch.setenv("PAIRSEEK_FOOD10K_URL", "http://127.0.0.1:9")

@@ -195,7 +195,7 @@ class TestBounds:
         setting = spec.settings[0]
         spec = replace(spec, settings=(setting,), strategies=spec.strategies[:1])
         from pairseek.experiments import run_trial
-        from pairseek.experiments.data import load_items
+        from pairseek.experiments.simulation import load_items
 
         space = load_items(spec)[0]
         results = Results.of(spec, {task: run_trial(spec, task, space) for task in tasks(spec)}, {})

@@ -411,7 +411,7 @@ def test_a_worker_ends_when_its_pool_is_gone():
 
 
 def _items():
-    from pairseek.experiments.data import load_items
+    from pairseek.experiments.simulation import load_items
 
     return load_items(SPEC)
 

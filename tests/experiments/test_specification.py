@@ -27,8 +27,8 @@ from pairseek.experiments import (
     run_trial,
     to_toml,
 )
-from pairseek.experiments.data import SimulationWork, load_items
 from pairseek.experiments.paper import with_data
+from pairseek.experiments.simulation import SimulationWork, load_items
 from pairseek.experiments.specification import NAMED_DATA
 from pairseek.experiments.trial import _search
 

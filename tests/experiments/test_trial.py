@@ -12,9 +12,9 @@ import pairseek as ps
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.experiments import MEASURES, Contender, Results, Setting, Specification, Task, read_record, run_trial
 from pairseek.experiments import trial as trial_module
-from pairseek.experiments.data import SimulationWork, load_items
 from pairseek.experiments.results import standard_error
 from pairseek.experiments.runs.plan import Outcome, RunPlan
+from pairseek.experiments.simulation import SimulationWork, load_items
 
 RECORD = {
     "name": "small",

@@ -20,8 +20,8 @@ from pairseek.cli.embed import _fit_pca
 from pairseek.cli.items import read_item_names, with_text_ids
 from pairseek.cli.serve import _create_study
 from pairseek.embed import CKL, PCA, check, read_provenance, save_items
-from pairseek.experiments.data import SimulationWork
 from pairseek.experiments.evaluation.replay import plain_items
+from pairseek.experiments.simulation import SimulationWork
 from pairseek.experiments.trial import _subsample
 from pairseek.model.scales import scale_contrast, scale_note
 from pairseek.people.population import Choices

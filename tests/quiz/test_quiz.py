@@ -23,12 +23,11 @@ from helpers.refusals import refused
 from helpers.searches import search_of
 from helpers.serving import some_items
 from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
-from pairseek.quiz import settings
 from pairseek.quiz.compilation import RECOMMENDATION_COUNT, CostProbe, compile_tree
 from pairseek.quiz.compiler import compile_quiz
 from pairseek.quiz.content import QuizSource
 from pairseek.quiz.folder import TREE_PREFIX, staging_folder
-from pairseek.quiz.plan import QuizLimits, plan_quiz
+from pairseek.quiz.plan import FOLLOWED_SETTINGS, IGNORED_SETTINGS, REFUSED_SETTINGS, QuizLimits, plan_quiz
 from pairseek.quiz.sources import from_items_file, from_study_file
 from pairseek.quiz.tree import grow
 from pairseek.search.configuration import SearchConfiguration
@@ -215,8 +214,8 @@ def test_a_quiz_uses_the_population(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(StudyConfiguration.model_fields.keys() - {"offer"}))
 def test_every_setting_of_a_study_is_kept_left_out_or_refused(name):
-    known = settings.FOLLOWED_SETTINGS | settings.IGNORED_SETTINGS.keys() | settings.REFUSED_SETTINGS.keys()
-    assert name in known, "decide what a quiz does with this setting, in pairseek.quiz.settings"
+    known = FOLLOWED_SETTINGS | IGNORED_SETTINGS.keys() | REFUSED_SETTINGS.keys()
+    assert name in known, "decide what a quiz does with this setting, in pairseek.quiz.plan"
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pairseek.cli.items import read_items
+from pairseek.cli.items import read_items, read_triplets, response_of
 from pairseek.cli.options import AsJson, Coordinates, Scaled, Where
 from pairseek.cli.runs import print_paths
-from pairseek.cli.triplets import read_triplets, response_of
 from pairseek.core.text import plural
 from pairseek.core.validation import one_of
 from pairseek.embed import Health, check

@@ -13,8 +13,7 @@ from rich.console import Console
 from pairseek.cli.database import find_study, open_database, require_web
 from pairseek.cli.options import Coordinates, DatabaseOption, Jobs
 from pairseek.cli.progress import CompilationProgress
-from pairseek.cli.runs import job_count
-from pairseek.cli.signals import Stopped, orderly_stop
+from pairseek.cli.runs import Stopped, job_count, orderly_stop
 from pairseek.core.columns import named_columns
 from pairseek.errors import InvalidParameter
 

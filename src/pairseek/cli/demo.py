@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from pairseek.cli.signals import Stopped, orderly_stop
+from pairseek.cli.runs import Stopped, orderly_stop
 from pairseek.core.text import plural
 from pairseek.datasets import colours, hex_from_oklab
 from pairseek.errors import InvalidFile, InvalidParameter

@@ -13,10 +13,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from pairseek.cli.items import ItemNames, read_item_names, read_items
+from pairseek.cli.items import ItemNames, read_item_names, read_items, read_triplets
 from pairseek.cli.options import AsJson, Coordinates, Where
 from pairseek.cli.runs import print_paths
-from pairseek.cli.triplets import read_triplets
 from pairseek.core.text import plural
 from pairseek.core.types import JSON
 from pairseek.core.validation import one_of

@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pairseek.cli.items import read_items
+from pairseek.cli.items import read_items, read_triplets
 from pairseek.cli.options import AsJson, Coordinates, Scaled, Where
-from pairseek.cli.triplets import read_triplets
 from pairseek.embed import NoiseFits, fit_noise
 from pairseek.errors import InvalidParameter
 

@@ -1,8 +1,9 @@
-"""Item files as input of the commands."""
+"""Input of items, their names and triplets, and the response model for the options --response, --noise and --k."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from pairseek.core.columns import ID_COLUMNS, LABEL_COLUMN, ColumnRules, ItemTab
 from pairseek.core.csv import is_table
 from pairseek.core.frames import text_of
 from pairseek.core.types import ItemId
-from pairseek.errors import InvalidItems
+from pairseek.embed import Triplets
+from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.model.items import Items
+from pairseek.model.noise import Noise
+from pairseek.model.responses import Logistic, Probit, Response
 
 
 def read_items(path: Path, *, coordinates: str | None = None, scaled: bool = False, quiet: bool = False) -> Items:
@@ -75,3 +79,24 @@ def read_item_names(path: Path) -> ItemNames:
         return ItemNames(ids, ids)
     table.check_filled(names[LABEL_COLUMN], "label")
     return ItemNames(ids, tuple(map(text_of, table.columns[names[LABEL_COLUMN]])))
+
+
+def read_triplets(path: Path, ids: Sequence[ItemId] | None, option: str, where: Sequence[str] | None) -> Triplets:
+    """Read the triplets of a CSV file that match the conditions of an option."""
+    return Triplets.from_csv(path, ids=ids, where=_conditions(option, where) or None)
+
+
+def response_of(name: str, noise: Noise, k: float) -> Response:
+    """Return the response model with this name."""
+    return (Probit if name == "probit" else Logistic)(k, noise)
+
+
+def _conditions(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+    """Parse conditions of the form COLUMN=VALUE."""
+    conditions = {}
+    for text in texts or ():
+        column, equals, value = text.partition("=")
+        if not equals or not column.strip():
+            raise InvalidParameter(f"{option} is {text!r}: give COLUMN=VALUE, such as alg=Test")
+        conditions[column.strip()] = value.strip()
+    return conditions

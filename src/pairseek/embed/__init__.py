@@ -8,14 +8,13 @@ Examples
 """
 
 from pairseek.embed.active import ActiveTriplets, TripletQuery
-from pairseek.embed.base import TripletEmbedding
+from pairseek.embed.base import FitProgress, TripletEmbedding
 from pairseek.embed.dimension import DimensionChoice, choose_dimension
 from pairseek.embed.findings import Finding
 from pairseek.embed.health import Health, check
 from pairseek.embed.methods import CKL, GNMDS, METHODS, STE, TSTE
 from pairseek.embed.noise import NoiseFit, NoiseFits, fit_noise, fit_noise_to_answers
 from pairseek.embed.placement import Placement
-from pairseek.embed.progress import FitProgress
 from pairseek.embed.provenance import provenance, read_provenance, save_items
 from pairseek.embed.shrinkage_path import PathStep
 from pairseek.embed.simulation import simulate_triplets

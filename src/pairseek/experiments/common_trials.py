@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pairseek._version import MODEL_VERSION, __version__
 from pairseek.core.types import JSON
-from pairseek.experiments.data import load_items
 from pairseek.experiments.runs.journal import JOURNAL_FILE, RUN_FILE, read_journal
 from pairseek.experiments.runs.plan import Outcome, Task
+from pairseek.experiments.simulation import load_items
 from pairseek.experiments.specification import Specification
 from pairseek.model.items import Items
 from pairseek.model.spaces import Space

@@ -14,7 +14,6 @@ from pairseek.datasets import food10k, food10k_dimensions, synthetic
 from pairseek.errors import InvalidFile, InvalidParameter
 from pairseek.experiments import paper
 from pairseek.experiments.common_trials import outcomes_of_shared_trials
-from pairseek.experiments.data import load_items
 from pairseek.experiments.figure_style import NamedFigure, SavedFigure, drawing, require_drawing, save
 from pairseek.experiments.figures import curves, posterior
 from pairseek.experiments.figures.curves import Panel, draw_panels
@@ -24,7 +23,7 @@ from pairseek.experiments.report import Section
 from pairseek.experiments.results import Results, TableFormat
 from pairseek.experiments.runs.journal import JOURNAL_FILE
 from pairseek.experiments.runs.plan import Outcome, RunStatus, Task
-from pairseek.experiments.simulation import run
+from pairseek.experiments.simulation import load_items, run
 from pairseek.experiments.specification import Specification
 from pairseek.model.metrics import triplet_error
 from pairseek.model.noise import PUBLISHED_NOISES

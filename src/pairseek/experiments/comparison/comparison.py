@@ -43,10 +43,10 @@ from pairseek.experiments.comparison.results import ComparisonResults
 from pairseek.experiments.comparison.sources import dataset_of
 from pairseek.experiments.comparison.specification import Comparison
 from pairseek.experiments.runs.journal import JOURNAL_FILE, earlier_record, read_journal
-from pairseek.experiments.runs.pickling import pickle_work
 from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task
 from pairseek.experiments.runs.runner import run_plan
 from pairseek.experiments.runs.toml import to_toml
+from pairseek.experiments.runs.worker import pickle_work
 from pairseek.people.choices import Choices
 from pairseek.people.population import Population
 

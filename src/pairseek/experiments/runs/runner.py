@@ -13,9 +13,8 @@ from pairseek.core.validation import whole
 from pairseek.errors import InvalidParameter
 from pairseek.experiments.runs.cluster import run_on_cluster
 from pairseek.experiments.runs.journal import RUN_FILE, ResultsFolder
-from pairseek.experiments.runs.main_guard import require_main_guard
 from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task, Work
-from pairseek.experiments.runs.processes import run_on_processes
+from pairseek.experiments.runs.processes import require_main_guard, run_on_processes
 
 _SAVE_INTERVAL = 5.0
 """Seconds between updates of the elapsed time on disk."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
+from pairseek.errors import InvalidParameter
 from pairseek.experiments.runs.plan import Outcome, Task, Work, WorkOf
 from pairseek.numerics.parallel import set_thread_count
 
@@ -51,3 +55,65 @@ def describe_failure(
 ) -> str:
     """Return the message for a task that raised an exception."""
     return f"{work.describe(task)} failed: {type(error).__name__}: {error}; {fate_of_results}"
+
+
+_PICKLING_ERRORS = (pickle.PicklingError, AttributeError, TypeError, ValueError)
+
+
+def pickle_work(work: WorkOf[object]) -> bytes:
+    """Return the pickled work.
+
+    Workers import classes by name, which is impossible for classes defined inside functions, in a notebook or in an
+    interactive session (module ``__main__`` without a file). Those are pickled by value if cloudpickle is installed.
+
+    Raises
+    ------
+    InvalidParameter
+        If the work cannot be pickled; the message says why.
+    """
+    try:
+        data = pickle.dumps(work)
+    except _PICKLING_ERRORS as error:
+        return _pickle_by_value(work, str(error))
+    names = _interactive_names(data)
+    return data if not names else _pickle_by_value(work, f"{', '.join(names)} is defined in an interactive session")
+
+
+def _interactive_names(data: bytes) -> list[str]:
+    """Return the names in the pickle from a ``__main__`` module that workers cannot import."""
+    main = sys.modules["__main__"]
+    if getattr(main, "__file__", None) is not None or getattr(main, "__spec__", None) is not None:
+        return []
+    reader = _NameReader(io.BytesIO(data))
+    # An unreadable pickle fails in the worker too, which reports it with the name of the task.
+    with contextlib.suppress(Exception):
+        reader.load()
+    return reader.names
+
+
+class _NameReader(pickle.Unpickler):
+    """Unpickler that collects names from the ``__main__`` module."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.names: list[str] = []
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module == "__main__":
+            self.names.append(name)
+        return super().find_class(module, name)
+
+
+def _pickle_by_value(work: WorkOf[object], reason: str) -> bytes:
+    advice = "define your classes at the top level of a module that can be imported"
+    try:
+        import cloudpickle
+    except ModuleNotFoundError:
+        raise InvalidParameter(
+            f"the run cannot be sent to worker processes ({reason}): {advice}, or pip install cloudpickle"
+        ) from None
+    try:
+        data: bytes = cloudpickle.dumps(work)
+    except _PICKLING_ERRORS as error:
+        raise InvalidParameter(f"the run cannot be sent to worker processes ({error}): {advice}") from None
+    return data
