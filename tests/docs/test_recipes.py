@@ -111,20 +111,6 @@ def run(
     return done
 
 
-def test_every_recipe_is_there() -> None:
-    assert list(RECIPES) == [
-        "A strategy",
-        "A posterior",
-        "A noise kind",
-        "A stop rule",
-        "An item medium",
-        "A page for researchers",
-        "A command",
-        "A format of choices",
-        "A language",
-    ]
-
-
 def test_the_result_is_formatted_and_keeps_to_the_rules(copy) -> None:
     run(copy, "-m", "ruff", "format", "--no-cache", "--check", ".")
     run(copy, "-m", "ruff", "check", "--no-cache", ".")

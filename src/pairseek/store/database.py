@@ -18,7 +18,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingErr
 
 from pairseek.errors import InvalidParameter, MissingExtra, StoreOutdated, StoreUnavailable
 from pairseek.store.capacity import refuse_unstorable
-from pairseek.store.turns import WriteTurns
+from pairseek.store.write_turns import WriteTurns
 
 T = TypeVar("T")
 

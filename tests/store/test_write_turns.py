@@ -11,14 +11,14 @@ import time
 
 import pytest
 
-import pairseek.store.turns as turns
+import pairseek.store.write_turns as turns
 from pairseek.store.database import Database
-from pairseek.store.turns import WriteTurns
+from pairseek.store.write_turns import WriteTurns
 
 HOLDS = """
 import sys
 from pathlib import Path
-from pairseek.store.turns import WriteTurns
+from pairseek.store.write_turns import WriteTurns
 with WriteTurns(Path(sys.argv[1])):
     print("holds", flush=True)
     sys.stdin.read()
