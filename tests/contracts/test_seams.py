@@ -343,7 +343,7 @@ def test_items_and_a_space_have_the_same_members():
     space = ps.Space([0.0, 0.0], [1.0, 2.0])
     refused = Unsupported("no items")
     assert ITEMS._require_catalogue(refused) is ITEMS
-    with pytest.raises(Unsupported, match="no items"):
+    with pytest.raises(Unsupported):
         space._require_catalogue(refused)
     assert space.coordinates.shape == (0, 2)
     assert space.appeal.shape == (0,)

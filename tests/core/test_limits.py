@@ -50,7 +50,7 @@ def test_a_part_without_declared_limits_cannot_be_used_in_a_study():
         width: Annotated[int, Limit(1, 10)] = 3
         name: ClassVar[str] = "bold"
 
-    with pytest.raises(InvalidParameter, match=r"'strategy.depth' cannot be used in a study, because Bold declares no"):
+    with refused("strategy.depth"):
         check_limits(Bold(), "strategy", SMALL)
 
 
@@ -80,13 +80,13 @@ def test_a_study_with_a_setting_beyond_its_limit_is_refused_by_name(changes, set
 def test_a_sample_by_rate_is_limited_by_the_number_of_its_pairs():
     sampled = configuration(candidates={"name": "sampled_pairs", "rate": 1.0})
     check(sampled, some_items())
-    with pytest.raises(InvalidParameter, match=r"maximum is 0\.4997"):
+    with refused("candidates.rate"):
         check(sampled, some_items(n=2001))
 
 
 def test_lists_are_limited_in_length_and_in_depth():
     pairs = [[0, 1]] * 100_001
-    with pytest.raises(InvalidParameter, match="more than 200,000 numbers"):
+    with refused("candidates.pairs"):
         check(configuration(candidates={"name": "listed_pairs", "pairs": pairs}), some_items())
     deep = 0.0
     for _ in range(5000):

@@ -206,5 +206,5 @@ def test_the_page_is_self_contained(tmp_path, d):
         assert "http" not in page
         for finding in health.findings:
             assert finding.name in page
-    with pytest.raises(InvalidFile, match=r"cannot (write|save)"):
+    with pytest.raises(InvalidFile):
         write_health(health, tmp_path / "none" / "page.html")

@@ -76,7 +76,7 @@ class TestNoise:
 
     def test_pairs_and_equal_ratings_cannot_be_made_noisy(self):
         pairs = ps.Choices.from_pairs([("u", "a", "b")])
-        with pytest.raises(InvalidParameter, match="needs ratings"):
+        with refused("agreement"):
             with_noise(pairs, 0.75)
         equal = ps.Choices.from_ratings([("u", "a", 1), ("u", "b", 1)])
         with pytest.raises(InvalidChoices, match="nobody rated"):
@@ -254,7 +254,7 @@ class TestSources:
 
     def test_without_the_folder_of_people_the_error_says_how_to_name_it(self, monkeypatch):
         monkeypatch.delenv("PAIRSEEK_DATA", raising=False)
-        with pytest.raises(InvalidParameter, match="PAIRSEEK_DATA"):
+        with refused("data"):
             dataset_of("music", Path())
 
     @needs_data

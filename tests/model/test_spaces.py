@@ -101,9 +101,9 @@ def test_answers_are_points_and_there_are_no_items_to_recommend():
     assert all(type(x) is float for x in query.left)
     search.tell(query, winner=np.array(query.left))
     search.observe([0, 0, 0], [1, 1, 1], winner=(0, 0, 0))
-    with pytest.raises(Unsupported, match="has no items to recommend"):
+    with pytest.raises(Unsupported):
         search.recommend()
-    with pytest.raises(UnknownItem, match="give 3 finite numbers"):
+    with pytest.raises(UnknownItem):
         search.observe([0, 0], [1, 1, 1], winner=[0, 0])
 
 

@@ -248,7 +248,7 @@ class TestLesson:
             learn(Choices.from_pairs([], ids=IDS, tied=ties), ps.Items(ids=IDS))
 
     def test_a_study_cannot_learn_from_one_person(self) -> None:
-        with pytest.raises(InvalidChoices, match="only one person"):
+        with pytest.raises(InvalidChoices):
             learn(Choices.from_pairs([("ann", "a", "b"), ("ann", "c", "b")], ids=IDS), ps.Items(ids=IDS))
 
     def test_a_study_cannot_learn_from_random_answers(self) -> None:

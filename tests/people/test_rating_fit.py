@@ -252,7 +252,7 @@ class TestSimulatedRaters:
     def test_coordinates_cannot_be_learned_from_random_ratings(self):
         rng = np.random.default_rng(4)
         rows = [(p, i, int(np.clip(rng.integers(3) + p % 3, 0, 4))) for p in range(60) for i in range(10)]
-        with pytest.raises(InvalidChoices, match="no more informative"):
+        with pytest.raises(InvalidChoices):
             ps.Population.fit(ps.Choices.from_ratings(rows), dimension=2)
 
     def test_given_coordinates_and_ratings(self):

@@ -253,11 +253,7 @@ def test_sounds_videos_and_spaces_are_refused():
 
 
 def test_a_tree_beyond_the_limits_is_refused_with_its_cost():
-    with pytest.raises(
-        InvalidParameter,
-        match=r"22 answers need 4,194,303 pairs and 4,194,304 results: about [\d,.]+ MB and .* but the limits are 5 MB "
-        r"and 60 min; at most 1\d answers fit",
-    ):
+    with refused("answers"):
         plan_quiz(source(), answers=22)
     with pytest.raises(InvalidParameter, match="no number of answers fits"):
         plan_quiz(source(), answers=5, limits=QuizLimits(megabytes=0.001))

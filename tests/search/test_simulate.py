@@ -74,10 +74,10 @@ def test_invalid_responses_seeds_and_dimensions_are_rejected():
     with refused("response") as caught:
         ps.SimulatedUser(POINT, "logistic")
     assert str(caught.value).startswith("a user's response is 'logistic': give an instance")
-    with pytest.raises(InvalidParameter, match="k of Logistic is not set"):
+    with pytest.raises(InvalidParameter):
         ps.SimulatedUser(POINT, ps.Logistic())
     for rng in (-1, 1.5, "x"):
-        with pytest.raises(InvalidParameter, match="rng is"):
+        with refused("rng"):
             ps.SimulatedUser(POINT, RESPONSE, rng=rng)
     for response in (RESPONSE, None):
         with refused("point") as caught:

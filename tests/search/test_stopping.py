@@ -29,7 +29,7 @@ def test_a_number_of_answers_stops_and_ask_says_why(items):
     search = run(ps.Search(items, posterior=FEW, rng=1, stop=4))
     assert search.answers == 4
     assert search.finished == "4 answers were given"
-    with pytest.raises(SearchFinished, match="the search has finished: 4 answers were given") as error:
+    with pytest.raises(SearchFinished) as error:
         search.ask()
     assert error.value.reason == "4 answers were given"
     search.undo()
@@ -176,7 +176,7 @@ def test_with_residual_utilities_radius_and_information_have_no_forecast(catalog
 
 
 def test_the_best_item_has_no_meaning_in_a_continuous_space():
-    with pytest.raises(Unsupported, match="has no best item, so BestItemFound is never met: use another stop rule"):
+    with pytest.raises(Unsupported):
         ps.Search(ps.Space([0, 0], [1, 1]), posterior=FEW, rng=1, stop=ps.BestItemFound())
 
 

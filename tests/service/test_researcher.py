@@ -672,7 +672,7 @@ def test_no_study_takes_the_address_of_a_page(visitors, ann):
     """The addresses come from the routes, so that a new page needs no change here."""
     pages = {path.split("/")[2] for path, _ in abuse.routes() if re.fullmatch(r"/studies/[^{}/]+(/.*)?", path)}
     assert pages == set(RESERVED_SLUGS)
-    with pytest.raises(InvalidParameter, match="the slug 'new' is the address of a page") as refused:
+    with pytest.raises(InvalidParameter) as refused:
         create_study(visitors.service.database, configuration(slug="new"), some_items(), is_open=True, who="test")
     assert refused.value.field == "slug"
     page = csrf_of(ann.get("/studies/new"))

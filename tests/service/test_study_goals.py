@@ -69,7 +69,7 @@ def test_the_goal_provides_strategy_and_stop_rule_unless_they_are_given(goal, st
 def test_only_a_goal_with_a_stop_rule_does_without_a_number_of_answers():
     assert configuration(goal="best", answers=None).stops_early
     for settings in ({"goal": "taste"}, {"goal": "best", "stop": []}):
-        with pytest.raises(InvalidParameter, match="the study would never end"):
+        with pytest.raises(InvalidParameter):
             configuration(answers=None, **settings)
     with refused("goal"):
         configuration(goal="love")

@@ -331,7 +331,7 @@ def test_replaced_items_keep_their_sounds_unless_they_get_an_address(database):
     assert items.data["audio"][:2] == (stored[0], "https://example.org/b.mp3")
     assert items.data["audio_file"][:2] == ("a.wav", "https://example.org/b.mp3")
     new = Items(plain.coordinates[:30], plain.ids[:30], plain.labels[:30], data={"audio": ["c.wav"] + [""] * 29})
-    with pytest.raises(InvalidItems, match="was not sent"):
+    with pytest.raises(InvalidItems):
         replace_items(database, Catalogue(database).by_slug("which"), new, who="t")
 
 

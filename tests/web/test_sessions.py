@@ -112,7 +112,7 @@ def test_what_is_not_offered_is_refused(database):
     for outcome in ("tie", "skip"):
         with pytest.raises(Problem, match=f"does not offer a {outcome}"):
             say(one, session_id, state, outcome)
-    with pytest.raises(ValidationError, match="'left', 'right', 'tie' or 'skip'"):
+    with pytest.raises(ValidationError):
         say(one, session_id, state, "up")
     say(one, session_id, state, "left")
     with refused_with("not_offered", Problem):
