@@ -98,12 +98,12 @@ def test_lists_are_limited_in_length_and_in_depth():
 @pytest.mark.filterwarnings("ignore::pairseek.DimensionWarning")
 def test_items_of_a_study_have_at_most_a_hundred_dimensions():
     study_items(ps.Items(np.eye(101)[:, :100]), scaled=False)
-    with pytest.raises(InvalidItems, match="have 101 dimensions, but at most 100 are allowed"):
+    with pytest.raises(InvalidItems):
         study_items(ps.Items(np.eye(101)), scaled=False)
 
 
 def test_items_of_a_study_have_at_most_a_million_coordinates():
-    with pytest.raises(InvalidItems, match="20,001 items in 50 dimensions have 1,000,050 coordinates"):
+    with pytest.raises(InvalidItems):
         study_items(ps.Items(np.random.default_rng(0).normal(size=(20_001, 50))), scaled=False)
 
 

@@ -17,7 +17,8 @@ import pytest
 from scipy.io import savemat
 
 import pairseek as ps
-from pairseek.errors import InvalidItems, InvalidParameter, MissingExtra
+from helpers.refusals import missing_extra
+from pairseek.errors import InvalidItems, InvalidParameter
 
 module = import_module("pairseek.datasets.food10k")  # the package's attribute of that name is the function
 FEW = np.random.default_rng(0).normal(size=(30, 4))
@@ -124,7 +125,7 @@ class TestFetching:
 
     def test_without_pooch_the_error_names_the_extra(self, small, monkeypatch):
         monkeypatch.setitem(sys.modules, "pooch", None)
-        with pytest.raises(MissingExtra, match="needs the extra 'data'"):
+        with missing_extra("data"):
             ps.datasets.food10k(4)
 
 

@@ -156,7 +156,7 @@ class TestWhatAMethodIsShown:
 
     def test_too_few_people_are_refused(self):
         choices = rated(people=2)
-        with pytest.raises(InvalidChoices, match="give more people"):
+        with pytest.raises(InvalidChoices):
             held_out(Dataset("few", choices, choices), 3, half="reporting", seed=0)
 
 

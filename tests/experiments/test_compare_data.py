@@ -79,7 +79,7 @@ class TestNoise:
         with refused("agreement"):
             with_noise(pairs, 0.75)
         equal = ps.Choices.from_ratings([("u", "a", 1), ("u", "b", 1)])
-        with pytest.raises(InvalidChoices, match="nobody rated"):
+        with pytest.raises(InvalidChoices):
             with_noise(equal, 0.75)
 
 

@@ -15,8 +15,8 @@ import pytest
 from PIL import Image
 
 import pairseek as ps
-from helpers.refusals import refused
-from pairseek.errors import InvalidParameter, MissingExtra
+from helpers.refusals import missing_extra, refused
+from pairseek.errors import InvalidParameter
 from pairseek.experiments import REPRODUCTIONS, SPECIFICATIONS, ReproductionOptions, Results, read_record
 from pairseek.experiments.figure_style import COLOURS, canvas, drawing, line_style, save, set_log_scale
 from pairseek.experiments.figures import curves, paper, posterior
@@ -92,7 +92,7 @@ class TestStyle:
 
     def test_without_matplotlib_the_extra_is_named(self, monkeypatch, tmp_path):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
-        with pytest.raises(MissingExtra, match="needs the extra 'plots'"):
+        with missing_extra("plots"):
             reproduce("figure2", tmp_path, ReproductionOptions(data="synthetic"))
         assert list(tmp_path.iterdir()) == []
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from pairseek.errors import InvalidParameter, PairseekError
+from pairseek.errors import InvalidParameter, MissingExtra, PairseekError
 
 
 @contextmanager
@@ -24,3 +24,18 @@ def refused_with(code: str, error: type[PairseekError]) -> Iterator[pytest.Excep
     with pytest.raises(error) as caught:
         yield caught
     assert caught.value.code == code
+
+
+@contextmanager
+def missing_extra(extra: str) -> Iterator[pytest.ExceptionInfo]:
+    """Expect an error that says to install this extra."""
+    with pytest.raises(MissingExtra, match=rf"pip install 'pairseek\[{extra}\]'") as caught:
+        yield caught
+    assert caught.value.extra == extra
+
+
+@contextmanager
+def read_only() -> Iterator[None]:
+    """Expect numpy's error for writing to a read-only array."""
+    with pytest.raises(ValueError, match="read-only"):
+        yield

@@ -13,8 +13,8 @@ import pytest
 
 import pairseek as ps
 from helpers import pgvector
-from helpers.refusals import refused
-from pairseek.errors import InvalidItems, MissingExtra, StoreUnavailable, Unsupported
+from helpers.refusals import missing_extra, refused
+from pairseek.errors import InvalidItems, StoreUnavailable, Unsupported
 from pairseek.indexes import CatalogueIndex, ExactIndex, FaissIndex, PgvectorIndex, QdrantIndex
 
 N, D = 3000, 5
@@ -186,7 +186,7 @@ class _Down:
 def test_an_unreachable_database_is_reported_and_the_search_goes_on(items):
     search = searched(items)
     shelf = CatalogueIndex.of(_Down(), items)
-    with pytest.raises(StoreUnavailable, match=r"the vector database did not answer.*refused"):
+    with pytest.raises(StoreUnavailable):
         search.recommend(3, among=shelf)
     query = search.ask()
     search.tell(query, winner=query.left)
@@ -212,11 +212,11 @@ def test_filters_that_leave_no_item_or_do_not_fit_are_rejected(items):
 def test_items_and_searches_that_do_not_fit_the_catalogue_are_rejected(items):
     search = searched(items)
     shelf = CatalogueIndex.of(ExactIndex(), items, {"stock": np.ones(N, dtype=bool)})
-    with pytest.raises(Unsupported, match="diversity needs the coordinates"):
+    with pytest.raises(Unsupported):
         search.recommend(3, among=shelf, diversity=0.5)
-    with pytest.raises(InvalidItems, match="has 1 values and there are 3000 items"):
+    with pytest.raises(InvalidItems):
         CatalogueIndex.of(ExactIndex(), items, {"stock": [True]})
-    with pytest.raises(InvalidItems, match="place their vectors with the same map"):
+    with pytest.raises(InvalidItems):
         shelf.add(ps.Items([[0.0, 0.0], [1.0, 1.0]], ["a", "b"]))
     other = ps.Search(ps.Items(np.eye(3)), rng=1)
     with refused("among") as caught:
@@ -225,7 +225,7 @@ def test_items_and_searches_that_do_not_fit_the_catalogue_are_rejected(items):
     with refused("payload"):
         CatalogueIndex.of(ExactIndex(), items, search)
     far = ps.Items(items.coordinates + 1000.0, items.ids)
-    with pytest.raises(InvalidItems, match=r"items\.scaled\(\)"):
+    with pytest.raises(InvalidItems):
         CatalogueIndex.of(ExactIndex(), far)
     assert ExactIndex().best(np.zeros(3), 2) == []
 
@@ -234,11 +234,11 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "faiss", None)
     monkeypatch.setitem(__import__("sys").modules, "qdrant_client", None)
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
-    with pytest.raises(MissingExtra, match=r"pairseek\[faiss\]"):
+    with missing_extra("faiss"):
         FaissIndex()
-    with pytest.raises(MissingExtra, match=r"pairseek\[qdrant\]"):
+    with missing_extra("qdrant"):
         QdrantIndex(None, "shelf")
-    with pytest.raises(MissingExtra, match=r"pairseek\[pgvector\]"):
+    with missing_extra("pgvector"):
         PgvectorIndex(None, "shelf")
 
 
@@ -269,7 +269,7 @@ def test_a_condition_of_sql_is_passed_through_and_ids_keep_their_type():
     assert {item.id for item in best} == {item.id for item in expected}
     # Items with the same ids are replaced, and a failing statement leaves the connection usable.
     shelf.add(items, {"price": price[::-1]})
-    with pytest.raises(StoreUnavailable, match="column"):
+    with pytest.raises(StoreUnavailable):
         search.recommend(5, among=shelf.where(sql.SQL("colour = 'red'")))
     assert len(search.recommend(200, among=shelf)) == 200
     shelf.index.connection.close()

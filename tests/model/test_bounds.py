@@ -291,7 +291,7 @@ class TestTheStoppingTime:
         assert bounds.stopping_time_bounds(0.01, 1e-250, UNIT, 2).upper == math.inf
 
     def test_is_not_claimed_for_a_gaussian_prior(self):
-        with pytest.raises(Unsupported, match="proved only for a uniform prior, received GaussianPrior"):
+        with pytest.raises(Unsupported):
             bounds.stopping_time_bounds(0.01, 5.0, GaussianPrior(), 3)
         with pytest.raises(Unsupported):
             bounds.stopping_order(0.01, 5.0, GaussianPrior(), 3)

@@ -11,9 +11,8 @@ import pytest
 import scipy
 from scipy.optimize import linprog, minimize
 
-from helpers.refusals import refused
+from helpers.refusals import missing_extra, refused
 from pairseek.core.types import Event, Query
-from pairseek.errors import MissingExtra
 from pairseek.model.items import Items
 from pairseek.model.priors import UniformBox
 from pairseek.pairs.strategies.baselines import nusvm as _nusvm
@@ -199,7 +198,7 @@ class TestNuSvm:
     def test_the_missing_solver_is_named(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "clarabel", None)
         items = Items([[0.0, 1.0], [1.0, 0.0]])
-        with pytest.raises(MissingExtra, match="GaussCloud needs the extra 'baselines'"):
+        with missing_extra("baselines"):
             GaussCloud(1, 5).estimate(items, [observed(items, 0, 1)])
 
 

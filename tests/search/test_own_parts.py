@@ -89,7 +89,7 @@ def answer(search, query):
 @pytest.mark.parametrize("parts", list(combinations()), ids=named)
 def test_a_search_with_a_part_of_ones_own_works_or_is_refused_when_it_is_built(parts, tmp_path):
     if is_refused(parts):
-        with pytest.raises(Unsupported, match=r": (use|leave) "):
+        with pytest.raises(Unsupported):
             ps.Search(ITEMS, **parts, rng=3)
         return
     search = ps.Search(ITEMS, **parts, rng=3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from helpers.refusals import refused
+from helpers.refusals import read_only, refused
 from pairseek.errors import InvalidParameter
 
 ITEMS = ps.Items([[0.0, 0.0], [1.0, 0.0], [0.3, 0.9]], appeal=[0.0, 0.5, 0.0])
@@ -90,7 +90,7 @@ def test_a_pickled_user_answers_the_same_and_stays_read_only():
     twin = pickle.loads(pickle.dumps(user))
     queries = [ps.Query(f"q{i}", 0, 1) for i in range(20)]
     assert [twin.answer(ITEMS, q) for q in queries] == [user.answer(ITEMS, q) for q in queries]
-    with pytest.raises(ValueError, match="read-only"):
+    with read_only():
         twin.point[0] = 1.0
 
 

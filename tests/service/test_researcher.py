@@ -256,9 +256,7 @@ def test_a_study_without_items_and_pictures_says_what_to_choose(ann):
 def test_a_folder_of_pictures_is_enough_for_a_study_file(tmp_path):
     (tmp_path / "woods").mkdir()
     (tmp_path / "woods.yaml").write_text("title: Woods\nitems: woods\n")
-    with pytest.raises(
-        InvalidItems, match="contains no pictures, sounds or videos: put some there, or name a CSV file"
-    ):
+    with pytest.raises(InvalidItems):
         from_file(tmp_path / "woods.yaml")
     for name, content in WOODS.items():
         (tmp_path / "woods" / name).write_bytes(content)

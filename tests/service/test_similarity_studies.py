@@ -225,7 +225,7 @@ def test_a_study_emptied_by_voiding_keeps_its_last_map_and_says_why(database):
     similarity.learn_if_due(database, study)
     for one in people:
         database.write(lambda c, one=one: stored.mark(c, one, None, "void", "test", "me"))
-    with pytest.raises(InvalidTriplets, match="no valid judgements: collect some, or restore"):
+    with pytest.raises(InvalidTriplets):
         similarity.learn(database, study, "test")
     more = judged(database, study, 1)
     database.write(lambda c: stored.mark(c, more[0], None, "void", "test", "me"))
@@ -272,7 +272,7 @@ def test_items_cannot_be_added_and_the_map_stays(database):
     study = made(database)
     judged(database, study, 2)
     similarity.learn(database, study, "test")
-    with pytest.raises(Unsupported, match=r"whose items cannot change.*nothing was added"):
+    with pytest.raises(Unsupported):
         add_items(database, study, Items(ids=["new", "newer"]), who="ann")
     again = Catalogue(database).by_slug("alike")
     assert (again.items.ids, similarity.newest_map(database, again).version) == (study.items.ids, 1)
@@ -302,7 +302,7 @@ def test_a_bundle_replays_and_gives_its_triplets(database, tmp_path):
     file = io.BytesIO()
     bundle.write(database, other, file)
     path.write_bytes(file.getvalue())
-    with pytest.raises(InvalidTriplets, match="has no column 'anchor'"):
+    with pytest.raises(InvalidTriplets):
         Triplets.read(path)
 
 

