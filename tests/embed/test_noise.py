@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 
 import pairseek as ps
 from helpers.reference import naive_triplet_likelihood
+from helpers.refusals import refused
 from pairseek.embed import fit_noise, fit_noise_to_answers, simulate_triplets
 from pairseek.errors import InvalidParameter, InvalidTriplets
 from pairseek.model.noise import NOISES
@@ -82,7 +83,7 @@ def test_the_best_fit_is_the_true_kind():
         assert fits[kind.name, noise] is fits.best
         # Fitting one constant costs about half a nat in total on held-out answers.
         assert 0 <= fits.best.mean_log_likelihood - fits.best.cross_validated < 10 / 40_000
-    with pytest.raises(InvalidParameter, match="was not fitted"):
+    with refused("key"):
         fits["cauchy", "constant"]
 
 
@@ -157,16 +158,13 @@ def test_what_cannot_be_fitted_is_refused(items):
         fit_noise(items, [[0, 1, 99]])
     with pytest.raises(InvalidTriplets):
         fit_noise(items, [[0, 1, float("nan")]])
-    with pytest.raises(InvalidParameter) as caught:
+    with refused("start"):
         fit_noise(items, [[0, 1, 2]], start=0)
-    assert caught.value.field == "start"
-    with pytest.raises(InvalidParameter) as caught:
+    with refused("folds"):
         fit_noise(items, [[0, 1, 2]], folds=1)
-    assert caught.value.field == "folds"
-    with pytest.raises(InvalidParameter, match="no answers to fit"):
-        fit_noise_to_answers(items, [])
-    with pytest.raises(InvalidParameter, match="give 2 finite numbers"):
-        fit_noise_to_answers(items, [([0.0], [])])
+    for answers, message in (([], "no answers to fit"), ([([0.0], [])], "give 2 finite numbers")):
+        with pytest.raises(InvalidParameter, match=message):
+            fit_noise_to_answers(items, answers)
 
 
 def test_threads_change_no_bit(items, on_threads):

@@ -242,23 +242,30 @@ class TestRefusing:
         with pytest.raises(InvalidParameter, match=message):
             read_record(record)
 
-    def test_a_file_that_is_missing_or_no_toml_is_named(self, tmp_path):
-        with pytest.raises(InvalidParameter, match="there is no file"):
-            read_specification(tmp_path / "none.toml")
-        (tmp_path / "bad.toml").write_text("queries = = 3")
-        with pytest.raises(InvalidParameter, match=r"bad.toml cannot be read as TOML"):
-            read_specification(tmp_path / "bad.toml")
-        (tmp_path / "wrong.toml").write_text(
-            'data = "synthetic"\ndimension = 2\nstrategies = ["random"]\ntrials = -1\n'
-        )
-        with pytest.raises(InvalidParameter, match=r"wrong.toml: trials is -1"):
-            read_specification(tmp_path / "wrong.toml")
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            (None, "there is no file"),
+            ("queries = = 3", r"a.toml cannot be read as TOML"),
+            ('data = "synthetic"\ndimension = 2\nstrategies = ["random"]\ntrials = -1\n', r"a.toml: trials is -1"),
+        ],
+    )
+    def test_a_file_that_is_missing_or_wrong_is_named(self, tmp_path, text, message):
+        if text is not None:
+            (tmp_path / "a.toml").write_text(text)
+        with pytest.raises(InvalidParameter, match=message):
+            read_specification(tmp_path / "a.toml")
 
-    def test_settings_that_do_not_fit_the_items_are_refused_on_loading(self):
-        with pytest.raises(InvalidParameter, match="dimension of setting 'simulation' is 5, but colours has 3"):
-            load_items(read_record({**MINIMAL, "data": "colours", "dimension": 5}))
-        with pytest.raises(InvalidParameter, match="subsample of setting 'simulation' is 13000, but there are only"):
-            load_items(read_record({**MINIMAL, "subsample": 13_000}))
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"data": "colours", "dimension": 5}, "dimension of setting 'simulation' is 5, but colours has 3"),
+            ({"subsample": 13_000}, "subsample of setting 'simulation' is 13000, but there are only"),
+        ],
+    )
+    def test_settings_that_do_not_fit_the_items_are_refused_on_loading(self, change, message):
+        with pytest.raises(InvalidParameter, match=message):
+            load_items(read_record({**MINIMAL, **change}))
 
 
 class TestIdentity:

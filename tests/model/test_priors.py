@@ -97,7 +97,7 @@ class TestUniformBoxRefuses:
 
     @pytest.mark.parametrize("low", [float("nan"), float("-inf"), (0.0, float("nan"))])
     def test_bounds_that_are_not_finite(self, low):
-        with pytest.raises(InvalidParameter, match=r"low of a UniformBox is .*: give finite numbers"):
+        with refused("low"):
             UniformBox(low, 5.0)
 
     def test_bounds_of_another_dimension(self):
@@ -116,7 +116,7 @@ class TestGaussianPriorRefuses:
         [0.0, -1.0, np.array([1.0, 0.0]), np.array([[1.0, 2.0], [2.0, 1.0]]), np.array([[1.0, 2.0], [0.0, 5.0]])],
     )
     def test_a_covariance_that_is_not_positive_definite(self, covariance):
-        with pytest.raises(InvalidParameter, match="give a symmetric positive definite one"):
+        with refused("covariance"):
             GaussianPrior(0.0, covariance)
 
     def test_a_covariance_that_is_not_square(self):

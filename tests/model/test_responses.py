@@ -213,8 +213,6 @@ class TestLinks:
 class TestSettings:
     def test_default_is_logistic_with_normalized_noise_and_k_to_be_filled_in(self):
         assert (Logistic().k, Logistic().noise) == (None, "normalized")
-        with pytest.raises(InvalidParameter, match="k of Logistic is not set: give k, or let a Search choose it"):
-            Logistic().constant  # noqa: B018
 
     @pytest.mark.parametrize(("kind", "noise"), EVERY)
     @pytest.mark.parametrize("spread", [0.01, 0.5, 3.0])
@@ -225,10 +223,6 @@ class TestSettings:
         p, q, w = [half, 0.0], [-half, 0.0], [spread, 0.3 * spread]
         logit = naive_logit(w, p, q, response.k, noise)
         assert response.probability(np.array(logit)) == pytest.approx(0.8808, abs=1e-4)
-
-    def test_decaying_noise_refuses_to_guess_k_for_items_much_wider_than_its_unit(self):
-        with pytest.raises(InvalidParameter, match=r"decaying noise, .* scale of the items, and \|a\| is about 400"):
-            Logistic(noise="decaying").for_spread(100.0)
 
     def test_a_k_that_was_given_is_kept(self):
         assert Logistic(0.7).for_spread(123.0) == Logistic(0.7)
@@ -260,37 +254,42 @@ class TestSettings:
         assert with_lapses.reliability == Unknown(LogNormal(1.0, 0.7))
         assert response.for_spread(7.0) == response
 
-    def test_k_under_an_unknown_noise_kind_is_refused(self):
-        for k in (2.0, Unknown(LogNormal(2.0))):
-            with pytest.raises(InvalidParameter, match="the noise kind is unknown, and k has a different unit"):
-                Logistic(k, Unknown())
-
-    def test_k_and_reliability_cannot_both_be_unknown(self):
-        with pytest.raises(InvalidParameter, match="k and reliability are both unknown, but they are the same factor"):
-            Logistic(Unknown(), reliability=Unknown())
-
-    @pytest.mark.parametrize("width", [-0.1, 21, math.nan, "1", True])
-    def test_a_width_of_ties_is_a_number_of_logits(self, width):
-        with pytest.raises(InvalidParameter, match=r"tie_width is .*: give the width of a tie in logits, from 0"):
-            Logistic(1.0, tie_width=width)
-
-    @pytest.mark.parametrize("reliability", [-1, math.nan, math.inf, "1", True])
-    def test_reliability_is_a_number_of_at_least_zero(self, reliability):
-        with pytest.raises(InvalidParameter, match=r"reliability is "):
-            Logistic(1.0, reliability=reliability)
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda: Logistic().constant, "k of Logistic is not set: give k, or let a Search choose it"),
+            (
+                lambda: Logistic(noise="decaying").for_spread(100.0),
+                r"decaying noise, .* scale of the items, and \|a\| is about 400",
+            ),
+            (lambda: Logistic(2.0, Unknown()), "the noise kind is unknown, and k has a different unit"),
+            (lambda: Logistic(Unknown(LogNormal(2.0)), Unknown()), "the noise kind is unknown, and k has a different"),
+            (lambda: Logistic(Unknown(), reliability=Unknown()), "k and reliability are both unknown, but they are"),
+            *(
+                (lambda width=width: Logistic(1.0, tie_width=width), "tie_width is .*: give the width of a tie in log")
+                for width in (-0.1, 21, math.nan, "1", True)
+            ),
+            *(
+                (lambda factor=factor: Logistic(1.0, reliability=factor), "reliability is ")
+                for factor in (-1, math.nan, math.inf, "1", True)
+            ),
+            *(
+                (lambda k=k: Probit(k), f"k is {k}: give a noise constant from 0")
+                for k in (-1, -1e-9, math.nan, math.inf, -math.inf)
+            ),
+        ],
+    )
+    def test_settings_that_say_nothing_or_contradict_each_other_are_refused(self, make, message):
+        with pytest.raises(InvalidParameter, match=message):
+            make()
 
     def test_unknown_noise_is_told_with_the_allowed_ones(self):
         with refused("noise"):
             Logistic(1.0, "pink")
 
-    @pytest.mark.parametrize("k", [-1, -1e-9, math.nan, math.inf, -math.inf])
-    def test_k_must_be_finite_and_at_least_zero(self, k):
-        with pytest.raises(InvalidParameter, match=f"k is {k}: give a noise constant from 0"):
-            Probit(k)
-
     @pytest.mark.parametrize("k", ["3", True, [1.0], 1j])
     def test_k_must_be_a_number(self, k):
-        with pytest.raises(InvalidParameter, match=r"k is .*: give a number of at least 0"):
+        with refused("k"):
             Logistic(k)
 
     def test_k_may_be_a_whole_number_or_numpys(self):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
+from helpers.refusals import refused
 from helpers.situations import belief_of
 from pairseek.errors import InvalidParameter, NoPairLeft
 from pairseek.pairs.context import SelectionContext
@@ -172,7 +173,7 @@ def test_by_default_pairs_return_in_the_order_in_which_they_were_shown():
 @pytest.mark.parametrize("scale", [1e-200, 1e-100, 1e100, 1e160])
 def test_items_whose_squares_are_no_numbers_are_refused(scale):
     points = scale * np.random.default_rng(0).standard_normal((10, 2))
-    with pytest.raises(InvalidParameter, match="its powers would"):
+    with refused("items"):
         ps.Search(points, rng=1)
 
 

@@ -255,7 +255,7 @@ def test_sounds_videos_and_spaces_are_refused():
 def test_a_tree_beyond_the_limits_is_refused_with_its_cost():
     with refused("answers"):
         plan_quiz(source(), answers=22)
-    with pytest.raises(InvalidParameter, match="no number of answers fits"):
+    with refused("answers"):
         plan_quiz(source(), answers=5, limits=QuizLimits(megabytes=0.001))
     with refused("minutes"):
         QuizLimits(minutes=0)
@@ -286,14 +286,11 @@ def test_a_folder_with_other_files_is_refused_and_kept(tmp_path):
     out.mkdir()
     (out / "thesis.txt").write_text("mine")
     for force in (False, True):
-        with (
-            pytest.raises(InvalidParameter, match="is not empty: name another folder"),
-            staging_folder(out, force=force),
-        ):
+        with refused("out"), staging_folder(out, force=force):
             pytest.fail("the folder must be refused before the work")
     assert [path.name for path in tmp_path.rglob("*")] == ["quiz", "thesis.txt"]
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidParameter, match="is not a folder"), staging_folder(tmp_path / "file"):
+    with refused("out"), staging_folder(tmp_path / "file"):
         pass
 
 
@@ -301,7 +298,7 @@ def test_a_quiz_is_replaced_only_by_force(tmp_path):
     out = tmp_path / "quiz"
     plan = plan_quiz(source(answers=1))
     compile_quiz(plan, out)
-    with pytest.raises(InvalidParameter, match="contains a quiz: give --force"):
+    with refused("out"):
         compile_quiz(plan, out)
     compile_quiz(plan_quiz(source(answers=2)), out, force=True)
     assert record_of(out)["answers"] == 2
@@ -322,7 +319,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
 def test_concurrent_compilations_into_a_folder_are_refused(tmp_path):
     with staging_folder(tmp_path / "quiz") as folder:
         (folder / "tree.js").write_text(TREE_PREFIX)
-        with pytest.raises(InvalidParameter, match=r"another compilation into .*quiz is running"):
+        with refused("out"):
             compile_quiz(plan_quiz(source(answers=1)), tmp_path / "quiz")
         assert not (tmp_path / "quiz").exists()
     assert (tmp_path / "quiz" / "tree.js").read_text() == TREE_PREFIX

@@ -701,7 +701,7 @@ def test_numbers_texts_and_classes_are_not_parts(items, name, part):
 
 @pytest.mark.parametrize("rng", [-1, 1.5, "seed"])
 def test_a_seed_is_a_whole_number_from_0(items, rng):
-    with pytest.raises(InvalidParameter, match="rng is"):
+    with refused("rng"):
         make(items, rng=rng)
     with refused("rng"):
         make(items).continued((), rng=rng)
@@ -808,14 +808,15 @@ def test_a_pickle_of_an_earlier_version_is_refused_by_name():
 def test_an_argument_that_no_search_has_is_named(tmp_path):
     items = ps.Items([[0.0], [1.0], [3.0]])
     search = ps.Search(items, rng=1)
-    with pytest.raises(TypeError, match="no argument 'respons'"):
-        ps.Search.from_dict(search.to_dict(), items=items, respons=3)
-    key = b"a key of more than sixteen bytes"
-    with pytest.raises(TypeError, match="no argument 'rng'"):
-        ps.Search.from_token(search.to_token(key=key), items=items, key=key, rng=1)
     search.save(tmp_path / "me.json")
-    with pytest.raises(TypeError, match="takes no 'respons'"):
-        ps.Search.load(tmp_path / "me.json", respons=3)
+    key = b"a key of more than sixteen bytes"
+    for restore in (
+        lambda: ps.Search.from_dict(search.to_dict(), items=items, respons=3),
+        lambda: ps.Search.from_token(search.to_token(key=key), items=items, key=key, respons=1),
+        lambda: ps.Search.load(tmp_path / "me.json", respons=3),
+    ):
+        with pytest.raises(TypeError, match=r"no (argument )?'respons'"):
+            restore()
 
 
 def test_threads_that_read_one_search_infer_once(monkeypatch):

@@ -59,15 +59,20 @@ def test_too_many_items_are_refused_after_the_last_that_a_study_takes():
         read(body('{"id": "a"},' * (MAX_ITEMS + 1) + "no JSON"))
 
 
-def test_settings_are_limited_in_length():
-    with pytest.raises(json.JSONDecodeError, match="too long"):
-        read(body('{"id": "a"}', '"configuration": {"askable": [' + '"a",' * 2_000_000 + '"a"]}'))
+HALF = '"a",' * 600_000 + '"a"'
 
 
-def test_all_settings_together_are_limited_in_length():
-    half = '"a",' * 600_000 + '"a"'
+@pytest.mark.parametrize(
+    "settings",
+    [
+        '"configuration": {"askable": [' + '"a",' * 2_000_000 + '"a"]}',
+        f'"configuration": [{HALF}], "catalogue": [{HALF}]',
+    ],
+    ids=["one", "together"],
+)
+def test_settings_are_limited_in_length(settings):
     with pytest.raises(json.JSONDecodeError, match="too long"):
-        read(body('{"id": "a"}', f'"configuration": [{half}], "catalogue": [{half}]'))
+        read(body('{"id": "a"}', settings))
 
 
 @pytest.mark.parametrize(

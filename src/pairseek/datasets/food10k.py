@@ -116,7 +116,7 @@ def food10k_facts(d: int) -> Food10kFacts:
     """Return the published facts about the embedding in d dimensions."""
     if isinstance(d, bool) or d not in _published():
         raise InvalidParameter(
-            f"Food-10k has no embedding in {d!r} dimensions: use one of {', '.join(map(str, _published()))}"
+            f"Food-10k has no embedding in {d!r} dimensions: use one of {', '.join(map(str, _published()))}", field="d"
         )
     return _published()[d]
 

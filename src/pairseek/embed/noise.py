@@ -165,7 +165,7 @@ class NoiseFits:
             if (fit.response.name, fit.response.noise) == key:
                 return fit
         fitted = ", ".join(f"{fit.response.name} {fit.response.noise}" for fit in self.fits)
-        raise InvalidParameter(f"{key!r} was not fitted: use one of {fitted}")
+        raise InvalidParameter(f"{key!r} was not fitted: use one of {fitted}", field="key")
 
     def __str__(self) -> str:
         return "\n".join(

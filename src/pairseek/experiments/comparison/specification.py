@@ -151,7 +151,7 @@ def read_comparison(source: str | Path, **changes: Any) -> Comparison:
         record = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InvalidParameter(
-            f"there is no file {path}: give a specification, or one of {', '.join(PRESETS)}"
+            f"there is no file {path}: give a specification, or one of {', '.join(PRESETS)}", field="source"
         ) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidParameter(f"{path} cannot be read as TOML: {error}") from None

@@ -80,7 +80,7 @@ def strategies_from(text: str) -> list[Utility]:
     """
     names = [part.strip() for part in text.split(",") if part.strip()]
     if not names:
-        raise InvalidParameter(f"strategies is {text!r}: name some, such as infogain,random")
+        raise InvalidParameter(f"strategies is {text!r}: name some, such as infogain,random", field="strategies")
     return [UTILITIES[one_of(name, "strategies", UTILITIES)]() for name in dict.fromkeys(names)]
 
 
