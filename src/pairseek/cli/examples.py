@@ -10,7 +10,7 @@ from typer.models import CommandInfo
 EXAMPLES = {
     "demo": ("pairseek demo --answers 20",),
     "doctor": ("pairseek doctor",),
-    "warm": ("NUMBA_CACHE_DIR=/srv/kernels pairseek warm",),
+    "warm": ("pairseek warm",),
     "reproduce": (
         "pairseek reproduce figure2 --preset quick",
         "pairseek reproduce figure2 --preset quick --data synthetic",
