@@ -44,3 +44,4 @@ def forget() -> None:
     reading.catalogues.cache_clear()
     messages.languages.cache_clear()
     messages.words.cache_clear()
+    messages._templates.cache_clear()

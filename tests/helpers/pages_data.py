@@ -421,7 +421,7 @@ STUDY = {
     "paging": {"page": 2, "pages": 5, "first": 51, "total": 214},
     "audit": audit(),
     "simulating": 0,
-    "columns": {"coordinates": ["red", "green", "blue"], "data": ["hex"]},
+    "columns": {"coordinates": ["red", "green", "blue"], "data": ["hex"], "names": "title"},
     "formats": ["csv", "parquet"],
     "scales": None,
     "retention": {"days": 90, "after": "session"},

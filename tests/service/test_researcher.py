@@ -71,7 +71,7 @@ def test_a_wrong_password_is_refused_and_many_of_them_are_stopped(visitors):
     for _ in range(10):
         reply = post(browser, "/login", "/login", name="bob", password="wrong")
         assert reply.status_code == 401
-        assert "name or password is wrong" in reply.text
+        assert "Name or password is wrong" in reply.text
     reply = post(browser, "/login", "/login", name="bob", password=PASSWORD)
     assert reply.status_code == 429
     assert "too many failed attempts" in reply.text
@@ -192,11 +192,11 @@ def test_a_part_that_cannot_be_is_said_at_its_field(ann, fields, place):
         ({"title": "t", "more": "space: {low: 0, high: 1}"}, CSV, "which a continuous space does not have"),
         ({"title": ""}, CSV, "setting &#39;title&#39; is missing"),
         ({"title": "t", "answers": "many"}, CSV, "give a number"),
-        ({"title": "t", "strategy": "guess"}, CSV, "unknown strategy"),
+        ({"title": "t", "strategy": "guess"}, CSV, "Unknown strategy"),
         ({"title": "t", "slug": "which"}, CSV, "is taken by another study"),
         ({"title": "t", "attention": "a, b"}, CSV, "write left, right, answer"),
         ({"title": "t", "attention": "a, z, a"}, CSV, "names &#39;z&#39;"),
-        ({"title": "t"}, "id,label\na,Apple\nb,Banana\n", "the study has 2 items without coordinates"),
+        ({"title": "t"}, "id,label\na,Apple\nb,Banana\n", "The study has 2 items without coordinates"),
         ({"title": "t"}, "id,x\na,1\nb,two\n", "items.csv, line 3, column &#39;x&#39;"),
         ({"title": "t"}, "id,x,image\na,1,cat.png\nb,2,\n", "cat.png&#39;, but it was not sent"),
         ({"title": "t"}, "", "items.csv is empty"),
@@ -300,7 +300,7 @@ def test_a_study_is_made_from_a_yaml_file_with_pictures_in_a_zip(visitors, ann):
     [
         ("cat.png", b"<svg onload='alert(1)'/>", "is a text file"),
         ("cat.png", png()[:200], "is damaged"),
-        ("p.zip", b"PK not a zip", "the zip cannot be read"),
+        ("p.zip", b"PK not a zip", "The zip cannot be read"),
     ],
 )
 def test_a_file_that_is_no_picture_is_refused(ann, name, content, words):
@@ -476,7 +476,7 @@ def test_a_token_is_told_once_works_and_is_revoked(visitors, ann):
         client.studies()
     reply = post(ann, "/tokens", name="", scopes="read")
     assert reply.status_code == 422
-    assert "the name of the token" in reply.text
+    assert "The name of the token" in reply.text
 
 
 def test_headers_keep_pages_to_themselves(visitors, ann):
@@ -656,7 +656,7 @@ def test_no_page_offers_parquet_where_it_cannot_be_written(ann, monkeypatch):
     assert "pip install" in reply.text
     files = [("items", ("items.parquet", b"PAR1", "application/octet-stream"))]
     refused = ann.post("/studies/new", data={"csrf": csrf_of(ann.get("/studies/new")), "title": "M"}, files=files)
-    assert "this installation cannot read Parquet: send CSV" in refused.text
+    assert "This installation cannot read Parquet: send CSV" in refused.text
 
 
 @pytest.mark.parametrize("sent", ["caf\u00e9", "\N{ROBOT FACE}", "", "0" * 64])

@@ -233,16 +233,16 @@ BAD = {
     "cut WAV": ([("a.wav", tone()[:-99])], "is an incomplete WAV file: it was cut off"),
     "cut PNG": ([("a.png", png()[:60])], "&#39;a.png&#39;"),
     "empty": ([("a.wav", b"")], "&#39;a.wav&#39; is empty"),
-    "one name": ([("a.wav", tone()), ("a.wav", tone(1))], "two files are named &#39;a.wav&#39;: rename one of them"),
+    "one name": ([("a.wav", tone()), ("a.wav", tone(1))], "Two files are named &#39;a.wav&#39;: rename one of them"),
     "two zips": ([("a.zip", packed([])), ("b.zip", packed([]))], "send either one zip, or single files"),
     "one name in a zip": ([("a.zip", packed([("x/a.wav", tone()), ("y/a.wav", tone(1))]))], "contains 2 files named"),
     "path up": ([("a.zip", packed([("../a.wav", tone())]))], "contains the path &#39;../a.wav&#39;"),
     "root": ([("a.zip", packed([("/a.wav", tone())]))], "contains the path &#39;/a.wav&#39;"),
     "system files only": (
         [("a.zip", packed([("__MACOSX/._a.wav", b"x"), (".git/a.wav", b"x")]))],
-        "no items were sent",
+        "No items were sent",
     ),
-    "no zip": ([("a.zip", b"hello")], "the zip cannot be read"),
+    "no zip": ([("a.zip", b"hello")], "The zip cannot be read"),
     "H.265": ([("a.mp4", mp4((b"vide", b"hvc1")))], "is encoded as H.265, which many browsers do not play"),
 }
 

@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 from PIL import Image
 
-from helpers.refusals import refused_with
+from helpers.refusals import refused, refused_with
 from helpers.serving import GUARD, begin, configuration, csrf_of, served
 from pairseek.errors import InvalidItems
 from pairseek.model.items import Items
@@ -389,3 +389,19 @@ def test_ids_that_a_database_cannot_store_are_refused_wherever_items_come_in(bad
 def test_the_library_takes_any_id():
     for bad in BAD_IDS:
         assert Items(ids=[bad, "b"]).index(bad) == 0
+
+
+def test_a_study_file_names_a_logo(database, tmp_path):
+    (tmp_path / "i.csv").write_text("id\na\nb\nc\nd\n")
+    (tmp_path / "logo.png").write_bytes(jpeg(1))
+    (tmp_path / "i.yaml").write_text("title: T\nitems: i.csv\nanswers: 3\nlogo: logo.png\n")
+    read = from_file(tmp_path / "i.yaml")
+    create_study(database, read.configuration, read.items, is_open=True, who="t", files=read.files, logo=read.logo)
+    study = Catalogue(database).by_slug("t")
+    assert study.logo["width"] == 64
+    assert not study.has_media
+    (tmp_path / "i.yaml").write_text("title: T\nitems: i.csv\nanswers: 3\nlogo: none.png\n")
+    with refused("logo"):
+        from_file(tmp_path / "i.yaml")
+    with pytest.raises(InvalidMedia):
+        create_study(database, configuration(slug="pdf"), read.items, is_open=True, who="t", logo=b"%PDF-1.7")

@@ -1,11 +1,14 @@
 """What an uploaded file is, by its content; and files that browsers could not play."""
 
+import struct
+
 import numpy as np
 import pytest
 
-from helpers.recordings import M4A, MP3_FRAME, VIDEO, WEBM, element, id3, mp3, mp4, ogg, tone, webm
+from helpers.recordings import M4A, MP3_FRAME, VIDEO, WEBM, box, element, id3, mp3, mp4, ogg, tone, webm
 from pairseek.web.studies.formats.damage import Unplayable
 from pairseek.web.studies.formats.kinds import Recording, is_picture, recording_of, unusable
+from pairseek.web.studies.formats.tags import without_tags
 
 WHOLE = {
     "mp3": (mp3(), "audio", "audio/mpeg"),
@@ -107,13 +110,19 @@ def test_no_damage_raises_another_error(name):
         changed.append(content[:at])
     for tried in changed:
         try:
-            recording_of(tried)
+            if recording := recording_of(tried):
+                without_tags(tried, recording)
         except Unplayable:
             continue
 
 
 @pytest.mark.parametrize(
-    "bomb", [mp4() + b"\0\0\0\x08free" * 200_000, WEBM + element(0xEC, b"", size=b"\x80") * 200_000]
+    "bomb",
+    [
+        mp4() + b"\0\0\0\x08free" * 200_000,
+        WEBM + element(0xEC, b"", size=b"\x80") * 200_000,
+        tone()[:12] + b"LIST\0\0\0\0" * 200_000,
+    ],
 )
 def test_a_file_of_very_many_parts_is_refused_early(bomb):
     with pytest.raises(Unplayable):
@@ -123,3 +132,35 @@ def test_a_file_of_very_many_parts_is_refused_early(bomb):
 def test_a_frame_of_an_mp3_has_the_length_that_players_expect():
     # 144 * 128,000 / 44,100 = 417.96 bytes, without padding.
     assert MP3_FRAME == 144 * 128_000 // 44_100
+
+
+def test_tags_are_removed_and_the_rest_stays_where_it_was():
+    secret = b"\xa9xyz+48.8577+002.295/ by Ann"
+    info = b"LIST" + struct.pack("<I", len(secret) + 4) + b"INFO" + secret
+    title = b"ID3\x04\0\0" + bytes([0, 0, 0, len(secret)]) + secret
+    tagged = {
+        "MP3": title + mp3() + b"TAG" + secret.ljust(125, b"\0"),
+        "WAV": tone() + info,
+        "MP4": VIDEO.replace(*_with_tags(VIDEO, secret)),
+        "M4A": M4A + box(b"uuid", secret),
+    }
+    for name, content in tagged.items():
+        assert secret in content
+        recording = recording_of(content)
+        cleaned = without_tags(content, recording)
+        assert secret not in cleaned, name
+        assert recording_of(cleaned) == recording
+        assert without_tags(cleaned, recording) == cleaned
+        if name != "MP3":
+            assert len(cleaned) == len(content)
+    assert without_tags(tagged["MP3"], recording_of(tagged["MP3"])) == mp3()
+    assert without_tags(tone() + info[:9], recording_of(tone())).startswith(tone())
+    for content in (ogg(), WEBM):
+        assert without_tags(content, recording_of(content)) == content
+
+
+def _with_tags(video, secret):
+    """Return the index of a video, and the index with the place where it was taken."""
+    at = video.index(b"moov") - 4
+    movie = video[at : at + int.from_bytes(video[at : at + 4], "big")]
+    return movie, box(b"moov", movie[8:] + box(b"udta", secret))

@@ -6,6 +6,7 @@ import csv
 import io
 import time
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,15 +14,18 @@ from PIL import Image
 
 from helpers.serving import answer, answer_to, begin, configuration, csrf_of, served
 from pairseek import cli
+from pairseek.core.messages import words
 from pairseek.model.items import Items
 from pairseek.web.access.auth import set_password
 from pairseek.web.learning import populations
+from pairseek.web.pages import render
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.cards import card
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study
-from pairseek.web.studies.items import pack_items, unpack_items
+from pairseek.web.studies.items import pack_items, read_items, unpack_items
 from pairseek.web.studies.names import MAX_NAME_LENGTH, name_of, named_items
+from pairseek.web.views.researcher import columns_of, columns_part
 
 IDS = [f"zq-{number:02}" for number in range(8)]
 NAMES = ["Almond", "Basil", "Cocoa", "Dill", "Endive", "Fennel", "Ginger", "Hops"]
@@ -170,6 +174,32 @@ def test_no_page_and_no_ranking_names_an_item_by_its_id(tmp_path, capsys, data, 
 def test_the_name_of_an_item_is_what_its_card_says(media, name):
     assert name_of(media) == name
     assert len(name_of(media)) <= MAX_NAME_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("table", "labels", "column"),
+    [
+        ("id;nom;année\n1;Chêne;3,5\n2;Pin;4\n", ("Chêne", "Pin"), "nom"),
+        ("id,name,x\na,Oak,1\nb,Pine,2\n", ("Oak", "Pine"), "name"),
+        ("image;Bezeichnung\na.jpg;Eiche\nb.jpg;Kiefer\n", ("Eiche", "Kiefer"), "Bezeichnung"),
+        (",nombre\n1,Roble\n2,Pino\n", ("Roble", "Pino"), "nombre"),
+        ("id,label,title\na,Oak,x\nb,Pine,y\n", ("Oak", "Pine"), None),
+        ("id,nom,titre\na,Oak,x\nb,Pine,y\n", ("a", "b"), None),
+        ("id,nombre\na,3\nb,4\n", ("a", "b"), None),
+    ],
+)
+def test_a_column_that_is_headed_like_names_gives_the_labels_and_pages_say_so(table, labels, column):
+    items = read_items(Path("trees.csv"), content=table.encode())
+    assert items.labels == labels
+    assert columns_of(items)["names"] == column
+    said = words("fr").say("columns.names", name=column)
+    page = render("_columns", {**columns_part(items, None), "csrf": ""}, language="fr")
+    assert (said in page) == (column is not None)
+
+
+def test_the_only_column_of_names_is_the_id():
+    items = read_items(Path("trees.csv"), content=b"nom,x\nOak,1\nPine,2\n")
+    assert (items.ids, items.labels) == (("Oak", "Pine"), ("Oak", "Pine"))
 
 
 def test_a_label_and_an_id_that_is_all_there_is_stay():

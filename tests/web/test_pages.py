@@ -168,6 +168,7 @@ def test_no_message_is_missing_or_left_over() -> None:
         "sheet.",
         "slide.",
         "plan.",
+        "refusal.",
     }
     messages = set(words("en").messages)
     assert {key for key in used if not key.endswith((".", ".js"))} <= messages
@@ -192,7 +193,7 @@ def test_what_a_participant_can_meet_is_said_in_their_language() -> None:
         assert words("de").say(f"problem.{code}.hint") in page
         assert "Do this." not in page
         # What exactly is wrong with the database is for those who can mend it.
-        assert ("in English" in page) == (code == "store_unavailable")
+        assert ("In English" in page) == (code == "store_unavailable")
         assert code in SOURCES, "no error has this code any more"
 
 

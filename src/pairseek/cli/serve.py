@@ -89,11 +89,12 @@ def _create_study(settings: Settings, path: Path) -> str:
     from pairseek.store import studies
     from pairseek.web.studies.creation import create_study, from_file
 
-    configuration, items, is_open, files = from_file(path)
+    configuration, items, is_open, files, logo = from_file(path)
     slug = configuration.slug_or_default()
     with open_database(settings.database, announce=False) as database:
         if database.read(lambda connection: studies.by_slug(connection, slug)) is None:
-            create_study(database, configuration, items, is_open=is_open, who=current_user(), files=files)
+            who = current_user()
+            create_study(database, configuration, items, is_open=is_open, who=who, files=files, logo=logo)
             if configuration.coordinates is None and items.columns_note is not None:
                 typer.echo(f"Columns: {items.columns_note}; choose with the setting coordinates.", err=True)
             if items.scale_note is not None:

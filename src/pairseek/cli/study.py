@@ -44,10 +44,10 @@ def create(
     from pairseek.web.studies.creation import create_study, from_file
 
     # Read the file first, so that a mistake in it does not leave an empty database behind.
-    configuration, items, is_open, files = from_file(path)
+    configuration, items, is_open, files, logo = from_file(path)
     check(configuration, items)
     with open_database(database) as opened:
-        slug = create_study(opened, configuration, items, is_open=is_open, who=current_user(), files=files)
+        slug = create_study(opened, configuration, items, is_open=is_open, who=current_user(), files=files, logo=logo)
         location = place_of(opened)
     if configuration.coordinates is None and items.columns_note is not None:
         typer.echo(f"Columns: {items.columns_note}; choose with the setting coordinates.")

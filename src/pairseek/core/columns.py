@@ -21,7 +21,13 @@ from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidItems
 
 ID_COLUMNS = ("id", "item", "name")
+_ID_ENDINGS = ("_id", "-id", " id", ".id")
 LABEL_COLUMN = "label"
+# Headers that people give to labels, in the languages of the pages.
+_LABEL_HEADERS = (
+    *("name", "title", "nom", "titre", "libellé", "libelle", "intitulé"),
+    *("bezeichnung", "titel", "nombre", "título", "titulo"),
+)
 APPEAL_COLUMN = "appeal"
 ROLES = ("id", LABEL_COLUMN, APPEAL_COLUMN)
 # Headers that other tools give a column of row numbers, besides an empty one.
@@ -139,7 +145,8 @@ class ColumnRules:
     columns
         Columns by role, such as ``{"id": "sku", "label": "title"}``.
     media
-        Whether to keep the columns of `MEDIA` as data too, as studies do.
+        Whether to read a file as studies do: keep the columns of `MEDIA` as data, and take labels from a column called
+        ``name``, ``title`` or the like, which remains data too.
     optional
         Whether to accept items without coordinates: they are None then, and rows without ids are numbered.
     """
@@ -180,6 +187,8 @@ def items_of(table: ItemTable, rules: ColumnRules) -> dict[str, Any]:
     label, appeal = _unique_column(path, free, LABEL_COLUMN, advice), _unique_column(path, free, APPEAL_COLUMN, advice)
     free = [name for name in free if name not in (label, appeal)]
     numbering = free[0] if free and free[0] == header[0] and _numbers_rows(header[0], columns[header[0]]) else None
+    recognized = _recognized_label(table, free, numbering) if media and label is None else None
+    free, label = [name for name in free if name != recognized], label or recognized
     has_id = "id" in (rules.columns or ())
     named = "id" if has_id else _id_column(path, [name for name in free if name != numbering], advice)
     if not keep and chosen is None and named is None and label is None and appeal is None:
@@ -216,7 +225,11 @@ def items_of(table: ItemTable, rules: ColumnRules) -> dict[str, Any]:
         else [str(row + 1) for row in range(len(table.lines))],
         "labels": None if label is None else columns[label],
         "appeal": None if appeal is None else table.numbers(appeal, advice(appeal)),
-        "data": {name: columns[name] for name in header if name in keep or (name in free and name not in chosen)},
+        "data": {
+            name: columns[name]
+            for name in header
+            if name in (*keep, recognized) or (name in free and name not in chosen)
+        },
         "columns": chosen,
     }
 
@@ -302,11 +315,27 @@ def _unique_column(path: str, names: Sequence[str], role: str, advice: _Advice) 
     return matches[0] if matches else None
 
 
+def _recognized_label(table: ItemTable, names: Sequence[str], numbering: str | None) -> str | None:
+    """Return the only column of texts that is headed like labels; None if it is needed as the id."""
+    matches = [name for name in names if plain_name(name) in _LABEL_HEADERS and not table.holds_numbers(name)]
+    if len(matches) != 1:
+        return None
+    label = matches[0]
+    has_id = numbering is not None or any(_is_id_header(name) for name in names if name != label)
+    may_be_id = label == next(iter(table.columns)) or plain_name(label) in ID_COLUMNS
+    return label if has_id or not may_be_id else None
+
+
+def _is_id_header(name: str) -> bool:
+    plain = plain_name(name)
+    return plain in ID_COLUMNS or plain in DATASET_ID_COLUMNS or plain.endswith(_ID_ENDINGS)
+
+
 def _id_column(path: str, names: Sequence[str], advice: _Advice) -> str | None:
     """Return the id column, recognized by its name; reject two candidates."""
     plain = [name for usual in ID_COLUMNS for name in names if name.casefold() == usual]
     known = [name for usual in DATASET_ID_COLUMNS for name in names if name.casefold() == usual]
-    matches = plain + known[:1] + [name for name in names if plain_name(name).endswith(("_id", "-id", " id", ".id"))]
+    matches = plain + known[:1] + [name for name in names if plain_name(name).endswith(_ID_ENDINGS)]
     if len(matches) > 1:
         raise InvalidItems(
             f"{path} has the columns {matches[0]!r} and {matches[1]!r}, which both look like ids: rename one, or "

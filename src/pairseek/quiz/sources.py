@@ -27,8 +27,8 @@ from pairseek.web.studies.uploads import Files
 
 def from_study_file(path: Path) -> QuizSource:
     """Read a study file and its items file."""
-    configuration, items, _, files = from_file(path)
-    return _with_files(configuration, items, files)
+    study = from_file(path)
+    return _with_files(study.configuration, study.items, study.files)
 
 
 def from_items_file(path: Path, population: Path | None = None, coordinates: Sequence[str] | None = None) -> QuizSource:

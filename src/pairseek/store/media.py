@@ -52,6 +52,12 @@ def copy(connection: sa.Connection, study_id: int, target: int) -> None:
         connection.execute(table.insert().from_select(["study_id", *(column.name for column in others)], statement))
 
 
+def add_all(connection: sa.Connection, study_id: int, copies: Sequence[StoredPicture]) -> None:
+    """Store copies of pictures for a study."""
+    for picture in copies:
+        add(connection, replace(picture, study_id=study_id))
+
+
 def replace_kind(connection: sa.Connection, row: StudyRow, prefix: str, copies: Sequence[StoredPicture]) -> str | None:
     """Replace the pictures of a study whose names begin with a prefix, and return the name of the previous one.
 
@@ -60,7 +66,6 @@ def replace_kind(connection: sa.Connection, row: StudyRow, prefix: str, copies: 
     condition = (media.c.study_id == row.id) & media.c.name.startswith(prefix, autoescape=True)
     before = connection.execute(sa.select(media.c.name).where(condition)).scalars().first()
     connection.execute(media.delete().where(condition))
-    for picture in copies:
-        add(connection, replace(picture, study_id=row.id))
+    add_all(connection, row.id, copies)
     connection.execute(studies.update().where(studies.c.id == row.id).values(additions=row.additions + 1))
     return before

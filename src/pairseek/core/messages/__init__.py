@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Self
 
+from pairseek.core.messages import refusals
 from pairseek.core.messages.reading import DEFAULT, Message, catalogues, problem_of_message
 from pairseek.errors import InvalidParameter
 
@@ -39,7 +40,7 @@ class Words:
     missing: frozenset[str] = frozenset()
     unknown: frozenset[str] = frozenset()
 
-    def say(self, key: str, **values: object) -> str:
+    def say(self, key: str, /, **values: object) -> str:
         """Return a message with values inserted and numbers formatted for the language."""
         message = self.messages[key]
         if not isinstance(message, str):
@@ -65,6 +66,23 @@ class Words:
             text = text.rstrip("0").rstrip(".")
         point, group = str(self.messages["number.point"]), str(self.messages["number.group"])
         return text.translate({ord(","): group, ord("."): point})
+
+    def translated(self, error: str) -> str:
+        """Return an English error message in this language; unchanged if the catalogue has no message like it."""
+        if self.language == DEFAULT or len(error) > refusals.MAX_LENGTH:
+            return error
+        return self._translation(error, refusals.MAX_DEPTH) or error
+
+    def _translation(self, text: str, depth: int) -> str | None:
+        for template in _templates() if depth else ():
+            values = template.values(text)
+            if values is None:
+                continue
+            messages = {name: self._translation(value, depth - 1) for name, value in values.items()}
+            if all(messages[name] for name in refusals.MESSAGE_PLACEHOLDERS & messages.keys()):
+                data = {name: _number_or_text(value) for name, value in values.items()}
+                return self.say(template.key, **data | {name: said for name, said in messages.items() if said})
+        return None
 
     def with_texts(self, texts: Mapping[str, Message]) -> Self:
         """Return the catalogue with other texts for some messages, except those that do not suit their message."""
@@ -101,6 +119,16 @@ def words(language: str = DEFAULT) -> Words:
         frozenset(english.keys() - translated.keys()),
         frozenset(translated.keys() - english.keys()),
     )
+
+
+@cache
+def _templates() -> list[refusals.Template]:
+    return refusals.templates(words().messages)
+
+
+def _number_or_text(value: str) -> int | str:
+    number = refusals.number_in(value)
+    return value if number is None else number
 
 
 def preferred_language(accepted: str | None) -> str:

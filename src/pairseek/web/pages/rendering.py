@@ -36,7 +36,9 @@ def render(
     """Render a page as HTML; ``page`` names the template, ``data`` is its context, and ``texts`` replace messages."""
     catalogue = words(language).with_texts(texts)
     template = _environment().get_template(f"{page}.html")
-    return template.render(data, t=catalogue.say, words=catalogue, page=page)
+    return template.render(
+        data, t=catalogue.say, said=lambda error: sentence(catalogue.translated(error)), words=catalogue, page=page
+    )
 
 
 def render_report(data: Mapping[str, object], *, language: str = DEFAULT) -> str:
@@ -72,6 +74,17 @@ def static_address(name: str) -> str:
     """Return the URL of a file of `STATIC` with a hash of its content."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]
     return f"/static/{name}?v={digest}"
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital letter, unless it begins with something other than a word, such as a file name.
+
+    Examples
+    --------
+    >>> sentence("the zip is damaged"), sentence("wine.csv is empty")
+    ('The zip is damaged', 'wine.csv is empty')
+    """
+    return text[:1].upper() + text[1:] if text.split(" ", 1)[0].replace("’", "").isalpha() else text
 
 
 def short_time(moment: str | datetime | None, catalogue: Words) -> str:

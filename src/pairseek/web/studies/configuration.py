@@ -414,7 +414,9 @@ def _error_message(error: ErrorDetails) -> str:
     message = str(error["ctx"]["error"] if kind == "value_error" else error["msg"])
     if not place:
         return message
-    return f"the setting {place!r} is {received}: {message[0].lower()}{message[1:]}"
+    # The settings that a group has are no help in finding out which of them is wrong.
+    value = "wrong" if isinstance(error.get("input"), dict) else received
+    return f"the setting {place!r} is {value}: {message[0].lower()}{message[1:]}"
 
 
 def _shortened(value: object) -> str:

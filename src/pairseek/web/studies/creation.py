@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
 from pairseek.model.catalogues import same_space
 from pairseek.model.items import Items
-from pairseek.store import studies
+from pairseek.store import media, studies
 from pairseek.store.database import Database, stamp
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import Problem
@@ -24,10 +24,11 @@ from pairseek.web.studies.attention import set_apart, with_ids
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.checks import check
 from pairseek.web.studies.configuration import RESERVED_SLUGS, StudyConfiguration, configured
+from pairseek.web.studies.face import logo_copies
 from pairseek.web.studies.items import pack_items, read_items, study_items
 from pairseek.web.studies.media import PictureCopies, with_pictures
 from pairseek.web.studies.recordings import with_recordings
-from pairseek.web.studies.uploads import Files, from_folder, from_media_folder, items_of_files
+from pairseek.web.studies.uploads import MAX_FILE_BYTES, Files, from_folder, from_media_folder, items_of_files
 from pairseek.web.studies.yaml_reader import read_yaml
 
 __all__ = [
@@ -56,8 +57,18 @@ class _ItemSettings(TypedDict, total=False):
     coordinates: list[str] | None
 
 
-def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
-    """Read a study file; return its configuration, items, open state and media files."""
+class StudyFile(NamedTuple):
+    """Content of a study file, and of the files that it names."""
+
+    configuration: StudyConfiguration
+    items: Items
+    is_open: bool
+    files: Files
+    logo: bytes | None
+
+
+def from_file(path: Path) -> StudyFile:
+    """Read a study file with its items, media files and logo."""
     if path.is_dir() or is_table(path):
         raise InvalidParameter(
             f"{path} contains items and is not a study file: write a YAML file with title: ... and items: "
@@ -74,9 +85,20 @@ def from_file(path: Path) -> tuple[StudyConfiguration, Items, bool, Files]:
     if not isinstance(record, dict) or "items" not in record:
         raise InvalidParameter(f"{path} names no items: add items: FILE.csv, a path relative to the study file")
     items_path = path.parent / str(record["items"])
+    logo = _logo_in(path.parent, record.pop("logo", None))
     configuration, is_open = from_record(record)
     items, files = items_in(items_path, configuration)
-    return configuration, items, is_open, files
+    return StudyFile(configuration, items, is_open, files, logo)
+
+
+def _logo_in(folder: Path, name: object) -> bytes | None:
+    if name is None:
+        return None
+    try:
+        with (folder / str(name)).open("rb") as file:
+            return file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise InvalidParameter(f"the logo {name!r} cannot be read: {error}", field="logo") from None
 
 
 def items_in(path: Path, configuration: StudyConfiguration | None = None) -> tuple[Items, Files]:
@@ -140,8 +162,9 @@ def create_study(
     is_open: bool,
     who: str,
     files: Files | None = None,
+    logo: bytes | None = None,
 ) -> str:
-    """Store a study with its pictures, sounds and videos, and return its slug."""
+    """Store a study with its logo, pictures, sounds and videos, and return its slug."""
     configuration = with_ids(configuration, items)
     check(configuration, items)
     items, readers = with_pictures(items, files or {})
@@ -159,6 +182,7 @@ def create_study(
         raise slug_taken(slug)
     record: JSON = configuration.model_dump(mode="json") | {"slug": slug}
     packed = pack_items(ranked)
+    logos = [] if logo is None else logo_copies(logo)
 
     with PictureCopies(items, readers) as copies:
 
@@ -166,6 +190,7 @@ def create_study(
             # Use a single transaction, because other workers cache a study as soon as they see it.
             number = studies.add(connection, slug, record, packed, size=(ranked.n, ranked.d), is_open=is_open, who=who)
             copies.store(connection, number)
+            media.add_all(connection, number, logos)
             recordings.store(connection, number)
             studies.log_action(connection, who, "create_study", slug, items=ranked.n)
 

@@ -1,4 +1,4 @@
-"""Uploaded sounds and videos of items: validation, and storage without conversion."""
+"""Uploaded sounds and videos of items: validation, and storage without tags but otherwise unchanged."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pairseek.store.recordings import StoredRecording
 from pairseek.web.errors import InvalidMedia
 from pairseek.web.studies.formats.damage import Unplayable
 from pairseek.web.studies.formats.kinds import Recording, recording_of, unusable
+from pairseek.web.studies.formats.tags import without_tags
 from pairseek.web.studies.uploads import MAX_UNPACKED_BYTES, Files, check_size
 
 MAX_RECORDINGS = 1000
@@ -67,9 +68,9 @@ def _add(uploaded: UploadedRecordings, medium: str, name: str, files: Files) -> 
             f"address with https://"
         )
     content = files[name]()
-    recording = _recording(medium, name, content)
+    recording, content = _checked(medium, name, content)
     stored = hashlib.sha256(content).hexdigest()[:32]
-    uploaded.readers[stored] = files[name]
+    uploaded.readers[stored] = lambda: without_tags(files[name](), recording)
     uploaded.records[stored] = StoredRecording(stored, recording.kind, len(content))
     total = sum(record.size for record in uploaded.records.values())
     if total > MAX_UNPACKED_BYTES:
@@ -77,15 +78,17 @@ def _add(uploaded: UploadedRecordings, medium: str, name: str, files: Files) -> 
     return stored
 
 
-def _recording(medium: str, name: str, content: bytes) -> Recording:
+def _checked(medium: str, name: str, content: bytes) -> tuple[Recording, bytes]:
+    """Return what a file is, and its content without tags."""
     check_size(name, len(content))
     try:
         recording = recording_of(content)
         if recording is None:
             raise unusable(content)
+        cleaned = without_tags(content, recording)
     except Unplayable as error:
         raise InvalidMedia(f"{name!r} {error}") from None
     if recording.medium != medium:
         shown = "a video" if recording.medium == "video" else "a sound without a picture"
         raise InvalidMedia(f"{name!r} is {shown}: name it in the column {recording.medium!r}, not {medium!r}")
-    return recording
+    return recording, cleaned

@@ -280,9 +280,10 @@ def person_page(service: Service, user: Account, study: Study, row: SessionRow) 
 
 
 def columns_of(items: Items) -> ColumnsContext:
-    """Return the columns of an item list: coordinates, and columns kept as data."""
-    data = [name for name in items.data if name not in (*MEDIA, *FILE_COLUMNS.values())]
-    return {"coordinates": list(items.columns), "data": data}
+    """Return the columns of an item list: coordinates, columns kept as data, and the one that gave the names."""
+    texts = [name for name in items.data if name not in (*MEDIA, *FILE_COLUMNS.values())]
+    names = next((name for name in texts if items.data[name] == items.labels), None)
+    return {"coordinates": list(items.columns), "data": [name for name in texts if name != names], "names": names}
 
 
 def columns_part(items: Items | None, problem: str | None) -> ColumnsPart:

@@ -33,10 +33,11 @@ class StudiesPage(TypedDict):
 
 
 class ColumnsContext(TypedDict):
-    """Columns of an item list: coordinates, and columns kept as data."""
+    """Columns of an item list: coordinates, columns kept as data, and the one that gave the ``names`` of the items."""
 
     coordinates: list[str]
     data: list[str]
+    names: str | None
 
 
 class ColumnsPart(TypedDict):

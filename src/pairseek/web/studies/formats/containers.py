@@ -29,7 +29,7 @@ _MAX_PARTS = 100_000
 _MAX_HEADER_BYTES = 1000
 
 
-def _boxes(content: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+def boxes(content: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
     """Yield the (type, start, end) of the content of each box in a part of an MP4."""
     at, count = start, 0
     while at < end:
@@ -55,20 +55,20 @@ def _box(content: bytes, place: tuple[int, int] | None, *path: bytes) -> tuple[i
     for kind in path:
         if place is None:
             return None
-        place = next(((begin, stop) for name, begin, stop in _boxes(content, *place) if name == kind), None)
+        place = next(((begin, stop) for name, begin, stop in boxes(content, *place) if name == kind), None)
     return place
 
 
 def mp4_medium(content: bytes) -> RecordingMedium:
     """Return whether an MP4 is a sound or a video; raise `Unplayable` if it is damaged or does not play."""
-    top = list(_boxes(content, 0, len(content)))
+    top = list(boxes(content, 0, len(content)))
     kinds = [kind for kind, _, _ in top]
     movie = next(((begin, stop) for kind, begin, stop in top if kind == b"moov"), None)
     if movie is None or not {b"mdat", b"moof"} & set(kinds):
         # Recorders write the index at the end.
         raise cut_off("MP4")
     media = []
-    for kind, begin, stop in _boxes(content, *movie):
+    for kind, begin, stop in boxes(content, *movie):
         handler = _box(content, (begin, stop), b"mdia", b"hdlr") if kind == b"trak" else None
         described = _box(content, (begin, stop), b"mdia", b"minf", b"stbl", b"stsd") if handler else None
         if handler is None or described is None:

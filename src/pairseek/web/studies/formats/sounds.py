@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 from pairseek.web.studies.formats.damage import cut_off, damaged, unsupported
 
@@ -20,6 +21,8 @@ _MIN_ANNOUNCED_FRACTION = 0.98
 # WAV encodings that browsers play: integers, floats, A-law and mu-law; extensible ones name theirs in a further field.
 _PLAYABLE_WAV_ENCODINGS = (1, 3, 6, 7)
 _EXTENSIBLE_WAV_ENCODING = 0xFFFE
+# Far more chunks than any program writes.
+_MAX_CHUNKS = 100_000
 # Data size of a WAV file that was written to a pipe.
 _UNKNOWN_WAV_SIZES = (0, 0xFFFFFFFF)
 
@@ -54,8 +57,8 @@ def is_mp3(content: bytes) -> bool:
     return content[:3] == b"ID3" or bool(length and (len(content) <= length + 4 or frame_length(content, length)))
 
 
-def check_mp3(content: bytes) -> None:
-    """Raise `Unplayable` unless an MP3 consists of whole frames."""
+def check_mp3(content: bytes) -> tuple[int, int]:
+    """Return the start and end of the frames of an MP3; raise `Unplayable` unless it consists of whole frames."""
     start = _after_tags(content)
     if start > len(content):
         raise cut_off("MP3")
@@ -76,6 +79,7 @@ def check_mp3(content: bytes) -> None:
         raise cut_off("MP3")
     if frames < _MIN_FRAMES or (at < len(content) and not content[at:].startswith(_TRAILERS)):
         raise damaged("MP3")
+    return start, at
 
 
 def _announced_frames(content: bytes, start: int) -> int:
@@ -87,24 +91,31 @@ def _announced_frames(content: bytes, start: int) -> int:
     return int.from_bytes(head[at + 8 : at + 12], "big")
 
 
+def wav_chunks(content: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the (name, start, end) of the content of each chunk of a WAV file, which may end too early."""
+    at, count = 12, 0
+    while at + 8 <= len(content):
+        count += 1
+        if count > _MAX_CHUNKS:
+            raise damaged("WAV")
+        name, (size,) = content[at : at + 4], struct.unpack_from("<I", content, at + 4)
+        start = at + 8
+        end = len(content) if name == b"data" and size in _UNKNOWN_WAV_SIZES else start + size
+        yield name, start, end
+        at = end + size % 2
+
+
 def check_wav(content: bytes) -> None:
     """Raise `Unplayable` unless a WAV file has a playable format and all of its data."""
-    at, has_format, data = 12, False, None
-    while at + 8 <= len(content):
-        name, (size,) = content[at : at + 4], struct.unpack_from("<I", content, at + 4)
-        at += 8
+    has_format, data, at = False, None, 12
+    for name, start, at in wav_chunks(content):
+        if at > len(content):
+            raise cut_off("WAV")
         if name == b"fmt ":
-            if at + size > len(content):
-                raise cut_off("WAV")
-            has_format = _check_wav_format(content[at : at + size])
+            has_format = _check_wav_format(content[start:at])
         if name == b"data":
-            data = len(content) - at if size in _UNKNOWN_WAV_SIZES else size
-            if at + data > len(content):
-                raise cut_off("WAV")
+            data = at - start
             break
-        at += size + size % 2
-    if data is None and at > len(content):
-        raise cut_off("WAV")
     if not has_format or not data:
         raise damaged("WAV")
 
