@@ -74,7 +74,7 @@ def test_a_wrong_password_is_refused_and_many_of_them_are_stopped(visitors):
         assert "Name or password is wrong" in reply.text
     reply = post(browser, "/login", "/login", name="bob", password=PASSWORD)
     assert reply.status_code == 429
-    assert "too many failed attempts" in reply.text
+    assert "Too many failed attempts" in reply.text
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_folder_of_pictures_is_enough_for_a_study_file(tmp_path):
         from_file(tmp_path / "woods.yaml")
     for name, content in WOODS.items():
         (tmp_path / "woods" / name).write_bytes(content)
-    _, items, _, files = from_file(tmp_path / "woods.yaml")
+    _, items, _, files, _ = from_file(tmp_path / "woods.yaml")
     assert items.labels == ("Ash", "Elm", "Red oak", "Silver birch")
     assert set(files) == set(WOODS)
 

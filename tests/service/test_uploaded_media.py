@@ -186,7 +186,7 @@ def test_a_list_may_mix_addresses_and_files(tmp_path, database):
     (tmp_path / "s" / "a.wav").write_bytes(tone())
     (tmp_path / "list.csv").write_text("id,x,audio\na,0,s/a.wav\nb,1,https://example.org/b.mp3\nc,2,/static/c.mp3\n")
     (tmp_path / "study.yaml").write_text("title: Mixed\nslug: which\nitems: list.csv\n")
-    made, items, _, files = from_file(tmp_path / "study.yaml")
+    made, items, _, files, _ = from_file(tmp_path / "study.yaml")
     create_study(database, made, items, is_open=True, who="t", files=files)
     study = Catalogue(database).by_slug("which")
     addresses = [study.card(item)["media"]["audio"] for item in "abc"]
