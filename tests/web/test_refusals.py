@@ -94,7 +94,13 @@ def test_every_error_of_a_form_has_a_template() -> None:
 @pytest.mark.parametrize("language", OTHERS)
 def test_composed_errors_are_translated_completely(language) -> None:
     said = words(language).translated
-    files = [start for start, _, _ in kinds._OTHER_BEGINNINGS] + [b"", b"text", b"\0\1\2", b"    ftypheic", b"    ftypqt  "]
+    files = [start for start, _, _ in kinds._OTHER_BEGINNINGS] + [
+        b"",
+        b"text",
+        b"\0\1\2",
+        b"    ftypheic",
+        b"    ftypqt  ",
+    ]
     errors = [f"'a is b.jpg' {kinds.unusable(content)}" for content in files]
     errors += [
         f"a.{kind} is {kind}, which cannot be read: save it as an Excel workbook (.xlsx) or as CSV"
