@@ -6,6 +6,7 @@ import contextlib
 import http.server
 import io
 import threading
+import time
 import urllib.error
 import urllib.request
 from email.message import Message
@@ -78,3 +79,36 @@ def test_a_redirect_within_the_service_is_followed():
     with redirecting("/elsewhere") as (address, kind):
         assert client.Client(address, "psk_secret").studies() == []
         assert kind.tokens == ["Bearer psk_secret"]
+
+
+class Slow(http.server.BaseHTTPRequestHandler):
+    """Server that counts requests and replies late."""
+
+    count = 0
+
+    def do_GET(self):
+        type(self).count += 1
+        time.sleep(0.5)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_the_client_does_not_repeat_what_the_service_is_still_doing(monkeypatch):
+    kind = type("Kind", (Slow,), {})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        with pytest.raises(client.ServiceError, match=r"did not reply within 0\.1 s") as raised:
+            client.Client(address, "token", seconds=0.1).studies()
+        server.shutdown()
+    assert (raised.value.code, kind.count) == ("timed_out", 1)
+
+    def opened(_, request, timeout):
+        raise urllib.error.HTTPError(request.full_url, 504, "Gateway Timeout", Message(), io.BytesIO(b"{}"))
+
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", opened)
+    monkeypatch.setattr(client.connection, "sleep", pytest.fail)
+    with pytest.raises(client.ServiceError) as raised:
+        client.Client("http://127.0.0.1:1", "token").studies()
+    assert raised.value.status == 504

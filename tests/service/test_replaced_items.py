@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import json
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -14,12 +16,15 @@ from helpers.refusals import refused_with
 from helpers.serving import begin, csrf_of, served
 from pairseek.client import Client, ServiceError
 from pairseek.model.items import Items
+from pairseek.store import meta
 from pairseek.web.access.auth import make_token, set_password
 from pairseek.web.learning import populations
 from pairseek.web.results import bundle
 from pairseek.web.results.findings import ranking_of
 from pairseek.web.sessions.service import Sessions
+from pairseek.web.studies import replacement
 from pairseek.web.studies.catalogue import Catalogue
+from pairseek.web.studies.creation import items_changed
 
 POINTS = np.random.default_rng(4).standard_normal((40, 2))
 
@@ -234,10 +239,50 @@ def test_studies_whose_items_cannot_be_replaced_say_why(visitors, settings, item
         visitors.client.replace_items(slug, items_of(TOMORROW))
 
 
-def test_catalogues_without_sessions_are_deleted_after_a_day(visitors, monkeypatch):
-    from pairseek.web.studies import creation
+def test_items_are_stored_in_the_background_once(visitors, monkeypatch):
+    client, database = visitors.client, visitors.service.database
+    store, may_store, calls = replacement._store, threading.Event(), []
 
-    monkeypatch.setattr(creation, "_UNUSED_AGE", -creation._UNUSED_AGE)
+    def slow(*arguments):
+        calls.append(arguments)
+        assert may_store.wait(30)
+        store(*arguments)
+
+    monkeypatch.setattr(replacement, "_store", slow)
+    web = visitors.browser(headers={"Authorization": f"Bearer {client.token}"})
+    body = {"items": items_of(TOMORROW)}
+    began = web.put("/api/v1/studies/which/items", json=body)
+    assert (began.status_code, began.json()["state"]) == (202, "running")
+    # The reply was lost, and the client sends the request again.
+    again = web.put("/api/v1/studies/which/items", json=body)
+    assert again.json() == began.json()
+    assert web.get(began.headers["location"]).json() == began.json()
+    assert client.study("which").items == 30
+    assert client.study("which").catalogue != began.json()["catalogue"]
+    may_store.set()
+    assert client.replace_items("which", body["items"]).catalogue == began.json()["catalogue"]
+    assert web.get(began.headers["location"]).json()["state"] == "done"
+    assert len(calls) == 1
+    # What happens in the background is reported as if it were in the reply.
+    monkeypatch.setattr(replacement, "_store", lambda *_: (_ for _ in ()).throw(items_changed("which")))
+    with refused_with("items_changed", ServiceError) as refused:
+        client.replace_items("which", items_of(TODAY))
+    assert refused.value.status == 409
+    # An unexpected error and the death of a worker end a replacement as well.
+    monkeypatch.setattr(replacement, "_store", lambda *_: 1 / 0)
+    with refused_with("internal_error", ServiceError):
+        client.replace_items("which", items_of(TODAY))
+    key = replacement._key(Catalogue(database).by_slug("which").row.id, began.json()["replacement"])
+    died = began.json() | {"at": "2020-01-01T00:00:00+00:00"}
+    database.write(lambda connection: meta.put(connection, key, json.dumps(died)))
+    assert web.get(began.headers["location"]).json()["error"]["code"] == "interrupted"
+    monkeypatch.setattr(replacement, "_store", store)
+    client.replace_items("which", items_of(TODAY))
+    assert web.get(began.headers["location"]).status_code == 404
+
+
+def test_catalogues_without_sessions_are_deleted_after_a_day(visitors, monkeypatch):
+    monkeypatch.setattr(replacement, "_UNUSED_AGE", -replacement._UNUSED_AGE)
     client = visitors.client
     client.replace_items("which", items_of(range(5, 35)))
     session = client.open_session("which", seed=1)
@@ -248,7 +293,7 @@ def test_catalogues_without_sessions_are_deleted_after_a_day(visitors, monkeypat
 
 
 def test_items_of_both_versions_have_their_pictures():
-    from pairseek.web.studies.creation import _with_files_of
+    from pairseek.web.studies.replacement import _with_files_of
 
     known = Items(
         [[0.0], [1.0], [2.0]], ["a", "b", "c"], data={"image": ["x.png", "", "z.png"], "colour": ["", "", ""]}

@@ -21,7 +21,8 @@ from pairseek.web.errors import InvalidMedia
 from pairseek.web.results import tables
 from pairseek.web.studies import uploads
 from pairseek.web.studies.catalogue import Catalogue
-from pairseek.web.studies.creation import add_items, create_study, from_file, replace_items
+from pairseek.web.studies.creation import add_items, create_study, from_file
+from pairseek.web.studies.replacement import replace_items
 from pairseek.web.studies.uploads import from_zip, items_of_files
 
 PASSWORD = "a long password"

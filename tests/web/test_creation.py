@@ -27,8 +27,9 @@ from pairseek.store.schema import studies as studies_table
 from pairseek.web.access import auth
 from pairseek.web.errors import InvalidMedia, Problem
 from pairseek.web.studies.catalogue import Catalogue
-from pairseek.web.studies.creation import add_items, create_study, from_file, replace_items
+from pairseek.web.studies.creation import add_items, create_study, from_file
 from pairseek.web.studies.items import study_items
+from pairseek.web.studies.replacement import replace_items
 from pairseek.web.studies.uploads import items_of_files
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))

@@ -15,7 +15,8 @@ from pairseek.web.learning import populations
 from pairseek.web.learning.learner import Learner
 from pairseek.web.studies import catalogue
 from pairseek.web.studies.catalogue import Catalogue
-from pairseek.web.studies.creation import add_items, create_study, replace_items
+from pairseek.web.studies.creation import add_items, create_study
+from pairseek.web.studies.replacement import replace_items
 
 NAMES = ["none", "similar", "placed"]
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from time import sleep
 from typing import Any, Literal
 
-from pairseek.client.connection import Connection
+from pairseek.client.connection import Connection, ServiceError
 from pairseek.client.records import CatalogueVersion, StudyFacts
 from pairseek.client.session import Session
+
+# Seconds between two requests for the state of a replacement: the first pause, which doubles, and the longest.
+_FIRST_PAUSE = 0.05
+_MAX_PAUSE = 2.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Client:
 
     address: str
     token: str = field(repr=False)
-    seconds: float = 30.0
+    seconds: float = 60.0
 
     @property
     def _connection(self) -> Connection:
@@ -73,7 +78,9 @@ class Client:
     def replace_items(
         self, slug: str, items: Sequence[Mapping[str, Any]], *, catalogue: str | None = None
     ) -> StudyFacts:
-        """Replace the items of a study by others in the same coordinates; the request is idempotent.
+        """Replace the items of a study by others in the same coordinates, and wait until they are stored.
+
+        The request is idempotent: a call that was interrupted can be repeated at any time.
 
         Parameters
         ----------
@@ -86,7 +93,16 @@ class Client:
             is a `ServiceError` with the code ``other_catalogue``. None: the current version, whichever it is.
         """
         body = {"items": [dict(item) for item in items], "catalogue": catalogue}
-        return StudyFacts(**self._connection.json("PUT", f"/studies/{_quoted(slug)}/items", body))
+        address = f"/studies/{_quoted(slug)}"
+        state = self._connection.json("PUT", f"{address}/items", body)
+        pause = _FIRST_PAUSE
+        while state["state"] == "running":
+            sleep(pause)
+            pause = min(2.0 * pause, _MAX_PAUSE)
+            state = self._connection.json("GET", f"{address}/replacements/{state['replacement']}")
+        if state["state"] == "failed":
+            raise ServiceError(state["status"], **state["error"])
+        return StudyFacts(**state["study"])
 
     def set_attributes(
         self,

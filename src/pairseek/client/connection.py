@@ -18,8 +18,8 @@ _MAX_ATTEMPTS = 4
 _FIRST_PAUSE = 0.2
 # Longest Retry-After, in seconds, that the client obeys.
 _MAX_PAUSE = 10.0
-# Status codes after which an idempotent request is retried.
-_RETRIED_STATUSES = (429, 502, 503, 504)
+# Status codes after which an idempotent request is retried. After 504, the service may still be working on it.
+_RETRIED_STATUSES = (429, 502, 503)
 
 
 class ServiceError(PairseekError):
@@ -83,10 +83,13 @@ class Connection:
 
     address: str
     token: str = field(repr=False)
-    seconds: float = 30.0
+    seconds: float = 60.0
 
     def send(self, method: str, path: str, body: object = None, *, is_idempotent: bool = True) -> bytes:
-        """Send a request and return the body of the response; retry idempotent requests."""
+        """Send a request and return the body of the response; retry idempotent requests.
+
+        A request whose response takes too long is not retried, because the service may still be working on it.
+        """
         content = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         url = f"{self.address.rstrip('/')}/api/v1{path}"
@@ -108,7 +111,14 @@ class Connection:
                     pause = max(pause, min(float(retry_after), _MAX_PAUSE))
                 if error.code not in retried or is_last:
                     raise failure from None
-            except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
+            except TimeoutError:
+                raise ServiceError(
+                    0,
+                    "timed_out",
+                    f"the service at {self.address} did not reply within {self.seconds:g} s",
+                    "It may still be working on it: look at the result later, or give the client more seconds.",
+                ) from None
+            except (urllib.error.URLError, ConnectionError) as error:
                 if is_last or not is_idempotent:
                     raise ServiceError(
                         0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import sqlalchemy as sa
@@ -36,3 +37,10 @@ def _insert(connection: sa.Connection, key: str, text: str) -> Any:
 def remove(connection: sa.Connection, key: str, text: str) -> None:
     """Remove a key if it has this value."""
     connection.execute(meta.delete().where((meta.c.key == key) & (meta.c.value == text)))
+
+
+def remove_older(connection: sa.Connection, prefix: str, until: str) -> None:
+    """Remove the keys with a prefix whose values are objects in JSON with a time ``at`` before this one."""
+    rows = connection.execute(sa.select(meta.c.key, meta.c.value).where(meta.c.key.startswith(prefix, autoescape=True)))
+    old = [key for key, text in rows if json.loads(text)["at"] < until]
+    connection.execute(meta.delete().where(meta.c.key.in_(old)))

@@ -117,3 +117,9 @@ def not_found(kind: str, received: object) -> Problem:
 def invalid(message: str, received: object, hint: str, code: str = "invalid_parameter") -> Problem:
     """Return the problem for an invalid value."""
     return Problem(422, code, message, received=received, hint=hint)
+
+
+def internal_error() -> Problem:
+    """Return the problem for an unhandled exception, whose traceback is in the log."""
+    hint = "Try again; if the error persists, report it to the operators. Acknowledged answers are stored."
+    return Problem(500, "internal_error", "internal error of the service", hint=hint)

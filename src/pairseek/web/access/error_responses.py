@@ -109,9 +109,3 @@ def _shortened(value: object) -> object:
     else:
         is_short, text = isinstance(value, int | float | bool | None), reprlib.repr(value)
     return value if is_short and len(text) <= 200 else f"{text[:197]}..."
-
-
-def internal_error() -> Problem:
-    """Return the problem for an unhandled exception, whose traceback is in the log."""
-    hint = "Try again; if the error persists, report it to the operators. Acknowledged answers are stored."
-    return Problem(500, "internal_error", "internal error of the service", hint=hint)

@@ -17,10 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pairseek.errors import PairseekError
 from pairseek.web.access.auth import LOGIN_COOKIE, authenticated_caller
-from pairseek.web.access.error_responses import internal_error, reply_to
+from pairseek.web.access.error_responses import reply_to
 from pairseek.web.access.rates import Rate, address_of, network_of
 from pairseek.web.access.tokens import hash_token
-from pairseek.web.errors import Problem, problem_of
+from pairseek.web.errors import Problem, internal_error, problem_of
 from pairseek.web.settings import Settings
 
 logger = logging.getLogger("pairseek.web")

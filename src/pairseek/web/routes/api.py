@@ -15,7 +15,7 @@ from pairseek.store import sessions, studies
 from pairseek.store.deletion import Deleted
 from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.results import workbook
-from pairseek.web.routes import api_design, recommendations, schemas
+from pairseek.web.routes import api_design, recommendations, replacements, schemas
 from pairseek.web.routes.api_access import (
     DeletableSession,
     ReadableSession,
@@ -24,7 +24,6 @@ from pairseek.web.routes.api_access import (
     TheSession,
     check_preference,
     limit_rate,
-    other_catalogue,
 )
 from pairseek.web.routes.downloads import bundle_reply, slide_reply, table_reply, workbook_reply
 from pairseek.web.routes.item_bodies import ItemsRoute
@@ -91,27 +90,6 @@ async def create_study(body: schemas.NewStudy, request: Request, service: TheSer
     return await service.run_heavy(created)
 
 
-@items_router.put("/studies/{slug}/items", tags=["studies"], response_model=schemas.StudySchema)
-async def replace_items(
-    body: schemas.OtherItems, slug: Slug, request: Request, service: TheService, who: TheCaller
-) -> JSON:
-    """Replace the items of a study with others in the same coordinate space, such as tomorrow's catalogue.
-
-    Sessions that have begun keep their items, and answers about removed items still count. The request is idempotent.
-    """
-
-    def replaced() -> JSON:
-        study = permitted_study(service, slug, who, "write")
-        items = body.items.items(placed=True)
-        if body.catalogue not in (None, study.items.hash) and items.hash != study.items.hash:
-            raise other_catalogue(body.catalogue, f"The current version of the study's items is {study.items.hash}.")
-        if creation.replace_items(service.database, study, items, who=who.label):
-            service.run_later(lambda: warm_study(service.catalogue.by_slug(slug)))
-        return facts_of(service.catalogue.by_slug(slug), request)
-
-    return await service.run_heavy(replaced)
-
-
 @items_router.patch("/studies/{slug}/attributes", tags=["studies"], response_model=schemas.AttributesSchema)
 async def set_attributes(body: schemas.AttributesBody, slug: Slug, service: TheService, who: TheCaller) -> JSON:
     """Change attributes of a study's items, such as stock and prices. The request is idempotent."""
@@ -129,6 +107,7 @@ async def set_attributes(body: schemas.AttributesBody, slug: Slug, service: TheS
 router.include_router(items_router)
 router.include_router(api_design.router)
 router.include_router(recommendations.router)
+router.include_router(replacements.router)
 
 
 @router.get("/studies/{slug}/attributes", tags=["studies"], response_model=schemas.AttributesSchema)

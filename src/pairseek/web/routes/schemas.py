@@ -104,6 +104,18 @@ class StudySchema(_Schema):
     configuration: dict[str, Any]
 
 
+class ReplacementSchema(_Schema):
+    """State of a replacement of items."""
+
+    replacement: str = Field(description="id of the replacement, a hash of the items")
+    state: Literal["running", "done", "failed"]
+    catalogue: str = Field(description="version of the new items")
+    status: int | None = Field(description="status of the error, as of a reply")
+    error: ErrorSchema | None = Field(description="why it failed")
+    at: str = Field(description="when it began")
+    study: StudySchema | None = Field(description="the study, once it is done")
+
+
 VariableName = Annotated[str, Field(pattern=NAME_PATTERN)]
 VariableValue = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH)]
 

@@ -1,8 +1,7 @@
-"""Creation of studies from YAML files, forms and API requests, and changes of their items."""
+"""Creation of studies from YAML files, forms and API requests, and additions to their items."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -10,14 +9,12 @@ import numpy as np
 import sqlalchemy as sa
 
 from pairseek.core.csv import is_table
-from pairseek.core.media import FILE_COLUMNS, inline_media
 from pairseek.core.text import quoted
 from pairseek.core.types import JSON
 from pairseek.errors import InvalidItems, InvalidParameter, Unsupported
-from pairseek.model.catalogues import same_space
 from pairseek.model.items import Items
 from pairseek.store import media, studies
-from pairseek.store.database import Database, stamp
+from pairseek.store.database import Database
 from pairseek.store.studies import StudyRow
 from pairseek.web.errors import Problem
 from pairseek.web.studies.attention import set_apart, with_ids
@@ -39,13 +36,9 @@ __all__ = [
     "items_changed",
     "items_in",
     "items_sent",
-    "replace_items",
     "set_open",
     "slug_taken",
 ]
-
-# Age at which a replaced catalogue without sessions is deleted; starting a session never takes that long.
-_UNUSED_AGE = timedelta(days=1)
 
 
 class _ItemSettings(TypedDict, total=False):
@@ -263,72 +256,6 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
         if not database.write(change):
             raise items_changed(slug)
     return joined.n
-
-
-def replace_items(database: Database, study: Study, items: Items, *, who: str) -> bool:
-    """Replace the items of a study by others in the same coordinate space; return False if nothing has changed.
-
-    Sessions that have begun keep the items that they began with, and answers about removed items still count. Items
-    that remain keep their pictures, and without new addresses their sounds and videos.
-    """
-    slug, present, configuration = study.row.slug, study.items, study.configuration
-    if configuration.is_similarity or not present.d:
-        raise Unsupported(
-            f"the items of the study {slug!r} have no coordinates, and only items with coordinates can be replaced: "
-            f"add items to it, or create another study"
-        )
-    if configuration.scaled or configuration.standardize:
-        setting = "standardize" if configuration.standardize else "scaled"
-        raise Unsupported(
-            f"the study {slug!r} has the setting {setting!r}, which would place new items on a different scale: create "
-            f"a study without it, with items that you have scaled yourself"
-        )
-    if items.d != present.d:
-        raise InvalidItems(
-            f"the new items have {items.d} coordinates, but the items of the study {slug!r} have {present.d}: place "
-            f"both with the same map"
-        )
-    if not same_space(present, items):
-        raise InvalidItems(
-            f"most items that the study {slug!r} already has are at different coordinates now: place old and new items "
-            f"with the same map, or create another study"
-        )
-    with_recordings(items, {})  # refuses files, which cannot be sent with a replacement
-    items = study_items(_with_files_of(present, items), scaled=False)
-    check(configuration, items)
-    packed = pack_items(items)
-    if packed == pack_items(present):
-        return False
-
-    def change(connection: sa.Connection) -> bool:
-        if not studies.replace_items(connection, study.row, packed, count=items.n, present_hash=present.hash):
-            return False
-        studies.drop_catalogues(connection, study.row.id, stamp(datetime.now(UTC) - _UNUSED_AGE))
-        studies.log_action(connection, who, "replace_items", slug, count=items.n)
-        return True
-
-    try:
-        changed = database.write(change)
-    except sa.exc.IntegrityError:
-        changed = False
-    if not changed:
-        raise items_changed(slug)
-    return True
-
-
-def _with_files_of(present: Items, items: Items) -> Items:
-    """Return items with the column names of the present items, and with the uploaded files of items that remain."""
-    rows = [present.find(item) for item in items.ids]
-    data = dict(items.data)
-    given = set(inline_media()) - {medium for medium, files in FILE_COLUMNS.items() if files in present.data}
-    for name in set(present.data) - given:
-        new = items.data.get(name, ("",) * items.n)
-        kept = (str(present.data[name][row]) if row >= 0 else "" for row in rows)
-        data[name] = tuple(value or before for value, before in zip(new, kept, strict=True))
-    for medium, files in FILE_COLUMNS.items():
-        if files in data and medium in items.data:
-            data[files] = tuple(new or name for new, name in zip(items.data[medium], data[files], strict=True))
-    return Items._without_warnings(items.coordinates, items.ids, items.labels, items.appeal, data, present.columns)
 
 
 def items_changed(slug: str) -> Problem:
