@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from pairseek.core.types import FloatArray
 
@@ -36,7 +37,8 @@ def principal_root(covariance: FloatArray) -> FloatArray:
         return last[1]
     root = _cholesky(covariance) if len(covariance) > _MAX_EIGEN_DIMENSIONS else None
     if root is None:
-        values, vectors = np.linalg.eigh(covariance)
+        # From 26 dimensions, the divide and conquer of `np.linalg.eigh` waits for threads much longer than it computes.
+        values, vectors = scipy.linalg.eigh(covariance, driver="evr", check_finite=False)
         root = np.ascontiguousarray(vectors * np.sqrt(np.maximum(values, 0.0)))
     root.flags.writeable = False
     if not covariance.flags.writeable:

@@ -15,6 +15,8 @@ from pairseek.core.types import Belief, FloatArray, IntArray, Residuals
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic, Response
 from pairseek.numerics.distances import squared_distances
+from pairseek.numerics.jit import kernel
+from pairseek.numerics.parallel import for_ranges
 from pairseek.pairs.features import residual_unit
 
 # Below this k an item's appeal outweighs any distance, and appeal / k could overflow.
@@ -34,6 +36,8 @@ _MAX_EXACT_ITEMS = 1024
 _BIN_WIDTH = 0.125
 # Number of bins of utilities.
 _BIN_COUNT = 96
+# Samples whose histograms one thread computes at a time.
+_SAMPLES_PER_CHUNK = 64
 # Grid of the best utility, in standard deviations of a residual utility.
 _GRID_STEP = 0.25
 _GRID = np.arange(-4.0, 7.0, _GRID_STEP)
@@ -174,8 +178,9 @@ def _residual_probabilities(pool: RecommendationPool, residuals: Residuals, rows
     all_worse = np.ones(len(points))
     if np.any(is_unseen):
         unseen_rows = rows[np.isin(rows, shown, invert=True)]
-        unseen_utility = _utilities_without_residuals(pool, points, candidates[is_unseen])
-        unseen_items = _UnseenItems(unseen_utility, counts[is_unseen], best_shown, pool.unit * residuals.deviation)
+        sigma = pool.unit * residuals.deviation
+        top, histogram = _histograms(pool, points, candidates[is_unseen], counts[is_unseen], sigma * _BIN_WIDTH)
+        unseen_items = _UnseenItems(top, histogram, best_shown, sigma)
         by_sample = weights[:, None] * unseen_items.probabilities(
             _utilities_without_residuals(pool, points, unseen_rows)
         )
@@ -195,8 +200,8 @@ class _UnseenItems:
 
     Parameters
     ----------
-    utility, counts
-        (s, n) utilities without residuals, and the (n,) numbers of items that they represent.
+    top, histogram
+        (s,) highest utilities without residuals, and (s, bins) histograms of the distances below them.
     best_shown
         (s,) utility of the best item that was shown; -inf without any.
     sigma
@@ -208,10 +213,9 @@ class _UnseenItems:
         (s,) probability that all of these items are worse than the best item shown.
     """
 
-    def __init__(self, utility: FloatArray, counts: FloatArray, best_shown: FloatArray, sigma: float) -> None:
-        self._top, self._bin = utility.max(axis=1), sigma * _BIN_WIDTH
+    def __init__(self, top: FloatArray, histogram: FloatArray, best_shown: FloatArray, sigma: float) -> None:
+        self._top, self._bin = top, sigma * _BIN_WIDTH
         log_below, ratio = _log_cdf_tables()
-        histogram = _histogram((self._top[:, None] - utility) / self._bin, counts)
         # einsum, because the last digits of matrix products depend on the number of threads.
         log_f = np.einsum("sb,bg->sg", histogram, log_below)
         position = (best_shown - self._top) / sigma
@@ -293,18 +297,62 @@ def _representatives(pool: RecommendationPool, top: IntArray) -> tuple[IntArray,
     return rows, counts
 
 
-def _histogram(distances: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return the (s, bins) histograms of (s, n) distances below the highest utility, in bins; omit distant items.
+def _histograms(
+    pool: RecommendationPool, points: FloatArray, rows: IntArray, counts: FloatArray, width: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the (s,) highest utilities of items without residuals, and (s, bins) histograms of the distances below.
 
-    An item between two bins is divided between them, which matches linear interpolation.
+    An item between two bins is divided between them, which matches linear interpolation. Distant items are omitted.
     """
-    size = len(distances) * _BIN_COUNT
-    samples, items = np.nonzero(distances < _BIN_COUNT - 1)
-    distances = distances[samples, items]
-    bins = distances.astype(np.int64)
-    share, keys = counts[items] * (distances - bins), bins + _BIN_COUNT * samples
-    histogram = np.bincount(keys, counts[items] - share, size) + np.bincount(keys + 1, share, size)
-    return np.asarray(histogram.reshape(-1, _BIN_COUNT))
+    top, histogram = np.empty(len(points)), np.zeros((len(points), _BIN_COUNT))
+    columns = np.ascontiguousarray(pool.items.coordinates[rows].T)
+    items = columns, pool.items.appeal[rows], counts
+    for_ranges(
+        _write_histograms,
+        len(points),
+        _SAMPLES_PER_CHUNK,
+        points,
+        items,
+        pool.response.typical_k,
+        width,
+        top,
+        histogram,
+    )
+    return top, histogram
+
+
+@kernel
+def _write_histograms(
+    start: int,
+    stop: int,
+    points: FloatArray,
+    items: tuple[FloatArray, FloatArray, FloatArray],
+    k: float,
+    width: float,
+    top: FloatArray,
+    histogram: FloatArray,
+) -> None:
+    columns, appeal, counts = items
+    d, n = columns.shape
+    utility = np.empty(n)
+    for sample in range(start, stop):
+        utility[:] = 0.0
+        for h in range(d):
+            coordinate = points[sample, h]
+            for i in range(n):
+                utility[i] += (coordinate - columns[h, i]) ** 2
+        highest = -np.inf
+        for i in range(n):
+            utility[i] = appeal[i] - k * utility[i]
+            highest = max(highest, utility[i])
+        top[sample] = highest
+        for i in range(n):
+            position = (highest - utility[i]) / width
+            if position < _BIN_COUNT - 1:
+                lower = int(position)
+                share = counts[i] * (position - lower)
+                histogram[sample, lower] += counts[i] - share
+                histogram[sample, lower + 1] += share
 
 
 @lru_cache(maxsize=1)
