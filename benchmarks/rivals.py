@@ -45,13 +45,15 @@ def tables(results: ComparisonResults) -> Iterator[str]:
         }
         yield f"\n### {TITLES[score]}, after {many} answers ({few} where people have 15 or 28 pairs)\n"
         yield f"| method | knows | {' | '.join(shown)} |\n|---|---|{'---|' * len(shown)}"
+        errors = []
         for entry in results.comparison.entries:
             cells = []
             for data, count in shown.items():
                 row = summary[data, entry.label, count]
-                sign = SIGNS[verdicts.get((data, entry.label, score, count), "")]
-                cells.append(f"{row[score]:.3f} ({row[f'{score}_se']:.3f}){sign}")
+                errors.append(row[f"{score}_se"])
+                cells.append(f"{row[score]:.3f}{SIGNS[verdicts.get((data, entry.label, score, count), '')]}")
             yield f"| {entry.label} | {entry.knows} | {' | '.join(cells)} |"
+        yield f"\nStandard errors: {min(errors):.3f} to {max(errors):.3f}."
     yield from _calibration(results)
 
 

@@ -14,7 +14,7 @@ from helpers.refusals import refused
 from pairseek.cli import app as _app
 from pairseek.errors import InvalidChoices, InvalidParameter, MissingExtra
 from pairseek.experiments import Comparison, compare, read_comparison
-from pairseek.experiments.comparison.comparison import ComparisonWork, Group, outcome_of, replay_person
+from pairseek.experiments.comparison.comparison import ComparisonWork, outcome_of, replay_person
 from pairseek.experiments.comparison.datasets import Dataset, half_of, held_out
 from pairseek.experiments.comparison.entries import EXTRA_METHODS, FIRST_METHODS, Entry, entry_of
 from pairseek.experiments.comparison.measures import COLUMNS
@@ -50,14 +50,14 @@ def dataset():
     return Dataset("rated", choices, choices, counts=(0, 2, 5), vectors=vectors)
 
 
-def group_of(dataset, people=4, half="reporting"):
-    return Group(held_out(dataset, people, half=half, seed=0), dataset.vectors, dataset.counts)
+def held_of(dataset, people=4, half="reporting"):
+    return held_out(dataset, people, half=half, seed=0)
 
 
-def replay(entry, group, unit=0, seed=0):
+def replay(entry, held, unit=0, seed=0):
     """Replay in this process; return what was sent."""
     sent = []
-    ComparisonWork((entry,), (group,), seed, 60.0).perform(Task(0, 0, unit), sent.append)
+    ComparisonWork((entry,), (held,), seed, 60.0).perform(Task(0, 0, unit), sent.append)
     return sent
 
 
@@ -65,22 +65,22 @@ class TestWhatAMethodIsShown:
     @pytest.fixture(params=KNOWLEDGE)
     def seen(self, request, dataset):
         NOTES.clear()
-        group = group_of(dataset)
-        replay(Entry("spy", Spy, {"knows": request.param}), group)
-        return request.param, group, list(NOTES)
+        held = held_of(dataset)
+        replay(Entry("spy", Spy, {"knows": request.param}), held)
+        return request.param, held, list(NOTES)
 
     def test_it_is_shown_what_it_may_know_and_nothing_else(self, seen):
-        knows, group, notes = seen
+        knows, held, notes = seen
         (_, items, vectors, others), *_ = (note for note in notes if note[0] == "begin")
-        assert items == group.held.others.ids
+        assert items == held.others.ids
         assert (vectors is not None) == (knows != "nothing")
         assert (others is not None) == (knows == "others")
         if others is not None:
-            assert not set(others.people) & set(group.held.people)
+            assert not set(others.people) & set(held.people)
 
     def test_withheld_pairs_are_never_allowed_and_no_answer_is_to_be_seen(self, seen):
-        _, group, notes = seen
-        (person,) = group.held.dataset.sessions(group.held.people[0], 0)
+        _, held, notes = seen
+        (person,) = held.dataset.sessions(held.people[0], 0)
         hidden = {
             frozenset(pair) for pair in zip(person.winner[person.withheld], person.loser[person.withheld], strict=True)
         }
@@ -109,20 +109,20 @@ class TestWhatAMethodIsShown:
                 pairs[:] = 0
                 return np.full(len(pairs), 0.5)
 
-        group = group_of(dataset)
-        before = replay(Entry("coin", Coin), group)
-        replay(Entry("vandal", Vandal), group)
-        after = replay(Entry("coin", Coin), group)
-        assert np.any(group.vectors != 0.0)
+        held = held_of(dataset)
+        before = replay(Entry("coin", Coin), held)
+        replay(Entry("vandal", Vandal), held)
+        after = replay(Entry("coin", Coin), held)
+        assert np.any(held.dataset.vectors != 0.0)
         rows = [[message[3][0] for message in sent if message[0] == "row"] for sent in (before, after)]
         assert rows[0] == rows[1]
 
     def test_all_methods_see_the_same_pairs_in_the_same_random_order(self, dataset):
-        group = group_of(dataset)
+        held = held_of(dataset)
         orders = []
         for unit in (0, 0, 1):
             NOTES.clear()
-            replay(Entry("spy", Spy), group, unit)
+            replay(Entry("spy", Spy), held, unit)
             orders.append(next(note[1].tolist() for note in NOTES if note[0] == "ask"))
         assert orders[0] == orders[1] != sorted(orders[0])
 
@@ -185,7 +185,7 @@ class TestFaults:
     @pytest.mark.parametrize("fault", FAULTS)
     def test_each_is_recognized_and_says_when(self, dataset, fault):
         with pytest.raises(MethodFault) as caught:
-            replay(Entry("faulty", Faulty, {"fault": fault}), group_of(dataset))
+            replay(Entry("faulty", Faulty, {"fault": fault}), held_of(dataset))
         assert caught.value.kind == FAULTS[fault][0]
         assert caught.value.step == (0 if fault == "begin" else 2)
         assert FAULTS[fault][1] in str(caught.value)
@@ -375,24 +375,23 @@ def _key(row):
 @pytest.fixture(scope="module")
 def people():
     data = SimulatedPeople("linear", people=200, items=20, dimension=4, spread=6.0).dataset("linear")
-    return Group(held_out(data, 60, half="reporting", seed=0), data.vectors, (0, 10))
+    return held_out(replace(data, counts=(0, 10)), 60, half="reporting", seed=0)
 
 
 class TestMethods:
-    def accuracy(self, record, group, count=1):
+    def accuracy(self, record, held, count=1):
         entry, out = entry_of(record), []
-        for name in group.held.people:
-            (person,) = group.held.dataset.sessions(name, 0)
+        for name in held.people:
+            (person,) = held.dataset.sessions(name, 0)
             method = entry.make()
-            begin(method, group.shown(entry), without_watch)
-            rows = list(replay_person(method, person, group.counts, group.held.key(name, 0, 0), without_watch))
+            begin(method, held.shown(entry.knows), without_watch)
+            rows = list(replay_person(method, person, held.dataset.counts, held.key(name, 0, 0), without_watch))
             out.append(rows[count][0][COLUMNS.index("accuracy")])
         return np.array(out)
 
     @pytest.mark.parametrize("label", [*(label for label in FIRST_METHODS if "choix" not in label), *FURTHER])
     def test_answers_help_each_of_the_first_rivals(self, people, label):
-        few = Group(people.held, people.vectors, people.counts)
-        object.__setattr__(few, "held", held_out(few.held.dataset, 8, half="reporting", seed=0))
+        few = held_out(people.dataset, 8, half="reporting", seed=0)
         before, after = (self.accuracy(label, few, count).mean() for count in (0, 1))
         if label == "popularity":
             assert before == after
@@ -415,7 +414,7 @@ class TestMethods:
     @pytest.mark.parametrize("label", INSTALLED)
     def test_other_packages_take_part_where_they_are_installed(self, people, label):
         pytest.importorskip(INSTALLED[label])
-        few = Group(held_out(people.held.dataset, 6, half="reporting", seed=0), people.vectors, people.counts)
+        few = held_out(people.dataset, 6, half="reporting", seed=0)
         assert self.accuracy(label, few).mean() > 0.5
 
     @pytest.mark.parametrize("label", INSTALLED)
@@ -425,7 +424,7 @@ class TestMethods:
             monkeypatch.setitem(sys.modules, name, None)
         entry = entry_of(label)
         with pytest.raises(MissingExtra) as caught:
-            entry.make().begin(*group_of(dataset).shown(entry))
+            entry.make().begin(*held_of(dataset).shown(entry.knows))
         assert caught.value.extra == "rivals"
 
     def test_every_method_is_tested(self):

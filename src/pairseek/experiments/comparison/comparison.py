@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pairseek.core.types import FloatArray
 from pairseek.errors import InvalidParameter
-from pairseek.experiments.comparison.datasets import Dataset, HeldOutPeople, held_out
+from pairseek.experiments.comparison.datasets import HeldOutPeople, held_out
 from pairseek.experiments.comparison.entries import Entry
 from pairseek.experiments.comparison.host import Host, Send
 from pairseek.experiments.comparison.measures import (
@@ -47,25 +46,9 @@ from pairseek.experiments.runs.plan import Outcome, RunPlan, RunStatus, Task
 from pairseek.experiments.runs.runner import run_plan
 from pairseek.experiments.runs.toml import to_toml
 from pairseek.experiments.runs.worker import pickle_work
-from pairseek.people.choices import Choices
 from pairseek.people.population import Population
 
 Row = tuple[tuple[float, ...], float]
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """A data set as methods see it: held-out people, other people, and vectors."""
-
-    held: HeldOutPeople
-    vectors: FloatArray
-    counts: tuple[int, ...]
-
-    def shown(self, entry: Entry) -> tuple[Sequence[object], FloatArray | None, Choices | None]:
-        """Return what a method may know."""
-        knows = entry.knows
-        vectors = None if knows == "nothing" else self.vectors.copy()
-        return self.held.others.ids, vectors, self.held.others if knows == "others" else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +59,8 @@ class ComparisonWork:
     ----------
     entries
         The methods.
-    groups
-        The data sets.
+    held
+        Held-out and other people of each data set, with vectors.
     seed
         Seed of the withheld pairs and the order of pairs.
     limit
@@ -85,7 +68,7 @@ class ComparisonWork:
     """
 
     entries: tuple[Entry, ...]
-    groups: tuple[Group, ...]
+    held: tuple[HeldOutPeople, ...]
     seed: int
     limit: float
 
@@ -101,13 +84,13 @@ class ComparisonWork:
                     rows[session, position] = row
             except MethodFault as fault:
                 note = json.dumps({"kind": fault.kind, "step": fault.step, "message": str(fault)})
-            return outcome_of(task, rows, len(self.groups[task.group].counts), note)
+            return outcome_of(task, rows, len(self.held[task.group].dataset.counts), note)
 
         return trial
 
     def describe(self, task: Task) -> str:
         """Return a description of the replay for error messages."""
-        held = self.groups[task.group].held
+        held = self.held[task.group]
         return f"{self.entries[task.arm].label} for person {held.people[task.unit]!r} of {held.dataset.label!r}"
 
     def perform(self, task: Task, send: Send) -> None:
@@ -119,14 +102,14 @@ class ComparisonWork:
             yield
             send(("rest",))
 
-        group, entry = self.groups[task.group], self.entries[task.arm]
-        name = group.held.people[task.unit]
-        for number, person in enumerate(group.held.dataset.sessions(name, self.seed)):
-            key = group.held.key(name, number, self.seed)
+        held, entry = self.held[task.group], self.entries[task.arm]
+        name = held.people[task.unit]
+        for number, person in enumerate(held.dataset.sessions(name, self.seed)):
+            key = held.key(name, number, self.seed)
             _seed_global_generators(key)
             method = entry.make()
-            begin(method, group.shown(entry), watch)
-            for position, row in enumerate(replay_person(method, person, group.counts, key, watch)):
+            begin(method, held.shown(entry.knows), watch)
+            for position, row in enumerate(replay_person(method, person, held.dataset.counts, key, watch)):
                 send(("row", number, position, row))
 
 
@@ -225,44 +208,44 @@ def compare(
     """
     entries = comparison.entries
     datasets = [dataset_of(record, comparison.folder) for record in comparison.data]
-    held = [held_out(data, comparison.people, half=comparison.half, seed=comparison.seed) for data in datasets]
-    counts = [comparison.answers or data.counts for data in datasets]
-    plan = _plan(comparison, entries, held, counts)
+    held = [
+        held_out(
+            replace(data, counts=comparison.answers or data.counts),
+            comparison.people,
+            half=comparison.half,
+            seed=comparison.seed,
+        )
+        for data in datasets
+    ]
+    plan = _plan(comparison, entries, held)
 
     def make_work() -> ComparisonWork:
-        groups = tuple(
-            Group(people, _vectors(people, note), group_counts)
-            for people, group_counts in zip(held, counts, strict=True)
-        )
-        return ComparisonWork(entries, groups, comparison.seed, float(comparison.limit))
+        with_vectors = tuple(_with_vectors(part, note) for part in held)
+        return ComparisonWork(entries, with_vectors, comparison.seed, float(comparison.limit))
 
     # Every data set has as many units as the largest; the surplus units of smaller ones have nothing to replay.
     absent = {
-        task: Outcome(
-            task, ((float("nan"),) * len(COLUMNS),) * len(counts[task.group]), (0.0,) * len(counts[task.group]), 0
-        )
+        task: outcome_of(task, {}, len(held[task.group].dataset.counts))
         for task in plan.tasks()
         if task.unit >= len(held[task.group].people)
     }
     path = Path(folder)
     known = absent | reused(plan, reuse)
     outcomes, record = run_plan(plan, make_work, path, jobs=jobs, scheduler=scheduler, progress=progress, known=known)
-    results = ComparisonResults.of(comparison, held, counts, outcomes, record)
+    results = ComparisonResults.of(comparison, held, outcomes, record)
     results.write(path)
     return results
 
 
-def _plan(
-    comparison: Comparison, entries: Sequence[Entry], held: Sequence[HeldOutPeople], counts: Sequence[tuple[int, ...]]
-) -> RunPlan:
+def _plan(comparison: Comparison, entries: Sequence[Entry], held: Sequence[HeldOutPeople]) -> RunPlan:
     groups = [
         {
             "label": people.dataset.label,
             "hash": people.dataset.hash,
-            "answers": list(group_counts),
+            "answers": list(people.dataset.counts),
             "people": list(people.people),
         }
-        for people, group_counts in zip(held, counts, strict=True)
+        for people in held
     ]
     record = {
         "half": comparison.half,
@@ -299,11 +282,12 @@ def reused(plan: RunPlan, folders: Sequence[str | Path]) -> dict[Task, Outcome]:
     return out
 
 
-def _vectors(held: HeldOutPeople, note: Callable[[str], None] | None) -> FloatArray:
-    """Return the given vectors, or coordinates learned from the people who are not replayed."""
-    data: Dataset = held.dataset
+def _with_vectors(held: HeldOutPeople, note: Callable[[str], None] | None) -> HeldOutPeople:
+    """Learn coordinates from the people who are not replayed, unless the data set has vectors."""
+    data = held.dataset
     if data.vectors is not None:
-        return np.asarray(data.vectors)
+        return held
     if note is not None:
         note(f"{data.label}: learning vectors from {len(held.others.people)} people")
-    return np.array(Population.fit(held.others, dimension=data.dimension).items.coordinates)
+    learned = Population.fit(held.others, dimension=data.dimension).items.coordinates
+    return replace(held, dataset=replace(data, vectors=np.array(learned)))

@@ -11,9 +11,10 @@ import numpy as np
 import scipy.optimize
 from scipy.special import expit
 
-from pairseek.core.types import FloatArray, IntArray
+from pairseek.core.types import FloatArray, IntArray, ItemId
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.experiments.comparison.person import Person
+from pairseek.experiments.comparison.protocol import Knowledge
 from pairseek.people.choices import Choices
 
 Half: TypeAlias = Literal["choosing", "reporting"]
@@ -139,6 +140,11 @@ class HeldOutPeople:
     dataset: Dataset
     people: tuple[str, ...]
     others: Choices
+
+    def shown(self, knows: Knowledge) -> tuple[tuple[ItemId, ...], FloatArray | None, Choices | None]:
+        """Return items, vectors and others for a method: what it does not know is None."""
+        vectors = None if knows == "nothing" or self.dataset.vectors is None else self.dataset.vectors.copy()
+        return self.others.ids, vectors, self.others if knows == "others" else None
 
     def key(self, person: str, session: int, seed: int) -> list[int]:
         """Return the seed for the order in which this person's pairs are listed."""

@@ -124,8 +124,6 @@ class ComparisonResults:
         The specification.
     held
         Held-out and other people of each data set.
-    counts
-        Numbers of answers of each data set.
     values
         For each data set (methods, people, counts, columns); NaN where a person has too few pairs, or after a fault.
     seconds
@@ -147,7 +145,6 @@ class ComparisonResults:
 
     comparison: Comparison
     held: Sequence[HeldOutPeople]
-    counts: Sequence[tuple[int, ...]]
     values: Sequence[FloatArray]
     seconds: Sequence[FloatArray]
     faults: tuple[Fault, ...]
@@ -158,7 +155,6 @@ class ComparisonResults:
         cls,
         comparison: Comparison,
         held: Sequence[HeldOutPeople],
-        counts: Sequence[tuple[int, ...]],
         outcomes: Mapping[Task, Outcome],
         run: JSON,
     ) -> ComparisonResults:
@@ -166,23 +162,26 @@ class ComparisonResults:
         entries = comparison.entries
         values, seconds, faults = [], [], []
         for group, part in enumerate(held):
-            shape = (len(entries), len(part.people))
+            shape, counts = (len(entries), len(part.people)), len(part.dataset.counts)
             group_outcomes = [outcomes[Task(group, *index)] for index in np.ndindex(shape)]
-            values.append(
-                np.array([o.values for o in group_outcomes]).reshape(*shape, len(counts[group]), len(COLUMNS))
-            )
-            seconds.append(np.array([o.seconds for o in group_outcomes]).reshape(*shape, len(counts[group])))
+            values.append(np.array([o.values for o in group_outcomes]).reshape(*shape, counts, len(COLUMNS)))
+            seconds.append(np.array([o.seconds for o in group_outcomes]).reshape(*shape, counts))
             faults += [
                 Fault(part.dataset.label, entries[o.task.arm].label, part.people[o.task.unit], **json.loads(o.note))
                 for o in group_outcomes
                 if o.note
             ]
-        return cls(comparison, held, counts, values, seconds, tuple(faults), run)
+        return cls(comparison, held, values, seconds, tuple(faults), run)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Labels of the data sets."""
         return tuple(part.dataset.label for part in self.held)
+
+    @property
+    def counts(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of answers at which methods were measured, of each data set."""
+        return tuple(part.dataset.counts for part in self.held)
 
     @property
     def methods(self) -> tuple[str, ...]:
