@@ -98,7 +98,7 @@ def scene(request, tmp_path, cluster, computing):
 
 def until_current(keeper, study, since=None) -> None:
     until = time.monotonic() + SECONDS
-    while not keeper.is_current(study, since):
+    while not keeper.status(study, since).is_current:
         assert time.monotonic() < until
         time.sleep(0.02)
 
@@ -116,8 +116,8 @@ def test_polls_on_two_workers_while_people_answer_cause_one_running_and_one_wait
         scene.answer()
         for keeper in scene.keepers:
             assert keeper.look(scene.study).computation == 2
-            assert not keeper.is_current(scene.study)
-            assert not keeper.is_current(scene.study, 2)
+            assert not keeper.status(scene.study).is_current
+            assert not keeper.status(scene.study, 2).is_current
     computing.go.set()
     for keeper in scene.keepers:
         until_current(keeper, scene.study, 2)
@@ -132,12 +132,13 @@ def test_a_computation_includes_the_answers_before_its_number_was_given(scene, c
     scene.answer()
     number = scene.keepers[0].look(scene.study).computation
     until_current(scene.keepers[1], scene.study, number)
+    assert scene.keepers[1].status(scene.study).computed_at > scene.study.row.created_at
     assert answers_in(scene.keepers[1].look(scene.study).findings) == 1
     scene.answer()
-    assert scene.keepers[0].is_current(scene.study, number)
-    assert not scene.keepers[0].is_current(scene.study)
+    assert scene.keepers[0].status(scene.study, number).is_current
+    assert not scene.keepers[0].status(scene.study).is_current
     # A number that nobody was given means nothing.
-    assert not scene.keepers[0].is_current(scene.study, 10**9)
+    assert not scene.keepers[0].status(scene.study, 10**9).is_current
     assert answers_in(scene.keepers[1].wait_for_current(scene.study)) == 2
 
 
@@ -146,7 +147,7 @@ def test_polls_of_findings_that_are_being_computed_write_nothing(scene, computin
     assert computing.begun.acquire(timeout=SECONDS)
     monkeypatch.setattr(scene.databases[1], "write", None)
     for _ in range(3):
-        assert not scene.keepers[1].is_current(scene.study, number)
+        assert not scene.keepers[1].status(scene.study, number).is_current
     assert scene.row().wanted == number
 
 
@@ -156,7 +157,7 @@ def test_a_mark_and_a_deletion_make_findings_outdated(scene, computing):
     keeper = scene.keepers[0]
     keeper.wait_for_current(scene.study)
     scene.databases[0].write(lambda c: stored_sessions.mark(c, scene.session, None, "void", "a test", "ann"))
-    assert not keeper.is_current(scene.study)
+    assert not keeper.status(scene.study).is_current
     assert keeper.wait_for_current(scene.study).group.people[0].void
     forgetting.forget_session(scene.databases[0], scene.study, scene.session, "ann")
     assert scene.keepers[1].look(scene.study).findings is None

@@ -251,7 +251,7 @@ def _factorize(matrix: FloatArray) -> tuple[bool, float]:
 
 
 @inner
-def _invert(matrix: FloatArray, out: FloatArray) -> tuple[bool, float]:
+def invert(matrix: FloatArray, out: FloatArray) -> tuple[bool, float]:
     """Write the inverse of a positive definite matrix, by Cholesky.
 
     Returns whether the matrix is positive definite, and the log determinant of its inverse.
@@ -314,7 +314,7 @@ def _recompute_moments(
             weighted = sites[j, 0] * slopes[j, i]
             for h in range(d):
                 work[i, h] += weighted * slopes[j, h]
-    is_proper, log_determinant = _invert(work, covariance)
+    is_proper, log_determinant = invert(work, covariance)
     if not is_proper:
         return False, 0.0
     for i in range(d):

@@ -8,10 +8,11 @@ import numpy as np
 
 from pairseek.core.types import FloatArray
 from pairseek.numerics.jit import kernel
+from pairseek.posteriors.ep_kernels import invert
 
 
 @kernel
-def fit_mixture(
+def fit_mixture(  # noqa: C901
     linear: FloatArray,
     precision: FloatArray,
     weight: FloatArray,
@@ -47,20 +48,25 @@ def fit_mixture(
     mean = np.empty((people, segments, q))
     covariance = np.empty((people, q, q))
     responsibility = np.empty((people, segments))
+    within_precision, work = np.empty((q, q)), np.empty((q, q))
     for iteration in range(max_iterations + 1):
-        within_precision = np.linalg.inv(within)
+        work[:] = within
+        within_log_det = -invert(work, within_precision)[1]
         centre_linear = centre @ within_precision
-        within_log_det = np.linalg.slogdet(within)[1]
         objective = 0.0
         for p in range(people):
-            inner = precision[p] + within_precision
-            covariance[p] = np.linalg.inv(inner)
-            log_det = within_log_det + np.linalg.slogdet(inner)[1]
+            for i in range(q):
+                for j in range(q):
+                    work[i, j] = precision[p, i, j] + within_precision[i, j]
+            log_det = within_log_det - invert(work, covariance[p])[1]
             largest = -1e300
             for s in range(segments):
-                natural = linear[p] + centre_linear[s]
-                mean[p, s] = covariance[p] @ natural
-                value = np.sum(natural * mean[p, s]) - np.sum(centre_linear[s] * centre[s]) - log_det
+                value = -log_det
+                for i in range(q):
+                    mean[p, s, i] = 0.0
+                    for j in range(q):
+                        mean[p, s, i] += covariance[p, i, j] * (linear[p, j] + centre_linear[s, j])
+                    value += (linear[p, i] + centre_linear[s, i]) * mean[p, s, i] - centre_linear[s, i] * centre[s, i]
                 joint[p, s] = math.log(share[s]) + 0.5 * value
                 largest = max(largest, joint[p, s])
             normaliser = 0.0
@@ -80,6 +86,8 @@ def fit_mixture(
             for i in range(q):
                 centre[s, i] = np.sum(responsibility[:, s] * mean[:, s, i]) / max(mass, 1e-9)
             for p in range(people):
-                deviation = mean[p, s] - centre[s]
-                scatter += responsibility[p, s] * (np.outer(deviation, deviation) + covariance[p])
+                for i in range(q):
+                    for j in range(q):
+                        deviation = (mean[p, s, i] - centre[s, i]) * (mean[p, s, j] - centre[s, j])
+                        scatter[i, j] += responsibility[p, s] * (deviation + covariance[p, i, j])
         within[:] = scatter / (total + prior_counts[0])

@@ -56,6 +56,14 @@ class NewestFindings:
     computation: int
 
 
+@dataclass(frozen=True, slots=True)
+class FindingsStatus:
+    """Whether findings are current, and the time when they were computed; None if there are none."""
+
+    is_current: bool
+    computed_at: str | None
+
+
 class FindingsKeeper:
     """Findings of the studies of a database, and the background thread that has them computed.
 
@@ -87,7 +95,7 @@ class FindingsKeeper:
             return NewestFindings(self._load(study, row), is_current=True, computation=row.done)
         return NewestFindings(self._load(study, row), is_current=False, computation=self._request(study, row))
 
-    def is_current(self, study: Study, since: int | None = None) -> bool:
+    def status(self, study: Study, since: int | None = None) -> FindingsStatus:
         """Return whether findings include all answers, or at least those that the computation ``since`` includes.
 
         If not, have them computed.
@@ -99,7 +107,7 @@ class FindingsKeeper:
             is_current, is_coming = row.sessions is not None and row.done >= since, row.wanted > row.done
         if not is_current and not is_coming:
             self._request(study, row)
-        return is_current
+        return FindingsStatus(is_current, row.computed_at)
 
     def wait_for_current(self, study: Study) -> StudyFindings:
         """Return findings with all present answers once they are computed; raise a `Problem` after half a minute."""
@@ -117,7 +125,7 @@ class FindingsKeeper:
                     wait=10,
                 )
             time.sleep(_RETRY_SECONDS)
-            if self.is_current(study, newest.computation):
+            if self.status(study, newest.computation).is_current:
                 findings = self._load(study, self._row(study))
         return findings
 

@@ -187,7 +187,8 @@ def findings_state(
     since: int | None = None,
 ) -> Response:
     """Return whether the findings include all answers, or those that the computation ``since`` includes."""
-    return JSONResponse({"current": service.findings.is_current(service.catalogue.by_slug(slug), since)})
+    status = service.findings.status(service.catalogue.by_slug(slug), since)
+    return JSONResponse({"current": status.is_current, "computed_at": status.computed_at})
 
 
 @router.get("/studies/{slug}/report.html")
