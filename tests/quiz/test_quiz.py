@@ -327,8 +327,8 @@ def test_concurrent_compilations_into_a_folder_are_refused(tmp_path):
 
 def test_a_killed_compilation_leaves_no_quiz_and_does_not_block_the_next(tmp_path):
     program = (
-        "import sys, time; from pathlib import Path; from pairseek.quiz.folder import staged\n"
-        "with staged(Path('quiz')) as folder:\n"
+        "import sys, time; from pathlib import Path; from pairseek.quiz.folder import staging_folder\n"
+        "with staging_folder(Path('quiz')) as folder:\n"
         "    (folder / 'index.html').write_text('half'); print('ready', flush=True); time.sleep(60)\n"
     )
     killed = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
