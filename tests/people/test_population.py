@@ -516,13 +516,15 @@ class TestASearchThatBeginsFromIt:
         assert np.mean((guess[0] - true) ** 2) < 0.3 * np.mean((guess[1] - true) ** 2)
 
     def test_other_items_are_refused_by_name(self, truth, population):
-        other = ps.Items(truth.items.coordinates, [*truth.items.ids[:-1], "stranger"])
-        with pytest.raises(InvalidParameter, match=r"does not contain 'stranger' and the search lacks 'i13'"):
-            ps.Search(other, population=population)
+        renamed = ps.Items(truth.items.coordinates, [*truth.items.ids[:-1], "stranger"])
         moved = np.array(truth.items.coordinates)
         moved[4] += 1.0
-        with pytest.raises(InvalidParameter, match=r"other coordinates .*: the coordinates of 'i4' differ"):
-            ps.Search(ps.Items(moved, truth.items.ids), population=population)
+        for other, message in (
+            (renamed, "does not contain 'stranger' and the search lacks 'i13'"),
+            (ps.Items(moved, truth.items.ids), "other coordinates .*: the coordinates of 'i4' differ"),
+        ):
+            with pytest.raises(InvalidParameter, match=message):
+                ps.Search(other, population=population)
 
     def test_a_population_of_another_type_is_rejected(self, truth, population):
         with pytest.raises(InvalidParameter) as caught:
@@ -533,30 +535,38 @@ class TestASearchThatBeginsFromIt:
 
 
 class TestBadInput:
-    def test_one_person(self):
-        choices = ps.Choices.from_ratings([("ann", "a", 1), ("ann", "b", 2), ("bob", "a", 3)])
-        with pytest.raises(InvalidChoices):
+    @pytest.mark.parametrize(
+        ("choices", "message"),
+        [
+            (
+                ps.Choices.from_ratings([("ann", "a", 1), ("ann", "b", 2), ("bob", "a", 3)]),
+                r"only 'ann' gave usable choices; 'bob' gave no usable pair",
+            ),
+            (
+                ps.Choices.from_ratings([(p, i, 3) for p in ("ann", "bob") for i in "abc"]),
+                r"nothing to learn from 'ann', 'bob': all 6 pairs are ties",
+            ),
+            (
+                ps.Choices.from_pairs([("ann", "a", "b"), ("bob", "b", "a")], ids="abc"),
+                "nobody compared 'c' with another item: its coordinates cannot",
+            ),
+        ],
+        ids=["one person", "ties", "an item that nobody compared"],
+    )
+    def test_choices_from_which_nothing_can_be_learned(self, choices, message):
+        with pytest.raises(InvalidChoices, match=message):
             ps.Population.fit(choices, dimension=1)
 
-    def test_ratings_that_are_all_ties(self):
-        choices = ps.Choices.from_ratings([(p, i, 3) for p in ("ann", "bob") for i in "abc"])
-        with pytest.raises(InvalidChoices):
-            ps.Population.fit(choices, dimension=1)
-
-    def test_an_item_that_nobody_compared(self, truth):
+    def test_an_item_that_nobody_compared_is_told_if_it_has_coordinates(self, truth):
         rows = [row for row in _rows(truth.choices) if "i3" not in row]
         choices = ps.Choices.from_pairs(rows, ids=truth.items.ids)
-        with pytest.raises(InvalidChoices):
-            ps.Population.fit(choices, dimension=2)
-        # With coordinates it is no obstacle, and is told.
         population = ps.Population.fit(choices, truth.items)
         assert population.provenance["notes"] == ["1 item is in no usable pair: 'i3'"]
 
     def test_both_or_neither_items_and_dimension(self, truth):
-        with pytest.raises(InvalidParameter, match="received neither"):
-            ps.Population.fit(truth.choices)
-        with pytest.raises(InvalidParameter):
-            ps.Population.fit(truth.choices, truth.items, dimension=2)
+        for message, given in (("received neither", {}), ("received both", {"items": truth.items, "dimension": 2})):
+            with pytest.raises(InvalidParameter, match=message):
+                ps.Population.fit(truth.choices, **given)
 
     def test_rows_instead_of_choices_are_rejected(self, truth):
         with refused("choices") as caught:
