@@ -16,10 +16,6 @@ from urllib.parse import urlsplit
 Conversion: TypeAlias = Literal["text", "markdown", "picture", "recording", "caption"]
 
 
-def _no_advice(_: str) -> None:
-    return None
-
-
 def _colour_advice(value: str) -> str | None:
     return None if re.fullmatch(r"#[0-9a-fA-F]{6}", value) else "write it as #rrggbb"
 
@@ -59,7 +55,7 @@ class Medium:
 
     name: str
     conversion: Conversion = "text"
-    advice: Callable[[str], str | None] = _no_advice
+    advice: Callable[[str], str | None] = lambda _: None
     aliases: tuple[str, ...] = ()
     loads: bool = False
     plays: bool = False

@@ -301,17 +301,14 @@ def _mean_variance(coordinates: FloatArray, rows: IntArray, shrinkage: float) ->
     return float(np.mean(np.trace(np.linalg.inv(precision), axis1=1, axis2=2)) / d)
 
 
-def _coordinate_indices(rows: IntArray, d: int) -> IntArray:
-    """Return the (m, 3d) indices in the covariance of the coordinates of each row's items."""
-    return np.asarray((rows[:, :, None] * d + np.arange(d)).reshape(len(rows), -1))
-
-
 def _variance(
     placement: Placement, covariance: FloatArray, rows: IntArray, asked: IntArray | None = None
 ) -> FloatArray:
     along, inner = np.empty((len(covariance), 0)), np.empty((0, 0))
     if asked is not None and len(asked):
-        slopes, indices = placement.gradients(asked), _coordinate_indices(asked, placement.d)
+        # (m, 3d) indices in the covariance of the coordinates of each row's items.
+        indices = (asked[:, :, None] * placement.d + np.arange(placement.d)).reshape(len(asked), -1)
+        slopes = placement.gradients(asked)
         # (nd, t) covariance of all coordinates with the logits of the asked triplets.
         along = np.einsum("xti,ti->xt", covariance[:, indices], slopes)
         chance = expit(placement.logits(asked))

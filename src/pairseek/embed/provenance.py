@@ -52,7 +52,7 @@ def provenance(method: TripletEmbedding | PCA, *, held_out: Triplets | None = No
         **record,
         "seed": int(seed) if isinstance(seed, int | np.integer) else None,
         "shrinkage": method.shrinkage_,
-        "validation_triplet_error": _or_none(method.validation_error_),
+        "validation_triplet_error": method.validation_error_ if np.isfinite(method.validation_error_) else None,
         "held_out_triplet_error": None if held_out is None else 1.0 - method.score(held_out),
         "held_out_triplets": 0 if held_out is None else len(held_out),
     }
@@ -140,7 +140,3 @@ def read_provenance(path: str | Path) -> JSON | None:
 
 def _digest(coordinates: FloatArray) -> str:
     return hashlib.sha256(coordinates.astype("<f8").tobytes()).hexdigest()
-
-
-def _or_none(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

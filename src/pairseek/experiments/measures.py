@@ -66,10 +66,6 @@ KENDALL_BATCHES = 1000
 """Number of batches per trial over which the Kendall tau distance is averaged."""
 
 
-def _squared_error(context: MeasurementContext) -> float:
-    return metrics.squared_error(context.estimate.point, context.point)
-
-
 def _kendall_tau(context: MeasurementContext) -> float:
     if not len(context.items.coordinates):
         return float("nan")  # a space has no items to rank
@@ -81,27 +77,26 @@ def _kendall_tau(context: MeasurementContext) -> float:
     )
 
 
-def _posterior_trace(context: MeasurementContext) -> float:
-    return float(np.trace(context.estimate.covariance))
-
-
 def _posterior_volume(context: MeasurementContext) -> float:
     sign, logarithm = np.linalg.slogdet(context.estimate.covariance)
     return float(np.exp(logarithm / len(context.point))) if sign > 0 else 0.0
 
 
-def _credible_radius(context: MeasurementContext) -> float:
-    return context.estimate.credible_radius(0.95)
-
-
 MEASURES: dict[str, Measure] = {
-    "squared_error": Measure("Mean squared error", "MSE", _squared_error),
+    "squared_error": Measure(
+        "Mean squared error", "MSE", lambda context: metrics.squared_error(context.estimate.point, context.point)
+    ),
     "kendall_tau": Measure("Kendall tau distance of rankings", "Kendall tau distance", _kendall_tau, log=False),
     "posterior_trace": Measure(
-        "Trace of the posterior covariance", "posterior trace", _posterior_trace, of_posterior=True
+        "Trace of the posterior covariance",
+        "posterior trace",
+        lambda context: float(np.trace(context.estimate.covariance)),
+        of_posterior=True,
     ),
     "posterior_volume": Measure("Posterior volume |Σ|^(1/d)", "posterior volume", _posterior_volume, of_posterior=True),
-    "credible_radius": Measure("95 % credible radius", "95 % radius", _credible_radius, of_posterior=True),
+    "credible_radius": Measure(
+        "95 % credible radius", "95 % radius", lambda context: context.estimate.credible_radius(0.95), of_posterior=True
+    ),
 }
 """The measures of a simulated search by name, for `Specification.metrics`.
 

@@ -299,7 +299,11 @@ def reproduce(
     specification = specification_of(name, options)
     if specification is None:
         with drawing():
-            pictures = _draw_figure1(folder, options) if name == "figure1" else _draw_triplet_error(folder, options)
+            if name == "figure1":
+                pictures = _draw_figure1(folder, options)
+            else:
+                measured = None if options.triplets is None else _measure_triplet_errors(options.triplets)
+                pictures = save([draw_triplet_error(measured)], folder / "figures")
         return Section(reproduction.title, pictures, None, reproduction.notes, folder)
     notes = reproduction.notes
     if options.finished:
@@ -354,11 +358,6 @@ def _draw_figure1(folder: Path, options: ReproductionOptions) -> list[SavedFigur
     example = posterior.simulate_example(items)
     figures = folder / "figures"
     return [*save([posterior.draw_posterior(example)], figures), posterior.animate(example, figures)]
-
-
-def _draw_triplet_error(folder: Path, options: ReproductionOptions) -> list[SavedFigure]:
-    measured = None if options.triplets is None else _measure_triplet_errors(options.triplets)
-    return save([draw_triplet_error(measured)], folder / "figures")
 
 
 def _measure_triplet_errors(path: Path) -> dict[int, float]:

@@ -166,7 +166,8 @@ class Results:
 
     def trials(self, setting: str, strategy: str, metric: str) -> FloatArray:
         """Return the (trials, counts) values of a metric."""
-        return np.asarray(self.values[self._indices_of(setting, strategy)][..., self._metric_index(metric)])
+        index = self.specification.metrics.index(one_of(metric, "metric", self.specification.metrics))
+        return np.asarray(self.values[self._indices_of(setting, strategy)][..., index])
 
     def curve(self, setting: str, strategy: str, metric: str, *, lag: int = 0) -> tuple[FloatArray, FloatArray]:
         """Return the (counts,) mean and the standard error over trials.
@@ -218,9 +219,6 @@ class Results:
         one_of(setting, "setting", settings)
         one_of(strategy, "strategy", self.specification.labels)
         return settings.index(setting), self.specification.labels.index(strategy)
-
-    def _metric_index(self, metric: str) -> int:
-        return self.specification.metrics.index(one_of(metric, "metric", self.specification.metrics))
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the columns of the table, which has a row for each trial and answer count."""

@@ -347,9 +347,10 @@ class Specification:
 
     def record(self) -> JSON:
         """Return the specification as plain data, which `read_record` reads back."""
-        numbers = ("name", "title", "samples", "queries", "trials", "metrics", "every", "seed")
+        numbers = ("name", "title", "samples", "queries", "trials", "every", "seed")
         return {
-            **{name: _plain(getattr(self, name)) for name in numbers},
+            **{name: getattr(self, name) for name in numbers},
+            "metrics": list(self.metrics),
             "rate": "default" if self.rate is None else self.rate,
             **({"repeats": True} if self.repeats else {}),
             **({} if self.procedure_posterior else {"procedure_posterior": False}),
@@ -392,10 +393,6 @@ def _check_posterior(posterior: Posterior | None, name: str) -> None:
         raise InvalidParameter(
             f"{name} is {posterior!r}, which lacks infer(): give a posterior such as EP()", field=name
         )
-
-
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _response_record(part: Truth) -> Any:

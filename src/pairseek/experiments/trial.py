@@ -6,6 +6,7 @@ is asked for the n-th time. Settings with equal priors share their users.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +15,7 @@ import numpy as np
 
 from pairseek.core.types import Belief, Evidence, Query, Side
 from pairseek.errors import Unsupported
-from pairseek.experiments.measures import MEASURES, Measure, MeasurementContext
+from pairseek.experiments.measures import MEASURES, MeasurementContext
 from pairseek.experiments.runs.plan import Outcome, Task
 from pairseek.experiments.specification import ResponseSpec, Setting, Specification
 from pairseek.model.items import Items
@@ -88,15 +89,12 @@ def run_trial(specification: Specification, task: Task, items: Items | Space) ->
         search_seconds += time.process_time() - started
         if answers in measured_counts:
             context = MeasurementContext(items, estimate, user.user.point, (*seeds, _BATCHES_STREAM))
+            measures = [MEASURES[name] for name in specification.metrics]
             values.append(
-                tuple(_measure(MEASURES[name], context, has_posterior=has_posterior) for name in specification.metrics)
+                tuple(m.compute(context) if has_posterior or not m.of_posterior else math.nan for m in measures)
             )
             seconds.append(search_seconds)
     return Outcome(task, tuple(values), tuple(seconds), search.answers)
-
-
-def _measure(measure: Measure, context: MeasurementContext, *, has_posterior: bool) -> float:
-    return measure.compute(context) if has_posterior or not measure.of_posterior else float("nan")
 
 
 @dataclass(frozen=True)

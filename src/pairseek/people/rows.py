@@ -38,7 +38,7 @@ def item_positions(
 ) -> tuple[tuple[ItemId, ...], dict[ItemId, int]]:
     """Return the items and a mapping from item to row; raise an error if an item of the choices is missing."""
     used = dict.fromkeys(occurring)
-    names = tuple(_sorted(used) if ids is None else ids)
+    names = tuple(sorted(used, key=lambda item: (isinstance(item, str), item)) if ids is None else ids)
     positions = {item: row for row, item in enumerate(names)}
     if len(positions) < len(names):
         twice = [item for row, item in enumerate(names) if positions[item] != row]
@@ -50,7 +50,3 @@ def item_positions(
             f"ids as text if the choices come from a file"
         )
     return names, positions
-
-
-def _sorted(names: Iterable[ItemId]) -> list[ItemId]:
-    return sorted(names, key=lambda item: (isinstance(item, str), item))

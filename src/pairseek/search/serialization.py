@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import hashlib
 import json
 import math
@@ -16,7 +15,7 @@ import numpy as np
 
 from pairseek.core.types import JSON, Event, Query, QueryInfo, Side
 from pairseek.core.user_parts import name_of
-from pairseek.core.validation import caller_level
+from pairseek.core.validation import caller_level, suggestion
 from pairseek.errors import DefaultWarning, InvalidFile, InvalidParameter
 from pairseek.model.priors import PRIORS
 from pairseek.model.response_parameters import MAX_RESIDUAL
@@ -94,7 +93,7 @@ def _decode(kind: str, record: object) -> Any:
     if name not in choices:
         noun = "prior of an unknown number" if kind == "unknown" else kind
         raise InvalidParameter(
-            f"unknown {noun} {name!r}: use one of {', '.join(sorted(choices))}{_suggestion(name, choices)}",
+            f"unknown {noun} {name!r}: use one of {', '.join(sorted(choices))}{suggestion(name, choices)}",
             field="name",
         )
     fields = {key: _from_json(key, value) for key, value in record.items() if key != "name"}
@@ -146,11 +145,6 @@ def present_form(kind: str, record: Any) -> Any:
         stacklevel=caller_level(),
     )
     return {**record, "residual": deviation}
-
-
-def _suggestion(name: object, choices: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(str(name), choices, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _to_json(value: object, where: str) -> Any:

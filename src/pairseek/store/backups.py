@@ -82,7 +82,9 @@ def _dump(connection: sa.Connection, lines: TextIO, source: str) -> int:
     head = {"format": FORMAT, "version": migrate.newest_version(), "made_at": now(), "source": source}
     lines.write(json.dumps(head) + "\n")
     count = 0
-    for table in _tables():
+    for table in metadata.sorted_tables:
+        if table.name in _EXCLUDED_TABLES:
+            continue
         streamed = connection.execution_options(yield_per=_batch_size(table)).execute(sa.select(table))
         for row in streamed.mappings():
             lines.write(json.dumps({"table": table.name, "row": {k: _json_value(v) for k, v in row.items()}}) + "\n")
@@ -200,10 +202,6 @@ def _records(path: Path) -> Iterator[JSON]:
 def _batch_size(table: sa.Table) -> int:
     has_files = any(isinstance(column.type, sa.LargeBinary) for column in table.c)
     return _FILE_BATCH_SIZE if has_files else _BATCH_SIZE
-
-
-def _tables() -> list[sa.Table]:
-    return [table for table in metadata.sorted_tables if table.name not in _EXCLUDED_TABLES]
 
 
 def _tables_of(connection: sa.Connection) -> dict[str, sa.Table]:

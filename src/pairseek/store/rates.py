@@ -37,16 +37,19 @@ class Bucket:
 
 def tokens(connection: sa.Connection, buckets: Sequence[Bucket]) -> list[float]:
     """Return the number of tokens in each bucket without taking any."""
-    moment, stored = _clock(connection), _stored(connection, buckets)
-    return [_tokens_now(bucket, stored, moment) for bucket in buckets]
+    moment = _clock(connection)
+    statement = sa.select(rates).where(rates.c.key.in_([bucket.key for bucket in buckets]))
+    stored = {row.key: (row.tokens, moment - row.at) for row in connection.execute(statement)}
+    return [bucket.refilled(*stored.get(bucket.key, (float(bucket.count), 0.0))) for bucket in buckets]
 
 
 def take(connection: sa.Connection, buckets: Sequence[Bucket]) -> list[float]:
     """Take one token from each bucket if none is empty; return the numbers of tokens before that."""
     # Rows are locked in the order of their keys, so that concurrent callers cannot deadlock.
+    insert: Any = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     for bucket in sorted(buckets, key=lambda bucket: bucket.key):
         new = {"key": bucket.key, "tokens": float(bucket.count), "at": 0.0}
-        connection.execute(_insert(connection).values(new).on_conflict_do_nothing())
+        connection.execute(insert(rates).values(new).on_conflict_do_nothing())
         connection.execute(sa.select(rates.c.key).where(rates.c.key == bucket.key).with_for_update())
     available = tokens(connection, buckets)
     if min(available) >= 1:
@@ -65,21 +68,7 @@ def delete_unused(connection: sa.Connection, seconds: float) -> None:
     )
 
 
-def _stored(connection: sa.Connection, buckets: Sequence[Bucket]) -> dict[str, tuple[float, float]]:
-    statement = sa.select(rates).where(rates.c.key.in_([bucket.key for bucket in buckets]))
-    return {row.key: (row.tokens, row.at) for row in connection.execute(statement)}
-
-
-def _tokens_now(bucket: Bucket, stored: dict[str, tuple[float, float]], moment: float) -> float:
-    count, at = stored.get(bucket.key, (float(bucket.count), moment))
-    return bucket.refilled(count, moment - at)
-
-
 def _clock(connection: sa.Connection) -> float:
     if connection.dialect.name != "postgresql":
         return time.monotonic()
     return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
-
-
-def _insert(connection: sa.Connection) -> Any:
-    return (postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert)(rates)

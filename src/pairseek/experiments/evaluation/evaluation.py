@@ -276,10 +276,6 @@ def _strategy(goal: Goal) -> Utility:
     return SearchGoal(goal, size).strategy(Logistic())
 
 
-def _population_file(folder: Path, number: int) -> Path:
-    return folder / f"population-{number}.json"
-
-
 def _split_people(
     candidates: IntArray, count: int, people: int | None, splits: int, seed: int, *, alone: bool
 ) -> IntArray:
@@ -311,13 +307,14 @@ def _populations(
             if plan.hold_out == "leave-one-out"
             else choices.only(np.setdiff1d(np.arange(len(choices.people)), split))
         )
-        population = _load_population(_population_file(path, number), other_choices)
+        file = path / f"population-{number}.json"
+        population = _load_population(file, other_choices)
         if population is None:
             if note is not None:
                 note(f"learning from {len(other_choices.people)} people, {plan.groups[number - 1]}")
             population = _fit_population(other_choices, items, plan.seed, learning)
             # Saved, so that an interrupted run does not repeat the fit.
-            population.save(_population_file(path, number))
+            population.save(file)
         out.append(population)
     if plan.hold_out == "people":
         return tuple(out), None

@@ -85,10 +85,9 @@ def _draw_curves(axes: Axes, results: EvaluationResults, measure: str, title: st
 
 
 def _draw_calibration(axes: Axes, results: EvaluationResults) -> None:
-    last = max(
-        (count for column, count in enumerate(results.plan.answers) if _has_most_people(results, column)),
-        default=results.plan.answers[0],
-    )
+    # The last count at which more than half of the people still had pairs to predict.
+    present = np.isfinite(results.each(results.plan.labels[0], "accuracy")).mean(axis=0) > 0.5
+    last = max(np.array(results.plan.answers)[present].tolist(), default=results.plan.answers[0])
     axes.plot([0.5, 1.0], [0.5, 1.0], color=FAINT, linewidth=0.9)
     for arm in results.plan.labels:
         bins = results.calibration(arm, last)
@@ -99,8 +98,3 @@ def _draw_calibration(axes: Axes, results: EvaluationResults) -> None:
     axes.set_title(f"Calibration after {last} answers")
     axes.set_xlabel("predicted probability")
     axes.set_ylabel("observed share")
-
-
-def _has_most_people(results: EvaluationResults, column: int) -> bool:
-    """Return whether more than half of the people still had pairs to predict."""
-    return bool(np.isfinite(results.each(results.plan.labels[0], "accuracy")[:, column]).mean() > 0.5)

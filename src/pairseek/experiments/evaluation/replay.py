@@ -102,20 +102,14 @@ def replayed(
     seconds: list[float] = []
     method = SearchMethod(search)
     for moment in play(method, person, answers, key=(seed,), ties=ties == "tie", watch=without_watch):
-        remaining = predicted & ~_asked(moment.shown, person)
+        asked = {frozenset(pair) for pair in zip(moment.shown[::2], moment.shown[1::2], strict=True)}
+        is_asked = [frozenset(pair) in asked for pair in zip(person.winner, person.loser, strict=True)]
+        remaining = predicted & ~np.array(is_asked, dtype=np.bool_)
         rows.append(_row(search, person, remaining, (alone, popular), moment.shown, width))
         seconds.append(moment.seconds)
     missing = len(answers) - len(rows)
     last = seconds[-1] if seconds else 0.0
     return [*rows, *[_MISSING_MEASURES] * missing], [*seconds, *[last] * missing], search.answers
-
-
-def _asked(shown: Sequence[int], person: Person) -> BoolArray:
-    """Return a mask of the pairs that were asked."""
-    asked = {frozenset(pair) for pair in zip(shown[::2], shown[1::2], strict=True)}
-    return np.array(
-        [frozenset(pair) in asked for pair in zip(person.winner, person.loser, strict=True)], dtype=np.bool_
-    )
 
 
 def decided_width(search: Search, share: float) -> float:

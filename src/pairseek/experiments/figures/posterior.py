@@ -122,9 +122,9 @@ def _draw_cell(axes: Axes, example: PosteriorExample) -> None:
     inside = np.all((_grid() @ example.normals.T - example.thresholds) * sides >= 0, axis=1).reshape(
         _GRID_SIDE, _GRID_SIDE
     )
-    axes.contourf(
-        *_grid_axes(), inside.astype(float), levels=[0.5, 1.5], cmap=ListedColormap([_POSTERIOR_COLOUR]), alpha=0.45
-    )
+    axis = np.linspace(-1, 1, _GRID_SIDE)
+    shade = ListedColormap([_POSTERIOR_COLOUR])
+    axes.contourf(axis, axis, inside.astype(float), levels=[0.5, 1.5], cmap=shade, alpha=0.45)
 
 
 def _draw_density(axes: Axes, log_density: FloatArray) -> None:
@@ -134,11 +134,6 @@ def _draw_density(axes: Axes, log_density: FloatArray) -> None:
     weights = np.exp(log_density - log_density.max())
     top = 1.0 if np.ptp(weights) > 0 else 3.0
     axes.imshow(weights, origin="lower", extent=(-1, 1, -1, 1), cmap=shades, vmin=0, vmax=top, interpolation="bilinear")
-
-
-def _grid_axes() -> tuple[FloatArray, FloatArray]:
-    axis = np.linspace(-1, 1, _GRID_SIDE)
-    return axis, axis
 
 
 def _draw_planes(axes: Axes, example: PosteriorExample, count: int, *, wrong: bool) -> None:
