@@ -6,12 +6,12 @@ longer trial contains the shorter ones.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from pairseek._version import MODEL_VERSION, __version__
+from pairseek.core.files import digest
 from pairseek.core.types import JSON
 from pairseek.experiments.runs.journal import JOURNAL_FILE, RUN_FILE, read_journal
 from pairseek.experiments.runs.plan import Outcome, Task
@@ -42,8 +42,7 @@ def trial_keys(specification: Specification, items: tuple[Items | Space, ...]) -
             else:
                 dependencies["repeats"] = specification.repeats
                 dependencies["strategy"]["rate"] = specification.rate if contender.rate is None else contender.rate
-            text = json.dumps(dependencies, sort_keys=True, separators=(",", ":"))
-            keys[group, arm] = hashlib.sha256(text.encode()).hexdigest()
+            keys[group, arm] = digest(dependencies)
     return keys
 
 

@@ -6,12 +6,11 @@ is a strategy with a label. Every contender runs in every setting with every sim
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from pairseek._version import MODEL_VERSION
+from pairseek.core.files import digest
 from pairseek.core.types import JSON
 from pairseek.core.user_parts import missing_members
 from pairseek.core.validation import is_number, one_of, single_line, whole
@@ -374,8 +373,7 @@ class Specification:
             record.pop(name, None)
         for setting, content in zip(record["settings"], items, strict=True):
             setting["data"] = content._fingerprint
-        text = json.dumps(record, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest(record)
 
 
 def _checked_rate(value: object, name: str) -> float | Literal["default"]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from pairseek.core.files import digest
 from pairseek.core.types import JSON
 from pairseek.core.validation import is_number, one_of, whole
 from pairseek.errors import InvalidParameter
@@ -185,5 +184,4 @@ class Evaluation:
 
     def identity(self) -> str:
         """Return the SHA-256 of everything that the outcomes depend on."""
-        text = json.dumps(self.record(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest(self.record())
