@@ -34,8 +34,7 @@ LIGHT_SEARCH_FILE = FileFormat("pairseek light search", 1, "a light saved search
 VECTOR_MAP_FILE = FileFormat("pairseek vector map", 1, "a vector map")
 
 
-def digest(body: object) -> str:
-    """Return the SHA-256 of plain data, whatever the order of its keys."""
+def _digest(body: object) -> str:
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -43,7 +42,7 @@ def digest(body: object) -> str:
 def write(path: str | Path, body: JSON, file_format: FileFormat = SEARCH_FILE) -> None:
     """Write a record with a checksum, atomically: see `write_atomically`."""
     record = {"format": file_format.name, "format_version": file_format.version, **body}
-    record["checksum"] = digest(record)
+    record["checksum"] = _digest(record)
     write_atomically(path, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -120,7 +119,7 @@ def read(path: str | Path, file_format: FileFormat = SEARCH_FILE) -> JSON:
         )
     checksum = record.pop("checksum", None)
     try:
-        is_valid = checksum == digest(record)
+        is_valid = checksum == _digest(record)
     except RecursionError:
         is_valid = False
     if not is_valid:

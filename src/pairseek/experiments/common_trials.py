@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pairseek._version import MODEL_VERSION, __version__
-from pairseek.core.files import digest
 from pairseek.core.types import JSON
 from pairseek.experiments.runs.journal import JOURNAL_FILE, RUN_FILE, read_journal
 from pairseek.experiments.runs.plan import Outcome, Task
@@ -20,6 +19,7 @@ from pairseek.experiments.specification import Specification
 from pairseek.model.items import Items
 from pairseek.model.spaces import Space
 from pairseek.pairs.strategies.base import Procedure
+from pairseek.search.serialization import digest
 
 
 def trial_keys(specification: Specification, items: tuple[Items | Space, ...]) -> dict[tuple[int, int], str]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from pairseek._version import MODEL_VERSION
-from pairseek.core.files import digest
 from pairseek.core.types import JSON
 from pairseek.core.user_parts import missing_members
 from pairseek.core.validation import is_number, one_of, single_line, whole
@@ -26,6 +25,7 @@ from pairseek.model.responses import RESPONSES, Response
 from pairseek.model.spaces import Space
 from pairseek.pairs.strategies.base import Procedure, Utility
 from pairseek.posteriors.base import Posterior
+from pairseek.search.serialization import digest
 
 NAMED_DATA = ("food10k", "synthetic", "colours", "space")
 """Names of built-in data; any other string is the path of an items file."""

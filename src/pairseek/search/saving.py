@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from pairseek._version import MODEL_VERSION, __version__
-from pairseek.core.files import digest
 from pairseek.core.types import JSON, ItemId, Query, Side
 from pairseek.errors import (
     CatalogueMismatch,
@@ -168,7 +167,7 @@ def light_configuration(configuration: SearchConfiguration) -> JSON:
     parts: JSON = {name: serialization.light_part(part) for name, part in given_parts.items() if name != "stop"}
     if "stop" in given_parts:
         parts["stop"] = [serialization.light_part(rule) for rule in configuration.stop]
-    choice = askable if askable is None or isinstance(askable, int) else {"sha256": digest(askable)}
+    choice = askable if askable is None or isinstance(askable, int) else {"sha256": serialization.digest(askable)}
     return {"model": MODEL_VERSION, "goal": configuration.goal.name, "askable": choice, **parts}
 
 
@@ -220,7 +219,7 @@ def _light_part(kind: str, record: Any, replacement: object) -> Any:
     if kind == "stop":
         return replacement if replacement is not None else [_light_part("stop rule", rule, None) for rule in record]
     if isinstance(record, Mapping) and "sha256" in record:
-        if replacement is None or digest(serialization.encode(replacement)) != record["sha256"]:
+        if replacement is None or serialization.digest(serialization.encode(replacement)) != record["sha256"]:
             problem = "none was given" if replacement is None else "a different one was given"
             raise CatalogueMismatch(
                 f"the record identifies the {kind} of the search only by its hash, and {problem}: give it again, "
@@ -276,8 +275,8 @@ def to_token(state: SearchState, pending: Sequence[Query], key: Key, lifetime: f
         packed_events.append(PackedEvent(row(event.left), row(event.right), letter, query_position))
     queries = [(row(query.left), row(query.right), *serialization.query_position(query)) for query in pending]
     settings = light_configuration(configuration)
-    model, settings_hash = settings["model"], digest(settings)
-    content = TokenContent(tuple(catalogues), model, settings_hash, state.seed, tuple(packed_events), tuple(queries))
+    model, digest = settings["model"], serialization.digest(settings)
+    content = TokenContent(tuple(catalogues), model, digest, state.seed, tuple(packed_events), tuple(queries))
     return sign(content, key, lifetime)
 
 
@@ -290,7 +289,7 @@ def _model_of(content: TokenContent, configuration: JSON) -> int | None:
     if content.model is not None:
         return content.model
     for model in range(MODEL_VERSION, 0, -1):
-        if short_configuration_hash(digest({**configuration, "model": model})) == content.configuration:
+        if short_configuration_hash(serialization.digest({**configuration, "model": model})) == content.configuration:
             return model
     return None
 
@@ -310,7 +309,7 @@ def from_token(
     settings = light_configuration(configuration)
     version = _model_of(content, settings)
     earlier = None if version is None else _earlier_model(version, model, "the token", InvalidToken)
-    if short_configuration_hash(digest({**settings, "model": version})) != content.configuration:
+    if short_configuration_hash(serialization.digest({**settings, "model": version})) != content.configuration:
         raise CatalogueMismatch(
             "the token belongs to a search with other settings: give the arguments that the search started with"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import math
 import re
@@ -12,7 +13,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from pairseek.core.files import digest
 from pairseek.core.types import JSON, Event, Query, QueryInfo, Side
 from pairseek.core.user_parts import name_of
 from pairseek.core.validation import caller_level, suggestion
@@ -240,6 +240,11 @@ def event_from(record: Mapping[str, Any]) -> Event:
 _OUTCOME_LETTERS = {"answer": "", "tie": "t", "skip": "s"}
 # Light records identify a part by a hash if its own record has more characters than this.
 _MAX_PART_LENGTH = 600
+
+
+def digest(record: object) -> str:
+    """Return the SHA-256 of plain data."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def light_part(part: object) -> JSON:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pairseek.core.files import digest
 from pairseek.core.types import JSON
 from pairseek.core.validation import is_number, one_of, whole
 from pairseek.errors import InvalidParameter
@@ -16,6 +15,7 @@ from pairseek.experiments.runs.plan import RunPlan, answer_counts
 from pairseek.pairs.strategies import UTILITIES, InfoGain, Random
 from pairseek.pairs.strategies.base import Utility
 from pairseek.search.goals import Goal
+from pairseek.search.serialization import digest
 
 HoldOut: TypeAlias = Literal["people", "leave-one-out"]
 Ties: TypeAlias = Literal["coin", "tie"]
