@@ -1,14 +1,17 @@
 """Input that is legal and extreme: tiny and huge units, contradictions, duplicates, many answers or dimensions."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 import pairseek as ps
 from helpers.refusals import refused
 
-UNITS = [1e-40, 1e-20, 1e20, 1e40]
+UNITS = [1e-40, 1e40]
 
 
+@cache
 def conversation(unit, *, n=30, d=2, answers=6, **parts):
     """Return the pairs asked, the recommended items, and numbers in this unit of a search whose coordinates have it."""
     items = ps.Items(unit * np.random.default_rng([n, d]).normal(size=(n, d)))

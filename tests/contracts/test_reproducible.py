@@ -1,4 +1,4 @@
-"""Tests of identical bits on any number of threads, of a light import, and of the note on compiling kernels."""
+"""Identical bits on any number of threads, and a light import."""
 
 import os
 import subprocess
@@ -51,18 +51,6 @@ def test_import_loads_nothing_that_only_some_need():
     loaded = set(run(code)[0].split())
     for heavy in ("matplotlib", "typer", "rich", "clarabel", "scipy.optimize", "scipy.stats", "scipy.integrate"):
         assert heavy not in loaded
-
-
-@pytest.mark.slow
-def test_the_first_ask_on_an_empty_kernel_cache_says_what_takes_so_long(tmp_path):
-    code = (
-        "import numpy as np, pairseek as ps;"
-        "search = ps.Search(ps.Items(np.random.default_rng(0).normal(size=(20, 2))), rng=1);"
-        "search.observe(0, 1, winner=0); search.ask()"
-    )
-    _, first = run(code, NUMBA_CACHE_DIR=str(tmp_path))
-    assert "compiling numerical kernels" in first
-    assert f"happens once: they are stored in {tmp_path}" in first
 
 
 def test_a_thread_setting_that_is_none_is_named():
