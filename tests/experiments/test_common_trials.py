@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pairseek as ps
-from pairseek.experiments import SPECIFICATIONS, Contender, ReproductionOptions, read_record, reproduce, run
+from pairseek.experiments import SPECIFICATIONS, Contender, ReproductionOptions, Results, read_record, reproduce, run
 from pairseek.experiments.common_trials import common_trial_indices, outcomes_of_shared_trials
 from pairseek.experiments.runs.journal import JOURNAL_FILE, RUN_FILE, read_journal
 
@@ -33,12 +33,19 @@ LONG = replace(
 SHORT = replace(LONG, name="short", queries=3, metrics=("posterior_trace", "squared_error"), trials=2)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Make a folder with the results of `LONG`, and of `SHORT` alone."""
+    folder = tmp_path_factory.mktemp("trials")
+    run(LONG, folder / "long")
+    run(SHORT, folder / "short")
+    return folder
+
+
 class TestCommonTrials:
-    def test_a_longer_experiment_contains_the_shorter_one_to_the_bit(self, tmp_path):
-        run(LONG, tmp_path / "long")
-        run(SHORT, tmp_path / "short")
-        shared = outcomes_of_shared_trials(SHORT, LONG, tmp_path / "long")
-        alone = read_journal(tmp_path / "short" / JOURNAL_FILE)
+    def test_a_longer_experiment_contains_the_shorter_one_to_the_bit(self, folder):
+        shared = outcomes_of_shared_trials(SHORT, LONG, folder / "long")
+        alone = read_journal(folder / "short" / JOURNAL_FILE)
         assert shared.keys() == alone.keys()
         for task, outcome in shared.items():
             # Both infer the posterior for ActRank.
@@ -46,14 +53,11 @@ class TestCommonTrials:
             assert outcome.asked == alone[task].asked
             assert len(outcome.seconds) == 4
 
-    def test_known_trials_are_stored_and_not_run(self, tmp_path):
-        run(LONG, tmp_path / "long")
-        results = run(
-            SHORT, tmp_path / "short", known=outcomes_of_shared_trials(SHORT, LONG, tmp_path / "long"), jobs=1
-        )
-        assert json.loads((tmp_path / "short" / RUN_FILE).read_text())["sessions"][-1]["trials_run"] == 0
-        alone = run(SHORT, tmp_path / "alone")
-        np.testing.assert_array_equal(results.values, alone.values)
+    def test_known_trials_are_stored_and_not_run(self, folder, tmp_path):
+        shared = outcomes_of_shared_trials(SHORT, LONG, folder / "long")
+        results = run(SHORT, tmp_path / "again", known=shared)
+        assert json.loads((tmp_path / "again" / RUN_FILE).read_text())["sessions"][-1]["trials_run"] == 0
+        np.testing.assert_array_equal(results.values, Results.read(folder / "short").values)
 
     @pytest.mark.parametrize(
         "other",
@@ -81,10 +85,9 @@ class TestCommonTrials:
         own = tuple(Contender(c.strategy, f"{c.label} own", rate=0.2) for c in LONG.strategies[:2])
         assert common_trial_indices(SHORT, replace(LONG, strategies=own, rate=None)) == {(0, 0): (0, 0), (0, 1): (0, 1)}
 
-    def test_a_folder_of_another_experiment_shares_nothing(self, tmp_path):
-        run(replace(LONG, seed=1), tmp_path / "long")
-        assert outcomes_of_shared_trials(SHORT, LONG, tmp_path / "long") == {}
-        assert outcomes_of_shared_trials(SHORT, LONG, tmp_path / "nothing") == {}
+    def test_a_folder_of_another_experiment_shares_nothing(self, folder):
+        assert outcomes_of_shared_trials(SHORT, replace(LONG, seed=1), folder / "long") == {}
+        assert outcomes_of_shared_trials(SHORT, LONG, folder / "nothing") == {}
 
     def test_figures_of_one_folder_share_their_trials(self, tmp_path, monkeypatch):
         options = ReproductionOptions(data="synthetic", trials=1, strategies=("InfoGain",))
