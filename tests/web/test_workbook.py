@@ -73,6 +73,8 @@ def test_the_sheets_hold_texts_weights_and_probabilities(visitors, sessions) -> 
         values = row["probability_low"], row["probability"], row["probability_high"]
         assert values == pytest.approx(tuple(sheet[at][label] for sheet in (lows, tastes, highs)))
         assert 0 <= values[0] <= values[1] <= values[2] <= 1
+    seeds = {row.id: row.seed for row in tables.session_rows(service.database, study)}
+    assert {session: int(row["seed"]) for session, row in people.items()} == {name: seeds[name] for name in people}
     answers = records(book["Answers"])
     labels = {item: label.replace("\x07", "") for item, label in zip(study.items.ids, study.items.labels, strict=True)}
     assert len(answers) == 45
@@ -94,6 +96,16 @@ def test_texts_that_look_like_formulas_are_texts(visitors, sessions) -> None:
     cells = [cell for sheet in book for row in sheet.iter_rows() for cell in row]
     assert not [cell for cell in cells if cell.data_type == "f"]
     assert {FORMULA, "+1", "-1", "@x", "Thé à la menthe"} <= {cell.value for cell in cells}
+
+
+def test_sheets_have_filters_and_print_across_the_width_of_a_page(visitors, sessions) -> None:
+    for sheet in book_of(visitors.service):
+        assert sheet.auto_filter.ref == sheet.dimensions
+        assert sheet.page_setup.orientation == "landscape"
+        assert (sheet.sheet_properties.pageSetUpPr.fitToPage, sheet.page_setup.fitToHeight) == (True, 0)
+        assert sheet.print_title_rows == "$1:$1"
+    header = {cell.value: cell.alignment.horizontal for cell in book_of(visitors.service)["Ranking"][1]}
+    assert (header["label"], header["share"]) == ("left", "right")
 
 
 def test_every_language_names_the_sheets_within_the_limits_of_excel() -> None:

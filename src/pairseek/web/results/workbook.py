@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from pairseek.core.lazy import cached_property
 from pairseek.core.messages import DEFAULT, words
 from pairseek.core.types import JSON
+from pairseek.core.validation import is_number
 from pairseek.errors import InvalidChoices, MissingExtra
 from pairseek.store.database import Database
 from pairseek.web.results import tables
@@ -20,6 +21,8 @@ MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 # Limits of the format: rows of a sheet without the header, and characters of a cell.
 _MAX_ROWS = 1_048_575
 _MAX_CHARACTERS = 32_767
+# Largest whole number that a spreadsheet keeps exactly; larger ones, such as seeds, are written as text.
+_MAX_WHOLE_NUMBER = 999_999_999_999_999
 # Smallest and largest width of a column in characters, and number of rows from which it follows.
 _COLUMN_WIDTHS = (9, 44)
 _SAMPLED_ROWS = 50
@@ -143,6 +146,7 @@ def _add_sheet(book: Any, title: str, columns: Sequence[str], rows: Iterable[JSO
     from openpyxl.formatting.rule import ColorScaleRule
     from openpyxl.styles import Alignment, Font
     from openpyxl.utils import get_column_letter
+    from openpyxl.worksheet.properties import PageSetupProperties
 
     sheet, remaining = book.create_sheet(title), iter(rows)
     # The file has the widths before the rows, so they follow from the first rows only.
@@ -152,21 +156,31 @@ def _add_sheet(book: Any, title: str, columns: Sequence[str], rows: Iterable[JSO
         sheet.column_dimensions[get_column_letter(number)].width = min(
             max(longest + 2, _COLUMN_WIDTHS[0]), _COLUMN_WIDTHS[1]
         )
-    sheet.freeze_panes = "B2"
+    sheet.freeze_panes, sheet.print_title_rows = "B2", "1:1"
+    sheet.page_setup.orientation, sheet.page_setup.fitToHeight = "landscape", 0
+    sheet.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
     header = [_cell(sheet, name) for name in columns]
     for cell in header:
-        cell.font, cell.alignment = Font(bold=True), Alignment(wrap_text=True, vertical="top")
+        holds_numbers = any(is_number(_kept(row.get(cell.value))) for row in sampled)
+        cell.font = Font(name="Calibri", size=11, bold=True)
+        cell.alignment = Alignment("right" if holds_numbers else "left", "top", wrap_text=True)
     sheet.append(header)
     count = 0
     for row in islice(chain(sampled, remaining), _MAX_ROWS):
         sheet.append([_cell(sheet, row.get(name)) for name in columns])
         count += 1
+    end = f"{get_column_letter(len(columns))}{count + 1}"
+    sheet.auto_filter.ref = f"A1:{end}"
     if shaded and count:
-        area = f"B2:{get_column_letter(len(columns))}{count + 1}"
         low, middle, high = (
             ("num", value, colour) for value, colour in zip((0, 0.5, 1), _PROBABILITY_COLOURS, strict=True)
         )
-        sheet.conditional_formatting.add(area, ColorScaleRule(*low, *middle, *high))
+        sheet.conditional_formatting.add(f"B2:{end}", ColorScaleRule(*low, *middle, *high))
+
+
+def _kept(value: Any) -> Any:
+    """Return a value that a spreadsheet keeps exactly: a whole number of more than 15 digits as text."""
+    return str(value) if isinstance(value, int) and abs(value) > _MAX_WHOLE_NUMBER else value
 
 
 def _cell(sheet: Any, value: Any) -> Any:
@@ -174,6 +188,7 @@ def _cell(sheet: Any, value: Any) -> Any:
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
+    value = _kept(value)
     if isinstance(value, str):
         cell = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("", value)[:_MAX_CHARACTERS])
         cell.data_type = "s"
