@@ -24,7 +24,7 @@ from pairseek.web.access.auth import Account
 from pairseek.web.access.security import check_form, set_cookie
 from pairseek.web.errors import Problem, invalid, not_found, problem_of
 from pairseek.web.learning import populations, similarity
-from pairseek.web.pages import languages, render_report
+from pairseek.web.pages import languages, preferred_language, render_report
 from pairseek.web.routes.downloads import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
 from pairseek.web.routes.researcher_access import CsrfChecked, FormText, Researcher, TheService, same_name
@@ -64,7 +64,8 @@ def list_studies(request: Request, service: TheService, who: Researcher) -> Resp
 @router.get("/studies/new")
 def new_study(request: Request, service: TheService, who: Researcher) -> Response:
     """Show the form for a new study."""
-    return service.page(request, "study_new", views.new_study_page(who, {}, {}))
+    language = preferred_language(request.headers.get("accept-language"))
+    return service.page(request, "study_new", views.new_study_page(who, {}, {}, language=language))
 
 
 @router.post("/studies/new")

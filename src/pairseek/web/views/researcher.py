@@ -294,11 +294,13 @@ def columns_part(items: Items | None, problem: str | None) -> ColumnsPart:
     return {"count": items.n, "columns": columns_of(items), "labels": labels, "problem": problem}
 
 
-def new_study_page(user: Account, values: Mapping[str, str], errors: Mapping[str, str]) -> NewStudyPage:
-    """Return the context of the form for a new study."""
+def new_study_page(
+    user: Account, values: Mapping[str, str], errors: Mapping[str, str], *, language: str = DEFAULT
+) -> NewStudyPage:
+    """Return the context of the form for a new study, which proposes the researcher's language."""
     defaults = {
         "answers": "20",
-        "language": "en",
+        "language": language,
         "offer.undo": "true",
         "kind": "preference",
         "repeated": "0",
@@ -317,7 +319,7 @@ def new_study_page(user: Account, values: Mapping[str, str], errors: Mapping[str
         "noises": list(NOISES),
         "priors": list(PRIORS),
         "languages": list(languages()),
-        "texts": text_fields(values.get("language", "")),
+        "texts": text_fields(values.get("language", language)),
         "values": dict(values) or defaults,
         "errors": dict(errors),
     }
