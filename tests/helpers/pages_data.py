@@ -743,10 +743,7 @@ PAGES: dict[str, tuple[str, dict]] = {
             "pictures": [(math.cos(n), math.sin(1.3 * n), f"/picture/{n}.svg") for n in range(12)],
         }
     ),
-    "start-branded": (
-        "start",
-        {**START, "study": HEAD | {"logo": EDIT["logo"]}, "changed": True},
-    ),
+    "start-branded": ("start", {**START, "study": HEAD | {"logo": EDIT["logo"]}, "changed": True}),
     "gallery": ("gallery", ITEMS),
     "gallery-editing": (
         "gallery",
@@ -763,10 +760,7 @@ PAGES: dict[str, tuple[str, dict]] = {
         {**EDIT, "logo": None, "shades": None, "errors": {"logo": "'logo.pdf' is not a readable image: send PNG"}},
     ),
     "declined": ("declined", {"study": HEAD, "redirect": "https://example.org/?cc=NO", "code": "NOCONSENT"}),
-    "closed": (
-        "closed",
-        {"study": HEAD, "mine": "/s/colours/mine", "full": False, "redirect": None, "code": None},
-    ),
+    "closed": ("closed", {"study": HEAD, "mine": "/s/colours/mine", "full": False, "redirect": None, "code": None}),
     "closed-full": (
         "closed",
         {"study": HEAD, "mine": None, "full": True, "redirect": "https://example.org/?cc=FULL", "code": "FULL"},

@@ -163,6 +163,8 @@ def test_no_message_is_missing_or_left_over() -> None:
         "findings.nothing.",
         "gallery.medium.",
         "gallery.named.",
+        "gallery.replace",
+        "items.add",
         "column.",
         "codebook.",
         "sheet.",

@@ -217,7 +217,7 @@ class Service:
     ) -> HTMLResponse:
         """Render a page with the CSRF token for its forms."""
         nonce = form_nonce(request)
-        chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
+        chosen = page_language(request, language)
         text = render(
             name,
             {**data, "csrf": csrf_token(self.secret, nonce, request.cookies.get(LOGIN_COOKIE))},
@@ -229,6 +229,11 @@ class Service:
         if request.cookies.get(CSRF_COOKIE) != nonce:
             set_cookie(response, CSRF_COOKIE, nonce, self.settings)
         return response
+
+
+def page_language(request: Request, language: str | None = None) -> str:
+    """Return a language if it has a catalogue, else the one that the browser prefers."""
+    return language if language in languages() else preferred_language(request.headers.get("accept-language"))
 
 
 async def service_of(request: Request) -> Service:

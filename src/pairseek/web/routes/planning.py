@@ -9,8 +9,8 @@ from starlette.responses import JSONResponse, Response
 
 from pairseek.core.messages import words
 from pairseek.people.ranking.precision import ranking_precision
-from pairseek.web.pages import preferred_language
 from pairseek.web.routes.researcher_access import Researcher
+from pairseek.web.service import page_language
 from pairseek.web.views.planning import plan_text
 
 router = APIRouter(include_in_schema=False)
@@ -28,5 +28,5 @@ async def plan(
     answers: Annotated[int, Query(ge=1, le=_MAX_PLANNED)],
 ) -> Response:
     """Return what a study of this size is expected to tell."""
-    catalogue = words(preferred_language(request.headers.get("accept-language")))
+    catalogue = words(page_language(request))
     return JSONResponse(plan_text(ranking_precision(items, people, answers), catalogue))

@@ -7,9 +7,9 @@ from typing import Literal
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from pairseek.web.pages import languages, preferred_language
 from pairseek.web.routes.downloads import slide_reply, workbook_reply
 from pairseek.web.routes.researcher_access import Researcher, TheService
+from pairseek.web.service import page_language
 
 router = APIRouter(include_in_schema=False)
 
@@ -25,9 +25,8 @@ async def download_slide(
     everyone: Literal["", "1"] = "",
 ) -> Response:
     """Return the ranking of a study as a slide."""
-    chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
     study = await service.run_for_result(lambda: service.catalogue.by_slug(slug))
-    return await slide_reply(service, study, ending, chosen, everyone=bool(everyone))
+    return await slide_reply(service, study, ending, page_language(request, language), everyone=bool(everyone))
 
 
 @router.get("/studies/{slug}/workbook.xlsx")
@@ -39,6 +38,5 @@ async def export_workbook(
     language: str = "",
 ) -> Response:
     """Export the study as an Excel workbook."""
-    chosen = language if language in languages() else preferred_language(request.headers.get("accept-language"))
     study = await service.run_for_result(lambda: service.catalogue.by_slug(slug))
-    return await workbook_reply(service, study, chosen)
+    return await workbook_reply(service, study, page_language(request, language))

@@ -21,14 +21,21 @@ from pairseek.store import sessions, studies
 from pairseek.store.database import stamp
 from pairseek.store.sessions import SessionRow
 from pairseek.web.access.auth import Account
-from pairseek.web.access.security import check_form, set_cookie
+from pairseek.web.access.security import set_cookie
 from pairseek.web.errors import Problem, invalid, not_found, problem_of
 from pairseek.web.learning import populations, similarity
-from pairseek.web.pages import languages, preferred_language, render_report
+from pairseek.web.pages import languages, render_report
 from pairseek.web.routes.downloads import bundle_reply, table_reply
 from pairseek.web.routes.participant import cookie_of
-from pairseek.web.routes.researcher_access import CsrfChecked, FormText, Researcher, TheService, same_name
-from pairseek.web.service import Service
+from pairseek.web.routes.researcher_access import (
+    CsrfChecked,
+    FormText,
+    Researcher,
+    TheService,
+    same_name,
+    submitted_form,
+)
+from pairseek.web.service import Service, page_language
 from pairseek.web.sessions import forgetting, simulated
 from pairseek.web.sessions.forgetting import NothingToDelete
 from pairseek.web.sessions.warmup import warm_study
@@ -42,11 +49,6 @@ from pairseek.web.views.links import public_address
 from pairseek.web.views.similarity import similarity_page
 
 router = APIRouter(include_in_schema=False)
-
-MAX_FORM_FILES = 10_050
-"""Largest number of files in a form."""
-MAX_FORM_FIELDS = 600
-"""Largest number of fields in a form."""
 
 
 @router.get("/")
@@ -64,16 +66,14 @@ def list_studies(request: Request, service: TheService, who: Researcher) -> Resp
 @router.get("/studies/new")
 def new_study(request: Request, service: TheService, who: Researcher) -> Response:
     """Show the form for a new study."""
-    language = preferred_language(request.headers.get("accept-language"))
-    return service.page(request, "study_new", views.new_study_page(who, {}, {}, language=language))
+    return service.page(request, "study_new", views.new_study_page(who, {}, {}, language=page_language(request)))
 
 
 @router.post("/studies/new")
 async def make_study(request: Request, service: TheService, who: Researcher) -> Response:
     """Create a study from the form or from a YAML file."""
     try:
-        async with request.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS) as form:
-            check_form(request, service.secret, form.get("csrf"))
+        async with submitted_form(request, service) as form:
             return await service.run_heavy(lambda: _create_or_explain(request, service, who, form))
     except HTTPException as error:
         if isinstance(error.__cause__, PairseekError):
@@ -95,8 +95,7 @@ def usual_texts(who: Researcher, language: str = "") -> Response:  # noqa: ARG00
 @router.post("/studies/new/columns")
 async def show_columns(request: Request, service: TheService, _: Researcher) -> Response:
     """Show which columns of an item list would become coordinates."""
-    async with request.form(max_files=1, max_fields=MAX_FORM_FIELDS) as form:
-        check_form(request, service.secret, form.get("csrf"))
+    async with submitted_form(request, service, max_files=1) as form:
         return await service.run_heavy(lambda: _columns(request, service, form))
 
 
@@ -116,10 +115,8 @@ def _create_or_explain(request: Request, service: Service, who: Account, form: F
     try:
         slug = _create_from_form(service, who.name, form, values)
     except (InvalidParameter, InvalidItems, Problem) as error:
-        problem = problem_of(error)
-        message = str(error) if isinstance(error, Problem) else problem.message
-        data = views.new_study_page(who, values, {forms.field_of(error, values): message})
-        return service.page(request, "study_new", data, status=problem.status)
+        data = views.new_study_page(who, values, {forms.field_of(error, values): str(error)})
+        return service.page(request, "study_new", data, status=problem_of(error).status)
     service.run_later(lambda: warm_study(service.catalogue.by_slug(slug)))
     return RedirectResponse(f"/studies/{slug}", 303)
 

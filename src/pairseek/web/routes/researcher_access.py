@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import Depends, Form, Request
+from starlette.datastructures import FormData
 from starlette.responses import RedirectResponse, Response
 
 from pairseek.web.access import auth
@@ -15,6 +18,10 @@ from pairseek.web.errors import Problem
 from pairseek.web.service import Service, service_of
 
 TheService = Annotated[Service, Depends(service_of)]
+MAX_FORM_FILES = 10_050
+"""Largest number of files in a form."""
+MAX_FORM_FIELDS = 600
+"""Largest number of fields in a form."""
 FormText = Annotated[str, Form(max_length=200)]
 
 
@@ -56,6 +63,16 @@ def checked_form(request: Request, service: TheService, csrf: FormText = "") -> 
 
 
 CsrfChecked = Depends(checked_form)
+
+
+@asynccontextmanager
+async def submitted_form(
+    request: Request, service: Service, *, max_files: int = MAX_FORM_FILES
+) -> AsyncIterator[FormData]:
+    """Read a form with files, and require its CSRF token."""
+    async with request.form(max_files=max_files, max_fields=MAX_FORM_FIELDS) as form:
+        check_form(request, service.secret, form.get("csrf"))
+        yield form
 
 
 def same_name(typed: str, name: str) -> bool:

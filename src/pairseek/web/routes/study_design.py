@@ -12,10 +12,9 @@ from starlette.responses import RedirectResponse, Response
 
 from pairseek.errors import InvalidItems, InvalidParameter
 from pairseek.web.access.auth import Account
-from pairseek.web.access.security import check_form
 from pairseek.web.errors import Problem, problem_of
-from pairseek.web.routes.researcher import MAX_FORM_FIELDS, MAX_FORM_FILES, items_in_form
-from pairseek.web.routes.researcher_access import CsrfChecked, Researcher, TheService
+from pairseek.web.routes.researcher import items_in_form
+from pairseek.web.routes.researcher_access import CsrfChecked, Researcher, TheService, submitted_form
 from pairseek.web.service import Service
 from pairseek.web.sessions.warmup import warm_study
 from pairseek.web.studies import creation, duplication, editing
@@ -42,8 +41,7 @@ def show_items(
 @router.post("/studies/{slug}/items")
 async def add_items(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
     """Add items to a study whose items have no coordinates."""
-    async with request.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS) as form:
-        check_form(request, service.secret, form.get("csrf"))
+    async with submitted_form(request, service) as form:
 
         def added() -> Response:
             study = service.catalogue.by_slug(slug)
@@ -60,8 +58,7 @@ async def add_items(slug: str, request: Request, service: TheService, who: Resea
 @router.post("/studies/{slug}/items/edit")
 async def edit_items(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
     """Change the labels of items, remove items, or replace all of them, if nobody has answered."""
-    async with request.form(max_files=MAX_FORM_FILES, max_fields=MAX_FORM_FIELDS) as form:
-        check_form(request, service.secret, form.get("csrf"))
+    async with submitted_form(request, service) as form:
 
         def edited() -> Response:
             study = service.catalogue.by_slug(slug)
@@ -114,11 +111,9 @@ def _items_changed(
     try:
         change()
     except (InvalidParameter, InvalidItems, Problem) as error:
-        problem = problem_of(error)
-        errors = {"items": str(error) if isinstance(error, Problem) else problem.message}
-        is_editing = form is not None
+        is_editing, errors = form is not None, {"items": str(error)}
         page = gallery_page(service, who, study, page=_page(form), editing=is_editing, errors=errors)
-        return service.page(request, "gallery", page, status=problem.status)
+        return service.page(request, "gallery", page, status=problem_of(error).status)
     return RedirectResponse(f"/studies/{study.row.slug}/items?page={_page(form)}", 303)
 
 
@@ -136,8 +131,7 @@ def show_edit(slug: str, request: Request, service: TheService, who: Researcher)
 @router.post("/studies/{slug}/edit")
 async def edit_study(slug: str, request: Request, service: TheService, who: Researcher) -> Response:
     """Change the submitted settings of a study."""
-    async with request.form(max_files=1, max_fields=MAX_FORM_FIELDS) as form:
-        check_form(request, service.secret, form.get("csrf"))
+    async with submitted_form(request, service, max_files=1) as form:
         return await service.run_heavy(lambda: _edit_study(slug, request, service, who, form))
 
 
@@ -156,10 +150,9 @@ def _edit_study(slug: str, request: Request, service: Service, who: Account, for
             without_logo=values.get("logo.remove") == "true",
         )
     except (InvalidParameter, InvalidItems) as error:
-        problem = problem_of(error)
         field = error.field if isinstance(error, InvalidParameter) and error.field else "logo"
-        data = edit_page(service, who, study, values, {field: problem.message})
-        return service.page(request, "edit", data, status=problem.status)
+        data = edit_page(service, who, study, values, {field: str(error)})
+        return service.page(request, "edit", data, status=problem_of(error).status)
     back = "/items" if values.get("back") == "items" else ""
     return RedirectResponse(f"/studies/{slug}{back}", 303)
 
