@@ -160,6 +160,31 @@ def growth():
     row("rescoring 512, by samples", (2048, 4096, 8192, 16384), lambda n: choosing(count=1000, n=n))
 
 
+def default_questions(rounds):
+    """Time an answer and the next question; work that slows everything slows the reference equally."""
+    numbers = np.random.default_rng(0).random(100_000)
+    print("\nAn answer and the next question after 20 answers, n = 12,624, processor time on one thread;")
+    print("the reference, np.sort of 100,000 numbers, is timed after each question\n")
+    ps.set_thread_count(1)
+    searches = {"default": {}, "goal best": {"goal": "best"}, "ps.Logistic()": {"response": ps.Logistic()}}
+    for label, parts in searches.items():
+        for d in (4, 12):
+            search, times = ps.Search(items(d), rng=7, stop=(), **parts), []
+            user = ps.SimulatedUser(np.random.default_rng(3).uniform(-1, 1, d), response(d, "constant"), rng=5)
+            for _ in range(20 + rounds):
+                query = search.ask()
+                winner = user.answer(search.items, query)
+                stamps = [time.process_time()]
+                search.tell(query, winner=winner)
+                search.ask()
+                stamps.append(time.process_time())
+                np.sort(numbers)
+                times.append(np.diff([*stamps, time.process_time()]))
+            question, sort = np.median(times[20:], axis=0)
+            print(f"{label:14} d = {d:<3}{1e3 * question:8.2f} ms{question / sort:8.2f} sorts of {1e3 * sort:.2f} ms")
+    ps.set_thread_count(None)
+
+
 def run_python(code, **environment):
     began = time.perf_counter()
     done = subprocess.run(
@@ -210,6 +235,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     rounds = 8 if parser.parse_args().quick else 21
+    default_questions(rounds)
     against_the_authors(rounds)
     posterior_updates()
     large_catalogues()

@@ -75,6 +75,7 @@ def error_trial(task):
         shown,
         response=believed(method, guess, guess * factor),
         prior=ps.UniformBox(),
+        candidates=ps.SampledPairs(count=20_000, rescore=512, shared=True),
         rng=seed,
     )
     judge = ps.Search(shown, response=user.response, prior=search.prior, rng=seed + 1)

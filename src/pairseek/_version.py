@@ -2,5 +2,5 @@
 
 __version__ = "0.2.0"
 
-MODEL_VERSION = 8
+MODEL_VERSION = 9
 """Version of the mathematics: it changes when the same parts and answers lead to another belief or pair."""

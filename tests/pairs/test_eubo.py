@@ -68,7 +68,7 @@ def test_the_best_pair_of_many_items_is_among_the_promising_ones(noise, residual
     items = catalogue(1600, 2)
     search = answered(items, ps.Logistic(1.0, noise, residual=residual), answers)
     query = search.ask()
-    assert "1,000 most promising of 1,600 items" in query.info.candidates
+    assert "300 most promising of 1,600 items" in query.info.candidates
     context = SelectionContext.of(items, search.belief, search.response, search.strategy)
     first, second = np.triu_indices(items.n, 1)
     best = context.scores(context.features(first, second)).max()

@@ -226,7 +226,6 @@ def test_a_search_in_many_dimensions_takes_proposals_and_one_in_few_does_not():
     few = ps.Items(rng.standard_normal((3000, 4)))
     assert ps.Search(few, response=ps.Logistic(), rng=1).candidates.name == "all_pairs"
     assert ps.Search(few, rng=1).candidates.name == "proposed_pairs"  # where the curvature is unknown
-    assert ps.Search(few, goal="best", rng=1).candidates.name == "all_pairs"
 
 
 def test_settings_are_validated():

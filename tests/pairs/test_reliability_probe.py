@@ -241,15 +241,12 @@ class TestChoosing:
         certain = source in ("default", "all") and strategy != "random"
         assert ("k and lapse as independent" in query.info.candidates) == certain
 
-    def test_among_many_pairs_the_default_scores_different_ones_again(self):
+    @pytest.mark.parametrize("strategy", [None, ps.EPMV()])
+    def test_the_default_scores_the_best_pairs_again_if_k_is_unknown(self, strategy):
         items = ps.Items(np.random.default_rng(3).normal(size=(500, 3)))
-        unknown = ps.Logistic(ps.Unknown())
-        drawn = ps.SampledPairs(count=20_000, rescore=512, shared=True)
-        assert ps.Search(items, response=unknown).candidates == drawn
-        assert ps.Search(items, response=unknown, strategy=ps.EPMV()).candidates != drawn
-        assert ps.Search(items, response=ps.Logistic()).candidates != drawn
-        few = ps.Items(items.coordinates[:60])
-        assert ps.Search(few, response=unknown).candidates != drawn
+        known, unknown = (ps.Search(items, response=ps.Logistic(k), strategy=strategy) for k in (None, ps.Unknown()))
+        assert (known.candidates.name, known.candidates.rescore) == ("all_pairs", 0)
+        assert (unknown.candidates.name, unknown.candidates.rescore) == ("proposed_pairs", 64)
 
     def test_people_who_answered_alike_are_asked_the_same_pair_of_a_shared_sample(self):
         items = ps.Items(np.random.default_rng(3).normal(size=(500, 3)))

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -133,9 +134,8 @@ class TestLaterDefaults:
 
     CHANGES: ClassVar = {
         "model.defaults.PRIOR_FACTOR": 9.0,
-        "search.defaults.PROMISING_ITEMS": 4,
-        "search.defaults.RESCORED_PAIRS": 16,
         "search.defaults.MAX_SCORED_PAIRS": 0,
+        "search.defaults.ProposedPairs": partial(ps.AllPairs, gap=0.5),
     }
 
     def begun(self, tmp_path):

@@ -15,6 +15,7 @@ from pairseek import cli
 from pairseek._version import MODEL_VERSION
 from pairseek.client import Client
 from pairseek.errors import InvalidFile
+from pairseek.pairs.sources import ProposedPairs
 from pairseek.pairs.strategies import all_strategies
 from pairseek.search import defaults, serialization
 from pairseek.store import migrate
@@ -75,8 +76,7 @@ def estimate_of(database, session):
 def with_other_defaults(monkeypatch):
     """Defaults of the prior, and with it of k, of the choice of pairs, and of the posterior."""
     monkeypatch.setattr("pairseek.model.defaults.PRIOR_FACTOR", 9.0)
-    monkeypatch.setattr(defaults, "PROMISING_ITEMS", 4)
-    monkeypatch.setattr(defaults, "MAX_SCORED_PAIRS", 0)
+    monkeypatch.setattr(defaults, "ProposedPairs", lambda **_: ProposedPairs(items=4, listed=0))
     monkeypatch.setattr(defaults, "EP", lambda: ps.Particles(300))
 
 

@@ -23,7 +23,7 @@ from pairseek.model.responses import Logistic, Response
 from pairseek.model.spaces import Space
 from pairseek.model.unknowns import Unknown
 from pairseek.pairs.context import Source
-from pairseek.pairs.sources import AllPairs, ProposedPairs, SampledPairs, WeightedPairs
+from pairseek.pairs.sources import AllPairs, ProposedPairs
 from pairseek.pairs.strategies.base import BaseUtility, Procedure, RandomUtility, Utility, strategy_of
 from pairseek.posteriors import EP, Posterior
 from pairseek.posteriors.base import posterior_of
@@ -31,30 +31,13 @@ from pairseek.search.goals import TASTE, SearchGoal
 
 MAX_RELATIVE_GAP = 0.03
 """Certified maximum shortfall of the default choice, as a fraction of the best pair's utility."""
-RESCORED_PAIRS = 0
-"""Number of best pairs that the default rescores by samples."""
-RESCORED_PAIRS_CUSTOM_FORMULAS = 64
-"""`RESCORED_PAIRS` for a response or prior with formulas of its own, which the tables do not cover."""
-RESCORED_PAIRS_UNKNOWN_K = 16
-"""`RESCORED_PAIRS` if k is unknown: scores from tables assume that k is independent of the user point."""
-SAMPLED_PAIRS_UNKNOWN_K = 20_000
-"""Number of pairs sampled for `InfoGain` if k is unknown and there are many pairs."""
-RESCORED_SAMPLED_PAIRS = 512
-"""Number of the best of these pairs that are rescored by samples."""
-MAX_SCORED_PAIRS_WITHOUT_BOUNDS = 500_000
-"""Up to this number of pairs, a strategy without bounds on its score scores all of them."""
 MAX_SCORED_PAIRS = 100_000
 """Up to this number of pairs, every strategy scores all of them: as fast as branch and bound, without compiling."""
-BUDGET_UNKNOWN_K = 2_000_000
-"""Budget of branch and bound, in pairs, if k is unknown."""
-BUDGET_UNKNOWN_CURVATURE = 100_000
-"""Budget of branch and bound, in pairs, if the curvature is unknown: bounds on pairs of remote items are loose."""
+RESCORED_PAIRS = 64
+"""Number of best pairs that are rescored by samples where tables are inaccurate: a response or prior with formulas of
+its own, and an unknown k or lapse, which the tables treat as independent of the user point."""
 MIN_DIMENSIONS_FOR_PROPOSALS = 20
 """Dimensions from which pairs are proposed, because branch and bound takes longer and finds no better pairs."""
-PROMISING_ITEMS = 256
-"""If the curvature is unknown, all pairs among this many promising items are scored."""
-IMPROVED_ITEMS = 4
-"""Number of promising items for which the best partner among all items is sought."""
 TIE_WIDTH = 0.5
 """Half-width of ties in logits if a study offers ties: a pair with even odds is then a tie with probability 0.24."""
 
@@ -127,39 +110,15 @@ def default_candidates(
 ) -> Source | None:
     """Return the default source of pairs; None for a space or a procedure, which need none.
 
-    If the score can be bounded, the source finds the best of all pairs or, in many dimensions, of proposed ones. With
-    an unknown k, `InfoGain` takes the best pair of a sample. Any other strategy scores all pairs while they are few,
-    and otherwise a sample that favours informative pairs.
+    Under the paper's model, the source finds the best of all pairs. Pairs are proposed where bounds are loose (in many
+    dimensions, and with an unknown curvature), where scores by table are approximate anyway (with an unknown k or
+    lapse), and for a strategy without bounds, of which `ProposedPairs` scores all pairs or a weighted sample.
     """
     if strategy is None or not len(items.coordinates):
         return None
-    shape = strategy.usable_shape(response)
-    count = len(items.coordinates) * (len(items.coordinates) - 1) // 2
-    sampled = RESCORED_PAIRS_CUSTOM_FORMULAS if not response.compiled or is_density(prior) else RESCORED_PAIRS
-    if shape is None and count > MAX_SCORED_PAIRS_WITHOUT_BOUNDS and strategy.promising is None:
-        return WeightedPairs(rescore=sampled)
-    if sampled:
-        return AllPairs(gap=MAX_RELATIVE_GAP, rescore=sampled, listed=MAX_SCORED_PAIRS)
-    if shape is not None and items.d >= MIN_DIMENSIONS_FOR_PROPOSALS:
-        return ProposedPairs(
-            rescore=RESCORED_PAIRS_UNKNOWN_K if response.unknown else RESCORED_PAIRS, listed=MAX_SCORED_PAIRS
-        )
-    if response.curvature_prior is not None:
-        proposes = shape is not None and shape.kind == "table" and strategy.promising is None
-        if proposes and not response.unknown:
-            return ProposedPairs(
-                items=PROMISING_ITEMS, improved=IMPROVED_ITEMS, rescore=RESCORED_PAIRS, listed=MAX_SCORED_PAIRS
-            )
-        return AllPairs(
-            gap=MAX_RELATIVE_GAP, budget=BUDGET_UNKNOWN_CURVATURE, rescore=RESCORED_PAIRS, listed=MAX_SCORED_PAIRS
-        )
-    many = count > MAX_SCORED_PAIRS
-    if response.unknown and many and shape is not None and (shape.kind, shape.table) == ("table", "information"):
-        # A sample spends fewer questions on the reliability of reliable people: see the benchmarks.
-        return SampledPairs(count=SAMPLED_PAIRS_UNKNOWN_K, rescore=RESCORED_SAMPLED_PAIRS, shared=True)
-    # With an unknown k the utility is flat: a certificate would take long, and the score is approximate anyway.
-    if response.unknown:
-        return AllPairs(
-            gap=MAX_RELATIVE_GAP, budget=BUDGET_UNKNOWN_K, rescore=RESCORED_PAIRS_UNKNOWN_K, listed=MAX_SCORED_PAIRS
-        )
-    return AllPairs(gap=MAX_RELATIVE_GAP, rescore=RESCORED_PAIRS, listed=MAX_SCORED_PAIRS)
+    is_approximate = response.unknown or not response.compiled or is_density(prior)
+    rescored = RESCORED_PAIRS if is_approximate else 0
+    has_loose_bounds = response.curvature_prior is not None or items.d >= MIN_DIMENSIONS_FOR_PROPOSALS
+    if has_loose_bounds or response.unknown or strategy.usable_shape(response) is None:
+        return ProposedPairs(rescore=rescored, listed=MAX_SCORED_PAIRS)
+    return AllPairs(gap=MAX_RELATIVE_GAP, rescore=rescored, listed=MAX_SCORED_PAIRS)

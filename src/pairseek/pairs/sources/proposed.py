@@ -24,6 +24,9 @@ from pairseek.pairs.sources.sketch import Sketch
 from pairseek.pairs.sources.sketch_kernels import KEPT_PAIRS
 from pairseek.pairs.strategies.shape import UtilityShape
 
+# Up to this number of pairs, a strategy without bounds on its score scores all of them, and otherwise a sample.
+_MAX_PAIRS_WITHOUT_BOUNDS = 500_000
+
 
 @dataclass(frozen=True)
 class ProposedPairs:
@@ -35,7 +38,8 @@ class ProposedPairs:
     number. Under decaying noise, whose best pairs are near neighbours, all items are considered.
 
     If pairs are few, or the score of the strategy is not a function of the logit's mean and standard deviation,
-    `AllPairs` is used instead.
+    `AllPairs` is used instead; a strategy without bounds on its score then scores every pair up to 500,000, and
+    otherwise a sample (`WeightedPairs`).
 
     Parameters
     ----------
@@ -49,8 +53,8 @@ class ProposedPairs:
         Largest number of pairs to enumerate instead.
     """
 
-    items: Annotated[int, Limit(2, 4096)] = 1024
-    improved: Annotated[int, Limit(0, 64)] = 8
+    items: Annotated[int, Limit(2, 4096)] = 256
+    improved: Annotated[int, Limit(0, 64)] = 4
     rescore: Annotated[int, Limit(0, KEPT_PAIRS)] = 0
     listed: Annotated[int, Limit(0, 1_000_000)] = 100_000
     name: ClassVar[str] = "proposed_pairs"
@@ -100,7 +104,7 @@ class ProposedPairs:
 
     @property
     def _all_pairs(self) -> AllPairs:
-        return AllPairs(gap=0.03, budget=2_000_000, rescore=self.rescore, listed=self.listed)
+        return AllPairs(gap=0.03, budget=_MAX_PAIRS_WITHOUT_BOUNDS, rescore=self.rescore, listed=self.listed)
 
     def _applies(self, context: SelectionContext, shape: UtilityShape) -> bool:
         """Return whether there are many pairs, scored by the mean and standard deviation of their logit."""

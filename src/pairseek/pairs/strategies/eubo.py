@@ -18,8 +18,8 @@ from pairseek.pairs.item_utilities import (
 )
 from pairseek.pairs.strategies.base import BaseUtility
 
-# Number of items whose pairs (500,000) are scored if all pairs are too many.
-_PROMISING_ITEMS = 1000
+# Number of items whose pairs (44,850) are scored if all pairs are too many.
+_PROMISING_ITEMS = 300
 # Number of values of c at which the bound is computed.
 _BOUND_LEVELS = 9
 # Pairs times samples held in memory at a time.
