@@ -41,7 +41,7 @@ def sweeps(points, response, answers, prior, *, count, power=1.0, seed=0):
             points,
             rng.integers(0, 2**64, size=len(points), dtype=np.uint64),
             (directions, directions @ factors.slopes.T),
-            factors.data,
+            factors.kernel_arrays,
             prior,
             power,
             5.0,
