@@ -95,27 +95,27 @@ def test_no_label_covers_a_mark_or_another_label_or_leaves_the_room(seed, font):
         Mark(x, y, 6.0, "A name like others"[: 3 + n]) for n, (x, y) in enumerate(rng.uniform(0, [400, 300], (15, 2)))
     ]
     taken = box_around(200.0, 150.0, 24.0)
-    labels = place_labels(marks, font, ROOM, taken=[taken])
+    labels = place_labels(marks, font, ROOM, obstacles=[taken])
     found = boxes(labels, font)
     assert len(found) >= 3
     held = [*found, taken, *(box_around(mark.x, mark.y, mark.radius) for mark in marks)]
     assert not any(overlap(held[n], other) for n in range(len(found)) for other in held[n + 1 :])
     assert all(min(one) >= 0 and one[2] <= 400 and one[3] <= 300 for one in found)
-    assert place_labels(marks, font, ROOM, taken=[taken]) == labels
+    assert place_labels(marks, font, ROOM, obstacles=[taken]) == labels
 
 
 def test_a_label_stands_below_above_or_beside_its_mark():
     at = Mark(200.0, 150.0, 5.0, "here")
     blocked = [(195.0, 157.0, 205.0, 170.0), (195.0, 130.0, 205.0, 143.0), (206.0, 145.0, 230.0, 155.0)]
-    found = [place_labels([at], 12, ROOM, taken=blocked[:count])[0] for count in range(4)]
+    found = [place_labels([at], 12, ROOM, obstacles=blocked[:count])[0] for count in range(4)]
     assert found[0].y > 155
     assert found[1].y < 145
     assert [(one.x > 205, one.x < 195) for one in found[2:]] == [(True, False), (False, True)]
     everywhere = [*blocked, (170.0, 145.0, 194.0, 155.0)]
-    assert place_labels([at], 12, ROOM, taken=everywhere) == [None]
+    assert place_labels([at], 12, ROOM, obstacles=everywhere) == [None]
     # A crowd gives way to the label only where no other room is left.
-    assert place_labels([at], 12, ROOM, crowd=blocked[:1]) == [found[1]]
-    assert place_labels([at], 12, ROOM, crowd=everywhere) == [found[0]]
+    assert place_labels([at], 12, ROOM, avoided=blocked[:1]) == [found[1]]
+    assert place_labels([at], 12, ROOM, avoided=everywhere) == [found[0]]
 
 
 def test_the_first_marks_get_the_labels_and_long_ones_are_cut():

@@ -110,7 +110,7 @@ class TestTheKernels:
         shift = Shift(0.3, np.array([0.2, -0.1]), np.array([[-1.2, 0.2], [0.2, -0.4]]), 0.1)
         found = data.prior(np.eye(3))
         for _ in range(4):
-            found = data.weighed(model, *shift.propose(data.people, np.eye(2), found.points), found)
+            found = data.weighted_posteriors(model, *shift.propose(data.people, np.eye(2), found.points), found)
         x, weight = hermegauss(30)
         z = np.stack(np.meshgrid(x, x, x, indexing="ij"), axis=-1).reshape(-1, 3)
         weight = np.einsum("i,j,k->ijk", weight, weight, weight).ravel() / weight.sum() ** 3
@@ -140,7 +140,7 @@ class TestTheKernels:
             base, factors, cuts = (part.copy() for part in parts)
             (base, factors, cuts)[change][index] += step
             model = Utilities(base, np.ascontiguousarray(np.column_stack([factors, np.ones(6)])), cuts)
-            return model, data.weighed(model, *proposed, data.prior(np.eye(3)))
+            return model, data.weighted_posteriors(model, *proposed, data.prior(np.eye(3)))
 
         model, found = at(0, 0, 0.0)
         slopes = data.derivatives(model, found, np.ones(12), 3)
@@ -165,7 +165,7 @@ class TestTheKernels:
         model = Utilities(np.zeros(data.n), np.ascontiguousarray(factors), data.thresholds())
         shift, evidence = Shift.none(2), []
         for _ in range(6):
-            found = data.weighed(model, *shift.propose(data.people, np.eye(2), None), data.prior(np.eye(3)))
+            found = data.weighted_posteriors(model, *shift.propose(data.people, np.eye(2), None), data.prior(np.eye(3)))
             evidence.append(found.evidence.sum())
             slopes = data.shift_slopes(model, found.points)
             shift = shift.improved(found.points, *slopes, np.ones(data.people))

@@ -105,7 +105,7 @@ class Frame:
 
     Attributes
     ----------
-    left, high
+    left, top
         Map coordinates of the upper left corner.
     scale
         Length in the drawing of one map unit.
@@ -114,20 +114,20 @@ class Frame:
     """
 
     left: float
-    high: float
+    top: float
     scale: float
     corner: PlanePoint
 
     @classmethod
-    def fitted(cls, points: Iterable[Sequence[float]], room: PlanePoint, corner: PlanePoint) -> Frame:
+    def fitted(cls, points: Iterable[Sequence[float]], size: PlanePoint, corner: PlanePoint) -> Frame:
         """Return the frame that fits points into an area of the drawing, given its width, height and corner."""
-        (left, low), (right, high) = bounds(points)
-        scale = 1.0 / max((right - left) / room[0], (high - low) / room[1], 1e-15)
-        return cls(left, high, scale, corner)
+        (left, low), (right, top) = bounds(points)
+        scale = 1.0 / max((right - left) / size[0], (top - low) / size[1], 1e-15)
+        return cls(left, top, scale, corner)
 
     def place(self, x: float, y: float) -> PlanePoint:
         """Return the position in the drawing of a point of the map."""
-        return self.corner[0] + self.scale * (x - self.left), self.corner[1] + self.scale * (self.high - y)
+        return self.corner[0] + self.scale * (x - self.left), self.corner[1] + self.scale * (self.top - y)
 
     def place_rounded(self, x: float, y: float) -> tuple[int, int]:
         """Return the position of a point, rounded to whole drawing units."""
@@ -174,59 +174,59 @@ def box_around(x: float, y: float, radius: float) -> Rectangle:
 
 def place_labels(
     marks: Sequence[Mark],
-    font: float,
-    room: Rectangle,
+    font_size: float,
+    area: Rectangle,
     *,
-    taken: Iterable[Rectangle] = (),
-    crowd: Sequence[Rectangle] = (),
+    obstacles: Iterable[Rectangle] = (),
+    avoided: Sequence[Rectangle] = (),
 ) -> list[Label | None]:
     """Place a label for each mark; None where none fits.
 
     Marks are labelled in order. The candidate positions of a label are below its mark, above, right and left. A
-    position must lie within the area and overlap no mark, no earlier label and no taken rectangle. The first that also
-    avoids the crowd is chosen or, failing that, the first.
+    position must lie within the area and overlap no mark, no earlier label and no obstacle. The first that also
+    avoids those in `avoided` is chosen or, failing that, the first.
 
     Parameters
     ----------
     marks
         Marks in order of importance.
-    font
+    font_size
         Font size.
-    room
+    area
         Rectangle that labels must stay within.
-    taken
+    obstacles
         Rectangles that labels must not overlap.
-    crowd
+    avoided
         Rectangles that labels overlap only as a last resort.
     """
-    occupied = [*taken, *(box_around(mark.x, mark.y, mark.radius) for mark in marks)]
-    line, margin = _LINE_HEIGHT * font, 0.25 * font
+    occupied = [*obstacles, *(box_around(mark.x, mark.y, mark.radius) for mark in marks)]
+    line, margin = _LINE_HEIGHT * font_size, 0.25 * font_size
     labels: list[Label | None] = []
     for mark in marks:
         text = mark.text if len(mark.text) <= MAX_LABEL_LENGTH else f"{mark.text[: MAX_LABEL_LENGTH - 1]}…"
-        half, gap = _LETTER_WIDTH * font * len(text) / 2, mark.radius + 0.1 * font
+        half_width, gap = _LETTER_WIDTH * font_size * len(text) / 2, mark.radius + 0.1 * font_size
         # Near the left or right edge, a label below or above moves inwards.
-        inside = min(max(mark.x, room[0] + half + margin), room[2] - half - margin)
-        sideways = half + gap + margin
+        inside = min(max(mark.x, area[0] + half_width + margin), area[2] - half_width - margin)
+        sideways = half_width + gap + margin
         positions = (
             (inside, mark.y + gap),
             (inside, mark.y - gap - line),
             (mark.x + sideways, mark.y - line / 2),
             (mark.x - sideways, mark.y - line / 2),
         )
-        boxes = [(x - half, top, x + half, top + line) for x, top in positions]
-        free = [box for box in boxes if _within(box, room) and not _overlaps(box, occupied)]
+        boxes = [(x - half_width, top, x + half_width, top + line) for x, top in positions]
+        free = [box for box in boxes if _within(box, area) and not _overlaps(box, occupied)]
         if not free:
             labels.append(None)
             continue
-        chosen = next((box for box in free if not _overlaps(box, crowd)), free[0])
+        chosen = next((box for box in free if not _overlaps(box, avoided)), free[0])
         occupied.append(chosen)
-        labels.append(Label(chosen[0] + half, chosen[1] + _ASCENT * font, text))
+        labels.append(Label(chosen[0] + half_width, chosen[1] + _ASCENT * font_size, text))
     return labels
 
 
-def _within(box: Rectangle, room: Rectangle) -> bool:
-    return box[0] >= room[0] and box[1] >= room[1] and box[2] <= room[2] and box[3] <= room[3]
+def _within(box: Rectangle, area: Rectangle) -> bool:
+    return box[0] >= area[0] and box[1] >= area[1] and box[2] <= area[2] and box[3] <= area[3]
 
 
 def _overlaps(box: Rectangle, others: Iterable[Rectangle]) -> bool:

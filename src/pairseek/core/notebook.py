@@ -209,22 +209,22 @@ def plane_map(
     width, height = max(int(across) + 2 * _MARGIN, 220), max(int(down), 24) + 2 * _MARGIN
     frame = replace(frame, corner=((width - across) / 2, _MARGIN))
 
-    def place(rows: FloatArray) -> list[tuple[float, float]]:
+    def drawing_points(rows: FloatArray) -> list[tuple[float, float]]:
         return [(round(x, 1), round(y, 1)) for x, y in (frame.place(*row) for row in rows.tolist())]
 
     parts = []
     drawn = thinned(range(len(points)), _MAX_DOTS)
-    dots = place(points[drawn])
+    dots = drawing_points(points[drawn])
     for row, (x, y) in zip(drawn, dots, strict=True):
         colour = None if colours is None else colours[row]
         fill = 'fill="currentColor" opacity=".45"' if colour is None else f'fill="{html.escape(colour)}"'
         parts.append(f'<circle cx="{x}" cy="{y}" r="{3 if colour is None else 4}" {fill}/>')
     if outline is not None:
-        path = closed_path(place(outline))
+        path = closed_path(drawing_points(outline))
         parts.append(
             f'<path d="{path}" fill="{POINT_COLOUR}" fill-opacity=".12" stroke="{POINT_COLOUR}" stroke-width="1.5"/>'
         )
-    cross = None if point is None else place(point[None])[0]
+    cross = None if point is None else drawing_points(point[None])[0]
     if names:
         # Labels on coloured dots have an outline; otherwise they take the page's text colour.
         text_style = (
@@ -232,10 +232,12 @@ def plane_map(
             if colours is None
             else 'fill="#fff" stroke="#222" stroke-width="3" paint-order="stroke"'
         )
-        marks = [Mark(x, y, 6.5, names[row]) for row, (x, y) in zip(names, place(points[list(names)]), strict=True)]
-        taken = [] if cross is None else [box_around(*cross, 7)]
-        crowd = [box_around(x, y, 3) for x, y in dots]
-        labels = place_labels(marks, _FONT_SIZE, (0, 0, width, height), taken=taken, crowd=crowd)
+        marks = [
+            Mark(x, y, 6.5, names[row]) for row, (x, y) in zip(names, drawing_points(points[list(names)]), strict=True)
+        ]
+        obstacles = [] if cross is None else [box_around(*cross, 7)]
+        avoided = [box_around(x, y, 3) for x, y in dots]
+        labels = place_labels(marks, _FONT_SIZE, (0, 0, width, height), obstacles=obstacles, avoided=avoided)
         parts += _rings_and_labels(marks, labels, text_style)
     if cross is not None:
         x, y = cross

@@ -139,8 +139,8 @@ def pairs_of_events(events: Events, people: int, items: int, most: int, rng: np.
             table = table[kept] * [1.0, 1.0, len(table) / most]
         tables.append(np.insert(table, 0, row, axis=1))
     rows = np.concatenate(tables)
-    who, winner, loser = (np.ascontiguousarray(column) for column in rows[:, :3].astype(np.int64).T)
-    return ImpliedPairs(who, winner, loser, np.ascontiguousarray(rows[:, 3]), np.empty((0, 3), dtype=np.int64))
+    person_rows, winner, loser = (np.ascontiguousarray(column) for column in rows[:, :3].astype(np.int64).T)
+    return ImpliedPairs(person_rows, winner, loser, np.ascontiguousarray(rows[:, 3]), np.empty((0, 3), dtype=np.int64))
 
 
 def _cumulative_popularity(person: IntArray, item: IntArray, items: int) -> FloatArray:
@@ -166,31 +166,31 @@ def _person_pairs(
     A choice among n items has the Fisher information of its n - 1 pairs at the weight 2/n, at equal utilities: the
     multinomial diag(1/n) - 11'/n², against δδ'/4 of each pair.
     """
-    own, place = np.unique(item, return_inverse=True)
-    level = np.zeros(len(own))
-    np.maximum.at(level, place, weight)
+    person_items, positions = np.unique(item, return_inverse=True)
+    level = np.zeros(len(person_items))
+    np.maximum.at(level, positions, weight)
     for visit in visits:
-        shown = np.unique(place[visit])
+        shown = np.unique(positions[visit])
         for winner in shown:
             losers = shown[level[shown] < level[winner]]
             if len(losers):
                 share = 2.0 / (len(losers) + 1) * (level[winner] - level[losers])
-                yield np.column_stack([np.full(len(losers), own[winner]), own[losers], share])
-    if draw is not None and len(own) < len(draw):
-        for winner, own_level, drawn in zip(own, level, _drawn_unseen(draw, own, rng), strict=True):
+                yield np.column_stack([np.full(len(losers), person_items[winner]), person_items[losers], share])
+    if draw is not None and len(person_items) < len(draw):
+        for winner, item_level, drawn in zip(person_items, level, _drawn_unseen(draw, person_items, rng), strict=True):
             # At the edge of a gap, rounding can draw one of the own items.
-            losers = np.setdiff1d(drawn, own)
-            share = 2.0 / (len(losers) + 1) * own_level
+            losers = np.setdiff1d(drawn, person_items)
+            share = 2.0 / (len(losers) + 1) * item_level
             yield np.column_stack([np.full(len(losers), winner), losers, np.full(len(losers), share)])
 
 
-def _drawn_unseen(cumulative: FloatArray, own: IntArray, rng: np.random.Generator) -> IntArray:
+def _drawn_unseen(cumulative: FloatArray, person_items: IntArray, rng: np.random.Generator) -> IntArray:
     """Draw a row of unseen items for each of a person's own items, in proportion to their popularity."""
-    begins = np.where(own > 0, cumulative[own - 1], 0.0)
-    removed = np.cumsum(cumulative[own] - begins)
+    begins = np.where(person_items > 0, cumulative[person_items - 1], 0.0)
+    removed = np.cumsum(cumulative[person_items] - begins)
     # Cumulative mass at which each removed item's gap begins, after the earlier gaps are closed.
     gaps = begins - np.concatenate([[0.0], removed[:-1]])
-    draws = rng.random((len(own), _UNSEEN_DRAWN)) * (1.0 - removed[-1])
-    passed = np.searchsorted(gaps, draws, side="right")
-    draws += np.concatenate([[0.0], removed])[passed]
+    draws = rng.random((len(person_items), _UNSEEN_DRAWN)) * (1.0 - removed[-1])
+    gap_index = np.searchsorted(gaps, draws, side="right")
+    draws += np.concatenate([[0.0], removed])[gap_index]
     return np.asarray(np.minimum(np.searchsorted(cumulative, draws, side="right"), len(cumulative) - 1))

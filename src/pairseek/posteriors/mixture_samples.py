@@ -131,11 +131,11 @@ class GaussianMixture(BaseSampleSource):
         parts: list[tuple[FloatArray, FloatArray, IntArray]] = []
         for index in np.flatnonzero(self.weights > _MIN_NODE_WEIGHT).tolist():
             weight = float(self.weights[index])
-            share = _SAMPLE_MULTIPLE * math.ceil(n * weight / _SAMPLE_MULTIPLE)
-            samples, weights = self.nodes[index].point.belief.draw(share)
-            if len(weights) > 2 * share:
+            count = _SAMPLE_MULTIPLE * math.ceil(n * weight / _SAMPLE_MULTIPLE)
+            samples, weights = self.nodes[index].point.belief.draw(count)
+            if len(weights) > 2 * count:
                 # A sampler returns all its particles; thin them.
-                rows = np.arange(share) * len(weights) // share
+                rows = np.arange(count) * len(weights) // count
                 samples, weights = samples[rows], weights[rows] / np.sum(weights[rows])
             parts.append((samples, weight * weights, np.full(len(weights), index)))
         samples, weights, node = (np.ascontiguousarray(np.concatenate(part)) for part in zip(*parts, strict=True))

@@ -21,14 +21,14 @@ def content(connection: sa.Connection, study_id: int) -> tuple[int, bytes] | Non
     return None if row is None else (int(row[0]), bytes(row[1]))
 
 
-def replace(connection: sa.Connection, study_id: int, present: int, packed: bytes) -> bool:
-    """Store a new version; return False if ``present`` is no longer the current one.
+def replace(connection: sa.Connection, study_id: int, expected_version: int, packed: bytes) -> bool:
+    """Store a new version; return False if ``expected_version`` is no longer the current one.
 
     Two first versions at the same time raise an `IntegrityError`.
     """
-    values = {"version": present + 1, "content": packed, "changed_at": now()}
-    if present == 0:
+    values = {"version": expected_version + 1, "content": packed, "changed_at": now()}
+    if expected_version == 0:
         connection.execute(attributes.insert().values(study_id=study_id, **values))
         return True
-    condition = (attributes.c.study_id == study_id) & (attributes.c.version == present)
+    condition = (attributes.c.study_id == study_id) & (attributes.c.version == expected_version)
     return connection.execute(attributes.update().where(condition).values(values)).rowcount == 1

@@ -74,8 +74,8 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
 
 def source_of(database: Database) -> str:
     """Return an opaque text that identifies the database in all of its backups."""
-    place = str(database.path.resolve()) if database.path else database.url.set(password=None).render_as_string()
-    return hashlib.sha256(place.encode()).hexdigest()[:16]
+    location = str(database.path.resolve()) if database.path else database.url.set(password=None).render_as_string()
+    return hashlib.sha256(location.encode()).hexdigest()[:16]
 
 
 def _dump(connection: sa.Connection, lines: TextIO, source: str) -> int:

@@ -65,24 +65,24 @@ def errors_of(population: Population, ids: Sequence[ItemId]) -> FloatArray:
 
 def placed_items(population: Population, items: Items) -> Items:
     """Return other items with the coordinates and appeal that a regression predicts: see `Population.placed`."""
-    known, d = population.items, items.d
-    if population.vector_map is not None and d == known.d and same_space(known, items):
-        rows = np.array([known.find(name) for name in items.ids])
+    learned_items, d = population.items, items.d
+    if population.vector_map is not None and d == learned_items.d and same_space(learned_items, items):
+        rows = np.array([learned_items.find(name) for name in items.ids])
         appeal = np.array(items.appeal)
-        appeal[rows >= 0] = known.appeal[rows[rows >= 0]]
+        appeal[rows >= 0] = learned_items.appeal[rows[rows >= 0]]
         return Items._without_warnings(items.coordinates, items.ids, items.labels, appeal, items.data)
-    if population.given is None or d > known.d or population.provenance.get("configuration", {}).get("rescale"):
+    if population.given is None or d > learned_items.d or population.provenance.get("configuration", {}).get("rescale"):
         raise Unsupported(
             "this population learned its own coordinates, so it cannot place other items: fit one to given coordinates"
         )
-    before, now = (
+    learned_coordinates, new_coordinates = (
         np.column_stack([points, np.sum(points**2, axis=1), np.ones(len(points))])
-        for points in (np.asarray(known.coordinates)[:, :d], np.asarray(items.coordinates))
+        for points in (np.asarray(learned_items.coordinates)[:, :d], np.asarray(items.coordinates))
     )
-    learned = np.column_stack([known.coordinates[:, d:], known.appeal])
-    predicted = now @ np.linalg.lstsq(before, learned, rcond=None)[0]
+    learned = np.column_stack([learned_items.coordinates[:, d:], learned_items.appeal])
+    predicted = new_coordinates @ np.linalg.lstsq(learned_coordinates, learned, rcond=None)[0]
     predicted[:, -1] += items.appeal
-    rows = np.array([known.find(name) for name in items.ids])
+    rows = np.array([learned_items.find(name) for name in items.ids])
     predicted[rows >= 0] = learned[rows[rows >= 0]]
     points = np.column_stack([items.coordinates, predicted[:, :-1]])
     return Items._without_warnings(points, items.ids, items.labels, predicted[:, -1], items.data)

@@ -196,40 +196,40 @@ class PairData:
         mean, covariance = np.zeros((people, len(spread))), np.tile(spread, (people, 1, 1))
         return Posteriors(mean, covariance, np.zeros(people), np.empty((0, 2)))
 
-    def posteriors(self, model: Utilities, precision: FloatArray, begin: Posteriors, steps: int) -> Posteriors:
+    def posteriors(self, model: Utilities, precision: FloatArray, previous: Posteriors, steps: int) -> Posteriors:
         """Update each person's Gaussian posterior under a prior of mean 0 with this precision."""
-        mean, covariance, evidence = begin.mean.copy(), begin.covariance.copy(), np.empty(self.people)
+        mean, covariance, evidence = previous.mean.copy(), previous.covariance.copy(), np.empty(self.people)
         offset = self._offset(model.thresholds)
         arguments = (self.starts, self.rows, self.weight, offset, model.base, model.factors, precision, MIXTURE)
         for_ranges(update_posteriors, self.people, _PEOPLE_CHUNK, *arguments, steps, mean, covariance, evidence)
         if len(model.thresholds):
             evidence += self.ties * np.log(-np.expm1(-2.0 * model.thresholds[0]))
-        return Posteriors(mean, covariance, evidence, begin.sites)
+        return Posteriors(mean, covariance, evidence, previous.sites)
 
     def derivatives(self, model: Utilities, people: Posteriors, counts: FloatArray, q: int) -> Derivatives:
         """Return derivatives with a curvature bound; mixed ones with t cancel by symmetry and are neglected."""
-        whole = self.n * q <= MAX_FULL_PARAMETERS
+        is_full = self.n * q <= MAX_FULL_PARAMETERS
         slope, by_offset = np.zeros((self.n, q)), np.zeros(2)
-        curve = np.zeros((self.n * q, self.n * q if whole else q))
+        curve = np.zeros((self.n * q, self.n * q if is_full else q))
         thresholds, offset = model.thresholds, self._offset(model.thresholds)
         arguments = (self.starts, self.rows, self.weight, offset, counts, model.base, model.factors, MIXTURE)
         accumulate_gradients(*arguments, people.mean, people.covariance, slope, curve, by_offset)
-        curve = curve if whole else np.asarray(curve.reshape(self.n, q, q))
+        curve = curve if is_full else np.asarray(curve.reshape(self.n, q, q))
         if not len(thresholds):
             return Derivatives(slope, curve, np.empty(0), np.empty((0, 0)))
-        ties, grown = counts @ self.ties, np.expm1(2.0 * thresholds[0])
-        rise = by_offset[0] + 2.0 * ties / grown
-        bend = by_offset[1] + 4.0 * ties * (grown + 1.0) / grown**2
-        return Derivatives(slope, curve, np.array([rise]), np.array([[bend]]))
+        ties, growth = counts @ self.ties, np.expm1(2.0 * thresholds[0])
+        threshold_slope = by_offset[0] + 2.0 * ties / growth
+        threshold_curve = by_offset[1] + 4.0 * ties * (growth + 1.0) / growth**2
+        return Derivatives(slope, curve, np.array([threshold_slope]), np.array([[threshold_curve]]))
 
     def first_factors(self, d: int) -> FloatArray:
         """Return initial (n, d) factors, the principal components of people's deviations from the mean win rates."""
         score = np.zeros((self.people, self.n))
         count = np.zeros((self.people, self.n))
-        who = np.repeat(np.arange(self.people), np.diff(self.starts))
+        person = np.repeat(np.arange(self.people), np.diff(self.starts))
         for column, sign in ((0, 1.0), (1, -1.0)):
-            np.add.at(score, (who, self.rows[:, column]), sign)
-            np.add.at(count, (who, self.rows[:, column]), 1.0)
+            np.add.at(score, (person, self.rows[:, column]), sign)
+            np.add.at(count, (person, self.rows[:, column]), 1.0)
         share = score / np.maximum(count, 1.0)
         share = np.where(count > 0, share - share.sum(axis=0) / np.maximum((count > 0).sum(axis=0), 1), 0.0)
         values, vectors = np.linalg.eigh(share.T @ share / self.people)
@@ -237,7 +237,7 @@ class PairData:
         # The logistic function has derivative 1/4 at 0: a win rate changes by a quarter of the utility difference.
         return np.ascontiguousarray(4.0 * vectors[:, top] * np.sqrt(np.maximum(values[top], 1e-6)))
 
-    def moved(self, thresholds: FloatArray, step: FloatArray) -> FloatArray:
+    def moved_thresholds(self, thresholds: FloatArray, step: FloatArray) -> FloatArray:
         """Return the half-width after a Newton step, limited to a factor of 2."""
         return np.clip(thresholds + step, 0.5 * thresholds, 2.0 * thresholds)
 
@@ -299,10 +299,10 @@ class RatingData:
 
     def random_likelihood(self) -> FloatArray:
         """Return the (people,) evidence of ratings that depend on the person's shift but not on the items."""
-        return self._null
+        return self._null_evidence
 
     @cached_property
-    def _null(self) -> FloatArray:
+    def _null_evidence(self) -> FloatArray:
         # All items are one item, so a person's ratings with the same level are one row weighted by their number.
         keys, count = np.unique(self.person * self.levels + self.level, return_counts=True)
         starts = np.searchsorted(keys, np.arange(self.people + 1) * self.levels)
@@ -316,7 +316,7 @@ class RatingData:
             slopes = data.derivatives(model, people, counts, 1)
             step = np.asarray(np.linalg.solve(slopes.threshold_curve, slopes.threshold_slope))
             centre = people.mean.mean()
-            model = replace(model, thresholds=data.moved(model.thresholds, step) - centre)
+            model = replace(model, thresholds=data.moved_thresholds(model.thresholds, step) - centre)
             spread = (np.sum((people.mean - centre) ** 2 + people.covariance[:, :, 0]) + 1.0) / (self.people + 1.0)
         return people.evidence
 
@@ -332,29 +332,55 @@ class RatingData:
         return Posteriors(mean, covariance, np.zeros(people), np.zeros((len(self.item), 2)))
 
     def posteriors(
-        self, model: Utilities, precision: FloatArray, linear: FloatArray, begin: Posteriors, steps: int
+        self, model: Utilities, precision: FloatArray, linear: FloatArray, previous: Posteriors, steps: int
     ) -> Posteriors:
         """Update each person's Gaussian posterior, given the natural parameters of their prior."""
-        mean, covariance, sites = begin.mean.copy(), begin.covariance.copy(), begin.sites.copy()
+        mean, covariance, sites = previous.mean.copy(), previous.covariance.copy(), previous.sites.copy()
         evidence = np.empty(self.people)
-        rated = (self.starts, self.item, self.level, self.weight, model.base, model.factors, _ends(model.thresholds))
+        rating_arrays = (
+            self.starts,
+            self.item,
+            self.level,
+            self.weight,
+            model.base,
+            model.factors,
+            _ends(model.thresholds),
+        )
         arguments = (precision, linear, QUADRATURE, steps, sites, mean, covariance, evidence)
-        for_ranges(update_rating_posteriors, self.people, _PEOPLE_CHUNK, *rated, *arguments)
+        for_ranges(update_rating_posteriors, self.people, _PEOPLE_CHUNK, *rating_arrays, *arguments)
         return Posteriors(mean, covariance, evidence, sites)
 
-    def weighed(self, model: Utilities, place: FloatArray, log_weight: FloatArray, begin: Posteriors) -> Posteriors:
+    def weighted_posteriors(
+        self, model: Utilities, place: FloatArray, log_weight: FloatArray, previous: Posteriors
+    ) -> Posteriors:
         """Return posteriors as (people, points, d) points, given the log weights that represent the prior."""
         weight, evidence = log_weight.copy(), np.empty(self.people)
-        rated = (self.starts, self.item, self.level, self.weight, model.base, model.factors, _ends(model.thresholds))
+        rating_arrays = (
+            self.starts,
+            self.item,
+            self.level,
+            self.weight,
+            model.base,
+            model.factors,
+            _ends(model.thresholds),
+        )
         points = Points(place, weight)
-        for_ranges(weigh_points, self.people, _PEOPLE_CHUNK, *rated, points.columns, weight, evidence)
-        return Posteriors(*points.moments(), evidence, begin.sites, points)
+        for_ranges(weigh_points, self.people, _PEOPLE_CHUNK, *rating_arrays, points.columns, weight, evidence)
+        return Posteriors(*points.moments(), evidence, previous.sites, points)
 
     def shift_slopes(self, model: Utilities, points: Points) -> tuple[FloatArray, FloatArray]:
         """Return (people, points) first and negative second derivatives of the log-likelihood by the shift."""
         slope, curve = np.zeros_like(points.weight), np.zeros_like(points.weight)
-        rated = (self.starts, self.item, self.level, self.weight, model.base, model.factors, _ends(model.thresholds))
-        for_ranges(slope_points, self.people, _PEOPLE_CHUNK, *rated, points.columns, slope, curve)
+        rating_arrays = (
+            self.starts,
+            self.item,
+            self.level,
+            self.weight,
+            model.base,
+            model.factors,
+            _ends(model.thresholds),
+        )
+        for_ranges(slope_points, self.people, _PEOPLE_CHUNK, *rating_arrays, points.columns, slope, curve)
         return slope, curve
 
     def derivatives(self, model: Utilities, people: Posteriors, counts: FloatArray, q: int) -> Derivatives:
@@ -362,32 +388,43 @@ class RatingData:
         slope, curve, fisher = np.zeros((self.n, q)), np.zeros((self.n, q, q)), np.zeros((self.n, q, q))
         sums, cross = np.zeros((self.n, self.levels, 3)), np.zeros((self.n, q, self.levels, 2))
         thresholds = model.thresholds
-        starts, row, *rated = self.by_item
-        arguments, out = (*rated, counts, model.base, model.factors, _ends(thresholds)), (slope, curve, fisher)
+        starts, row, *rating_arrays = self.by_item
+        arguments, out = (*rating_arrays, counts, model.base, model.factors, _ends(thresholds)), (slope, curve, fisher)
         if people.points is None:
-            believed = (people.sites, people.mean, people.covariance, QUADRATURE)
+            posterior_arrays = (people.sites, people.mean, people.covariance, QUADRATURE)
             for_ranges(
-                accumulate_rating_gradients, self.n, _ITEM_CHUNK, starts, row, *arguments, *believed, *out, sums, cross
+                accumulate_rating_gradients,
+                self.n,
+                _ITEM_CHUNK,
+                starts,
+                row,
+                *arguments,
+                *posterior_arrays,
+                *out,
+                sums,
+                cross,
             )
         else:
             points = people.points
             for_ranges(
                 gather_points, self.n, _ITEM_CHUNK, starts, *arguments, points.columns, points.weight, *out, sums, cross
             )
-        above, rise, bend = sums.sum(axis=0).T
+        upper_sum, slope_sum, curve_sum = sums.sum(axis=0).T
         # Let a and b be the cut points below and above a level, and r = 1/(e^(b - a) - 1). Then δ has the derivatives
         # -(1 + r) by a and r by b, and r has the derivative -r(1 + r) by b.
         ratio = np.zeros(self.levels)
         ratio[1:-1] = 1.0 / np.expm1(np.diff(thresholds))
-        grown = 1.0 + ratio
-        by_cut = (above + rise * ratio)[:-1] - (rise * grown)[1:]
-        diagonal = (above + bend * ratio**2 + rise * ratio * grown)[:-1]
-        diagonal += (bend * grown**2 + rise * ratio * grown)[1:]
-        off_diagonal = -((bend + rise) * ratio * grown)[1:-1]
-        mixed = -cross[..., :-1, 0] + ratio[:-1] * cross[..., :-1, 1] - grown[1:] * cross[..., 1:, 1]
+        ratio_plus_one = 1.0 + ratio
+        by_cut = (upper_sum + slope_sum * ratio)[:-1] - (slope_sum * ratio_plus_one)[1:]
+        diagonal = (upper_sum + curve_sum * ratio**2 + slope_sum * ratio * ratio_plus_one)[:-1]
+        diagonal += (curve_sum * ratio_plus_one**2 + slope_sum * ratio * ratio_plus_one)[1:]
+        off_diagonal = -((curve_sum + slope_sum) * ratio * ratio_plus_one)[1:-1]
+        cross_thresholds = (
+            -cross[..., :-1, 0] + ratio[:-1] * cross[..., :-1, 1] - ratio_plus_one[1:] * cross[..., 1:, 1]
+        )
         by_cut -= (thresholds - self.thresholds()) / _CUT_DEVIATION**2
         second = np.diag(diagonal + _CUT_DEVIATION**-2) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1)
-        return Derivatives(slope, curve, by_cut, second, mixed, fisher)
+        return Derivatives(slope, curve, by_cut, second, cross_thresholds, fisher)
 
     def only(self, keep: BoolArray) -> RatingData:
         """Select ratings by a mask, and keep all people and levels."""
@@ -397,8 +434,16 @@ class RatingData:
     def log_predictive(self, model: Utilities, people: Posteriors) -> FloatArray:
         """Return the (m,) log predictive probabilities of the ratings under these posteriors."""
         out = np.empty(len(self.item))
-        rated = (self.person, self.item, self.level, model.base, model.factors, _ends(model.thresholds), QUADRATURE)
-        for_ranges(predict_ratings, len(out), 4096, *rated, people.mean, people.covariance, out)
+        rating_arrays = (
+            self.person,
+            self.item,
+            self.level,
+            model.base,
+            model.factors,
+            _ends(model.thresholds),
+            QUADRATURE,
+        )
+        for_ranges(predict_ratings, len(out), 4096, *rating_arrays, people.mean, people.covariance, out)
         return out
 
     def first_factors(self, d: int) -> FloatArray:
@@ -423,7 +468,7 @@ class RatingData:
         signs = np.sign(factors[np.abs(factors).argmax(axis=0), np.arange(d)])
         return np.ascontiguousarray(factors * np.where(signs == 0, 1.0, signs))
 
-    def moved(self, thresholds: FloatArray, step: FloatArray) -> FloatArray:
+    def moved_thresholds(self, thresholds: FloatArray, step: FloatArray) -> FloatArray:
         """Return the cut points after a Newton step, shortened so that they stay in order."""
         shrinkage = -np.diff(step) / np.diff(thresholds)
         share = min(1.0, (1.0 - _MIN_GAP_SHARE) / max(shrinkage.max(initial=0.0), 1e-12))

@@ -37,12 +37,14 @@ def posteriors(data: PairData | RatingData, start: Start, state: FitState) -> Po
     return _rating_posteriors(data, model_of(start, state), state, state.posteriors)
 
 
-def _rating_posteriors(data: RatingData, model: Utilities, state: FitState, begin: Posteriors) -> Posteriors:
+def _rating_posteriors(data: RatingData, model: Utilities, state: FitState, previous: Posteriors) -> Posteriors:
     assert state.shift is not None
     if data.by_points:
-        return data.weighed(model, *state.shift.propose(data.people, state.spread, begin.points), begin)
-    prior = state.shift.prior(np.asarray(np.linalg.inv(state.spread)), begin)
-    return data.posteriors(model, *prior, begin, data.steps)
+        return data.weighted_posteriors(
+            model, *state.shift.propose(data.people, state.spread, previous.points), previous
+        )
+    prior = state.shift.prior(np.asarray(np.linalg.inv(state.spread)), previous)
+    return data.posteriors(model, *prior, previous, data.steps)
 
 
 def rating_beliefs(data: RatingData, start: Start, state: FitState) -> tuple[Utilities, Posteriors]:

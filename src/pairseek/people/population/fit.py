@@ -88,46 +88,46 @@ def fit(
         Called after each iteration.
     """
     counts = np.ones(data.people) if people is None else people
-    enough, largest, done = tolerance * counts.sum(), 0.0, 0.0
-    warm = state is not None
+    min_improvement, largest, done = tolerance * counts.sum(), 0.0, 0.0
+    is_warm = state is not None
     state = _initial_state(data, start) if state is None else state
-    random = data.random_likelihood()
-    before, best = -np.inf, None
-    for turn in range(rounds):
+    random_evidence = data.random_likelihood()
+    last_objective, best = -np.inf, None
+    for iteration in range(rounds):
         updated = posteriors(data, start, state)
         evidence = updated.evidence
-        trusting = turn < _BURN_IN and not warm
-        trust = np.ones(data.people) if trusting else trust_of(evidence, random, state.honest)
+        is_burn_in = iteration < _BURN_IN and not is_warm
+        trust = np.ones(data.people) if is_burn_in else trust_of(evidence, random_evidence, state.honest)
         honest = (counts @ trust + PSEUDO_INFORMATIVE) / (counts.sum() + PSEUDO_INFORMATIVE + PSEUDO_RANDOM)
-        mixed = np.logaddexp(np.log(state.honest) + evidence, np.log1p(-state.honest) + random)
-        objective = float(counts @ (evidence if trusting else mixed))
+        mixture_evidence = np.logaddexp(np.log(state.honest) + evidence, np.log1p(-state.honest) + random_evidence)
+        objective = float(counts @ (evidence if is_burn_in else mixture_evidence))
         state = replace(
             state,
             posteriors=updated,
             trust=trust,
-            honest=state.honest if trusting else float(honest),
+            honest=state.honest if is_burn_in else float(honest),
             objective=objective,
-            rounds=turn + 1,
+            rounds=iteration + 1,
         )
         if progress is not None:
-            change = "" if before == -np.inf else f", {objective - before:+.2f}"
+            change = "" if last_objective == -np.inf else f", {objective - last_objective:+.2f}"
             if change:
                 # Improvements fall about exponentially from the largest to the one at which EM stops.
-                step = max(abs(objective - before), enough)
+                step = max(abs(objective - last_objective), min_improvement)
                 largest = max(largest, step)
-                done = max(done, np.log(largest / step) / np.log(max(largest / enough, 2.0)))
-            done = max(done, (turn + 1) / rounds)
-            text = f"iteration {turn + 1}: log evidence {objective:.1f}{change}"
+                done = max(done, np.log(largest / step) / np.log(max(largest / min_improvement, 2.0)))
+            done = max(done, (iteration + 1) / rounds)
+            text = f"iteration {iteration + 1}: log evidence {objective:.1f}{change}"
             progress(LearningStep("fit", min(float(done), 1.0), text))
         # A warm start runs all iterations, so that people of weight 0 lose their influence on the parameters.
-        if not trusting and not warm and abs(objective - before) < enough:
+        if not is_burn_in and not is_warm and abs(objective - last_objective) < min_improvement:
             break
-        if isinstance(data, RatingData) and not trusting and not warm:
+        if isinstance(data, RatingData) and not is_burn_in and not is_warm:
             # EP with Newton steps does not increase a bound in every iteration: stop when the objective falls.
             best = state if best is None or objective > best.objective else best
             if objective < best.objective - _MAX_DECREASE * counts.sum():
                 return best
-        before = -np.inf if trusting else objective
+        last_objective = -np.inf if is_burn_in else objective
         state = m_step(data, start, state, counts * trust)
     return state
 
@@ -166,12 +166,12 @@ def log_evidence(data: PairData | RatingData, start: Start, state: FitState, peo
     derivatives = data.derivatives(model_of(start, state), state.posteriors, counts, q)
     if start.basis is not None:
         derivatives = in_basis(derivatives, start.basis)
-    away, tight = hyperprior(start, state, derivatives)
-    prior = tight[:, :, None] * np.eye(q) if derivatives.curve.ndim == 3 else np.diag(tight.ravel())
+    deviations, precision = hyperprior(start, state, derivatives)
+    prior = precision[:, :, None] * np.eye(q) if derivatives.curve.ndim == 3 else np.diag(precision.ravel())
     posterior = float(np.sum(np.linalg.slogdet(derivatives.curve + prior)[1]))
     d = state.factors.shape[1]
     cost = 0.0 if start.estimates_factors else 0.5 * d * (d + 1) * (1.0 + np.log(max(float(people.sum()), 1.0)))
-    return state.objective + 0.5 * (float(np.sum(np.log(tight) - tight * away**2)) - posterior - cost)
+    return state.objective + 0.5 * (float(np.sum(np.log(precision) - precision * deviations**2)) - posterior - cost)
 
 
 def item_errors(data: RatingData, start: Start, state: FitState, people: FloatArray) -> FloatArray | None:
@@ -186,7 +186,7 @@ def item_errors(data: RatingData, start: Start, state: FitState, people: FloatAr
     counts = np.ascontiguousarray(people * state.trust)
     derivatives = data.derivatives(model_of(start, state), state.posteriors, counts, q)
     assert derivatives.fisher is not None
-    tight = hyperprior(start, state, derivatives)[1]
-    variance = np.einsum("nii->ni", np.linalg.inv(derivatives.fisher + tight[:, :, None] * np.eye(q)))
+    precision = hyperprior(start, state, derivatives)[1]
+    variance = np.einsum("nii->ni", np.linalg.inv(derivatives.fisher + precision[:, :, None] * np.eye(q)))
     # A typical person's tastes have variance 1 in every dimension.
     return np.asarray(np.sqrt(variance.sum(axis=1)))

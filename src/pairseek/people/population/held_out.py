@@ -63,15 +63,15 @@ def evidence_of(
     edges = np.searchsorted(rows[:, 0], np.arange(len(choices.people) + 1)).tolist()
     response, out = Logistic(tie_width=tie_width), np.zeros(len(choices.people))
     for person in range(len(out)):
-        own = slice(edges[person], edges[person + 1])
+        person_rows = slice(edges[person], edges[person + 1])
         if edges[person] == edges[person + 1]:
             continue
-        shown, place = np.unique(rows[own, 1:], return_inverse=True)
-        first, second = place.reshape(-1, 2).T
-        inner = root[shown]
-        utilities = np.linalg.cholesky(inner @ inner.T + (residual**2 + _MIN_VARIANCE) * np.eye(len(shown)))
+        shown, positions = np.unique(rows[person_rows, 1:], return_inverse=True)
+        first, second = positions.reshape(-1, 2).T
+        item_root = root[shown]
+        utilities = np.linalg.cholesky(item_root @ item_root.T + (residual**2 + _MIN_VARIANCE) * np.eye(len(shown)))
         evidence = Evidence(
-            utilities[first] - utilities[second], (base[shown][first] - base[shown][second]), decided[own]
+            utilities[first] - utilities[second], (base[shown][first] - base[shown][second]), decided[person_rows]
         )
         form = _standard_normal(len(shown))
         fit = gaussian_fit(Factors.of(evidence, response), form, convergence=_CONVERGENCE)
@@ -88,12 +88,12 @@ def held_out_predictions(
     items: Items, prior: Prior, response: Response, people: Sequence[SeenAndHidden]
 ) -> tuple[FloatArray, FloatArray]:
     """Return (people,) mean log probabilities of hidden choices, and shares of them that were predicted correctly."""
-    scores, right = np.empty((2, len(people)))
+    scores, accuracy = np.empty((2, len(people)))
     for row, (seen, hidden) in enumerate(people):
-        chance, logit = _predicted(items, prior, response, seen, hidden)
-        scores[row] = np.mean(np.log(np.maximum(chance, _MIN_PROBABILITY)))
-        right[row] = np.mean(0.5 * (np.sign(logit) + 1.0))
-    return scores, right
+        probability, logit = _predicted(items, prior, response, seen, hidden)
+        scores[row] = np.mean(np.log(np.maximum(probability, _MIN_PROBABILITY)))
+        accuracy[row] = np.mean(0.5 * (np.sign(logit) + 1.0))
+    return scores, accuracy
 
 
 def _predicted(

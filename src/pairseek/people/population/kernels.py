@@ -64,18 +64,18 @@ def logit(
     mu: FloatArray,
     sigma: FloatArray,
     delta: FloatArray,
-    moved: FloatArray,
+    sigma_delta: FloatArray,
 ) -> tuple[float, float]:
-    """Return the mean and variance of the logit of a over b; write δ = V_a - V_b to `delta` and Σδ to `moved`."""
+    """Return the mean and variance of the logit of a over b; write δ = V_a - V_b to `delta` and Σδ to `sigma_delta`."""
     mean, variance = base[a] - base[b], 0.0
     for i in range(len(mu)):
         delta[i] = factors[a, i] - factors[b, i]
         mean += delta[i] * mu[i]
     for i in range(len(mu)):
-        moved[i] = 0.0
+        sigma_delta[i] = 0.0
         for j in range(len(mu)):
-            moved[i] += sigma[i, j] * delta[j]
-        variance += delta[i] * moved[i]
+            sigma_delta[i] += sigma[i, j] * delta[j]
+        variance += delta[i] * sigma_delta[i]
     return mean, max(variance, 0.0)
 
 
@@ -112,29 +112,29 @@ def update_posteriors(
     """
     d = factors.shape[1]
     prior_log_determinant = np.linalg.slogdet(precision)[1]
-    delta, moved = np.empty(d), np.empty(d)
+    delta, sigma_delta = np.empty(d), np.empty(d)
     for p in range(start, stop):
         mu, sigma = mean[p], covariance[p]
         total = 0.0
-        for turn in range(rounds + 1):
-            curve, stiff, pull, total = precision.copy(), precision.copy(), -precision @ mu, 0.0
+        for iteration in range(rounds + 1):
+            curvature, curvature_upper, gradient, total = precision.copy(), precision.copy(), -precision @ mu, 0.0
             for r in range(starts[p], starts[p + 1]):
-                m, v = logit(rows[r, 0], rows[r, 1], base, factors, mu, sigma, delta, moved)
+                m, v = logit(rows[r, 0], rows[r, 1], base, factors, mu, sigma, delta, sigma_delta)
                 m += offset[r]
                 miss, slope, value = logistic_expectations(m, v, mixture)
                 total += weight[r] * value
-                pull += weight[r] * miss * delta
-                add_square(curve, weight[r] * slope, delta)
-                add_square(stiff, weight[r] * curvature_bound(math.sqrt(m * m + v)), delta)
-            step = np.linalg.solve(curve, pull)
-            decrement = np.sum(step * pull)
-            is_close = decrement < _DECREMENT_TOLERANCE and abs(np.sum(sigma * curve) - d) < _COVARIANCE_TOLERANCE
-            if turn == rounds or is_close:
+                gradient += weight[r] * miss * delta
+                add_square(curvature, weight[r] * slope, delta)
+                add_square(curvature_upper, weight[r] * curvature_bound(math.sqrt(m * m + v)), delta)
+            step = np.linalg.solve(curvature, gradient)
+            decrement = np.sum(step * gradient)
+            is_close = decrement < _DECREMENT_TOLERANCE and abs(np.sum(sigma * curvature) - d) < _COVARIANCE_TOLERANCE
+            if iteration == rounds or is_close:
                 break
             # Damp the precision update by half: the undamped fixed-point iteration can diverge, because a larger
             # covariance lowers the curvature, which enlarges the covariance again.
-            sigma[:] = np.linalg.inv(0.5 * (np.linalg.inv(sigma) + curve))
-            mu += step if decrement < 1.0 else np.linalg.solve(stiff, pull)
+            sigma[:] = np.linalg.inv(0.5 * (np.linalg.inv(sigma) + curvature))
+            mu += step if decrement < 1.0 else np.linalg.solve(curvature_upper, gradient)
         divergence = np.sum(precision * sigma) + np.sum(mu * (precision @ mu)) - d - prior_log_determinant
         evidence[p] = total - 0.5 * (divergence - np.linalg.slogdet(sigma)[1])
 
@@ -172,30 +172,30 @@ def accumulate_gradients(
     negative second derivative by t, where each row's offset is t or -t.
     """
     d, q = factors.shape[1], slope_out.shape[1]
-    whole = curve_out.shape[1] > q
-    delta, moved, push, point = np.empty(d), np.empty(d), np.empty(q), np.ones(q)
+    is_full = curve_out.shape[1] > q
+    delta, sigma_delta, gradient, point = np.empty(d), np.empty(d), np.empty(q), np.ones(q)
     for p in range(len(starts) - 1):
         point[1:] = mean[p, : q - 1]
         second = np.outer(point, point)
         second[1:, 1:] += covariance[p, : q - 1, : q - 1]
         for r in range(starts[p], starts[p + 1]):
             a, b = rows[r, 0], rows[r, 1]
-            m, v = logit(a, b, base, factors, mean[p], covariance[p], delta, moved)
+            m, v = logit(a, b, base, factors, mean[p], covariance[p], delta, sigma_delta)
             m += offset[r]
             miss, slope, _ = logistic_expectations(m, v, mixture)
-            share = weight[r] * trust[p]
-            offset_out[0] += share * miss if offset[r] > 0.0 else -share * miss
-            offset_out[1] += share * slope
-            push[:] = share * miss * point
-            push[1:] -= share * slope * moved[: q - 1]
-            slope_out[a] += push
-            slope_out[b] -= push
-            most = share * curvature_bound(math.sqrt(m * m + v))
-            if whole:
-                add_block(curve_out, a, a, most, second)
-                add_block(curve_out, b, b, most, second)
-                add_block(curve_out, a, b, -most, second)
-                add_block(curve_out, b, a, -most, second)
+            choice_weight = weight[r] * trust[p]
+            offset_out[0] += choice_weight * miss if offset[r] > 0.0 else -choice_weight * miss
+            offset_out[1] += choice_weight * slope
+            gradient[:] = choice_weight * miss * point
+            gradient[1:] -= choice_weight * slope * sigma_delta[: q - 1]
+            slope_out[a] += gradient
+            slope_out[b] -= gradient
+            bound = choice_weight * curvature_bound(math.sqrt(m * m + v))
+            if is_full:
+                add_block(curve_out, a, a, bound, second)
+                add_block(curve_out, b, b, bound, second)
+                add_block(curve_out, a, b, -bound, second)
+                add_block(curve_out, b, a, -bound, second)
             else:
-                add_block(curve_out, a, 0, 2.0 * most, second)
-                add_block(curve_out, b, 0, 2.0 * most, second)
+                add_block(curve_out, a, 0, 2.0 * bound, second)
+                add_block(curve_out, b, 0, 2.0 * bound, second)

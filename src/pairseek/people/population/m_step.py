@@ -40,27 +40,27 @@ def m_step(data: PairData | RatingData, start: Start, state: FitState, counts: F
     derivatives = data.derivatives(model_of(start, state), state.posteriors, counts, q)
     if start.basis is not None:
         derivatives = in_basis(derivatives, start.basis)
-    departures, precision = hyperprior(start, state, derivatives)
-    step, by_threshold, variance = _newton(derivatives, derivatives.slope - departures * precision, precision)
+    deviations, precision = hyperprior(start, state, derivatives)
+    step, by_threshold, variance = _newton(derivatives, derivatives.slope - deviations * precision, precision)
     values = state.coefficients[:, None]
     values = step + (np.column_stack([values, state.factors]) if start.estimates_factors else values)
     estimated = np.isnan(start.prior_deviation)
     scale = state.scale
     if estimated.any():
         pseudo_items = (1.0, 1.0) if start.basis is None else (_PSEUDO_ITEMS, _APPEAL_DEVIATION)
-        departures = values[:, :1] - start.coefficients[:, None]
-        scale = _deviation((departures - start.centre(departures))[estimated, 0], variance[estimated, 0], *pseudo_items)
-    thresholds = data.moved(state.thresholds, by_threshold)
+        deviations = values[:, :1] - start.coefficients[:, None]
+        scale = _deviation((deviations - start.centre(deviations))[estimated, 0], variance[estimated, 0], *pseudo_items)
+    thresholds = data.moved_thresholds(state.thresholds, by_threshold)
     factors = np.ascontiguousarray(values[:, 1:]) if start.estimates_factors else state.factors
-    moved = replace(state, coefficients=values[:, 0], factors=factors, thresholds=thresholds, scale=scale)
+    stepped = replace(state, coefficients=values[:, 0], factors=factors, thresholds=thresholds, scale=scale)
     if start.estimates_factors and state.shift is not None:
         # Separable ratings would let all utilities and cut points grow together.
-        width = np.sqrt(np.mean((factors - factors.mean(axis=0)) ** 2))
-        share = min(1.0, _MAX_FACTOR / max(float(width), 1e-12))
-        moved = replace(
-            moved, coefficients=share * values[:, 0], factors=share * factors, thresholds=share * thresholds
+        root_mean_square = np.sqrt(np.mean((factors - factors.mean(axis=0)) ** 2))
+        share = min(1.0, _MAX_FACTOR / max(float(root_mean_square), 1e-12))
+        stepped = replace(
+            stepped, coefficients=share * values[:, 0], factors=share * factors, thresholds=share * thresholds
         )
-    state = _absorb_moments(start, moved, counts)
+    state = _absorb_moments(start, stepped, counts)
     return _shift_step(data, start, state, counts) if isinstance(data, RatingData) and data.by_points else state
 
 
@@ -85,18 +85,18 @@ def hyperprior(start: Start, state: FitState, derivatives: Derivatives) -> tuple
     Free factors V also have a fixed prior that limits their size.
     """
     prior_deviation = np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation)
-    departures, precision = (state.coefficients - start.coefficients)[:, None], prior_deviation[:, None] ** -2
+    deviations, precision = (state.coefficients - start.coefficients)[:, None], prior_deviation[:, None] ** -2
     if not start.estimates_factors:
-        return departures, precision
-    departures = np.column_stack([departures, state.factors])
-    departures = departures - start.centre(departures)
-    precision = np.column_stack([precision, np.tile(state.ridge**-2, (len(departures), 1))])
+        return deviations, precision
+    deviations = np.column_stack([deviations, state.factors])
+    deviations = deviations - start.centre(deviations)
+    precision = np.column_stack([precision, np.tile(state.ridge**-2, (len(deviations), 1))])
     if state.shift is not None:
         # All items contribute to the estimated deviations, which pull all of them towards 0. Ratings with few levels
         # hardly identify the common scale, so the pull on well-known items is reduced.
         known = np.einsum("nii->ni", derivatives.curve)
         precision = precision * (1.0 - (1.0 - _MIN_PULL_SHARE) * known / (known + _HALF_PULL_RATIO * precision))
-    return departures, precision + _UTILITY_DEVIATION**-2
+    return deviations, precision + _UTILITY_DEVIATION**-2
 
 
 def in_basis(derivatives: Derivatives, basis: FloatArray) -> Derivatives:
@@ -116,14 +116,14 @@ def _newton(
         inverse = np.linalg.inv(derivatives.curve + precision[:, :, None] * np.eye(q))
         variance = np.einsum("nii->ni", inverse)
 
-        def solve(right: FloatArray) -> FloatArray:
-            return np.asarray(np.einsum("nij,nj...->ni...", inverse, right))
+        def solve(right_side: FloatArray) -> FloatArray:
+            return np.asarray(np.einsum("nij,nj...->ni...", inverse, right_side))
     else:
         inverse = np.linalg.inv(derivatives.curve + np.diag(precision.ravel()))
         variance = np.diag(inverse).reshape(n, q)
 
-        def solve(right: FloatArray) -> FloatArray:
-            return np.asarray((inverse @ right.reshape(n * q, -1)).reshape(right.shape))
+        def solve(right_side: FloatArray) -> FloatArray:
+            return np.asarray((inverse @ right_side.reshape(n * q, -1)).reshape(right_side.shape))
 
     cross, threshold_slope, threshold_curve = (
         derivatives.cross,
@@ -135,18 +135,20 @@ def _newton(
     if cross is None:
         return solve(slope), np.asarray(np.linalg.solve(threshold_curve, threshold_slope)), variance
     # Eliminate the items: the Schur complement of their blocks has the size of the thresholds.
-    across = solve(cross)
-    schur = threshold_curve - np.einsum("nqs,nqt->st", cross, across)
-    by_threshold = np.linalg.solve(schur, threshold_slope - np.einsum("nqt,nq->t", across, slope))
-    step = solve(slope) - across @ by_threshold
+    cross_solution = solve(cross)
+    schur = threshold_curve - np.einsum("nqs,nqt->st", cross, cross_solution)
+    by_threshold = np.linalg.solve(schur, threshold_slope - np.einsum("nqt,nq->t", cross_solution, slope))
+    step = solve(slope) - cross_solution @ by_threshold
     # These curvatures are not upper bounds, so each item's step is limited in length.
-    longest = np.abs(step).max(axis=1, keepdims=True)
-    return step * np.minimum(1.0, MAX_STEP / np.maximum(longest, 1e-12)), by_threshold, variance
+    largest = np.abs(step).max(axis=1, keepdims=True)
+    return step * np.minimum(1.0, MAX_STEP / np.maximum(largest, 1e-12)), by_threshold, variance
 
 
-def _deviation(values: FloatArray, variance: FloatArray, pseudo: float, usual_deviation: float) -> float:
+def _deviation(values: FloatArray, variance: FloatArray, pseudo_count: float, usual_deviation: float) -> float:
     """Estimate a standard deviation from estimates and their variances, with pseudo-items of the usual deviation."""
-    return float(np.sqrt((np.sum(values**2 + variance) + pseudo * usual_deviation**2) / (len(values) + pseudo)))
+    return float(
+        np.sqrt((np.sum(values**2 + variance) + pseudo_count * usual_deviation**2) / (len(values) + pseudo_count))
+    )
 
 
 def pseudo_people(d: int) -> float:
@@ -165,19 +167,21 @@ def _absorb_moments(start: Start, state: FitState, counts: FloatArray) -> FitSta
     # The inverse-Wishart prior of S counts as a few people who are distributed as in the default model, up to a scale
     # of their variance. That scale is estimated too: the tastes of these pseudo-people count as known, so with a fixed
     # scale they would outweigh real people, whose tastes are only inferred.
-    known, pseudo = start.spread, d + 1.0
+    prior_covariance, pseudo_count = start.spread, d + 1.0
     if not start.estimates_factors:
-        pseudo = pseudo_people(d)
-        ratio = float(np.trace(np.linalg.solve(state.spread, known)))
-        known = known * (0.5 * pseudo * d + _SCALE_SHAPE) / (0.5 * pseudo * ratio + _SCALE_SHAPE)
-    spread = (second + pseudo * known) / (total + pseudo)
+        pseudo_count = pseudo_people(d)
+        ratio = float(np.trace(np.linalg.solve(state.spread, prior_covariance)))
+        prior_covariance = (
+            prior_covariance * (0.5 * pseudo_count * d + _SCALE_SHAPE) / (0.5 * pseudo_count * ratio + _SCALE_SHAPE)
+        )
+    spread = (second + pseudo_count * prior_covariance) / (total + pseudo_count)
     thresholds = state.thresholds - mean[d:].sum()
     if start.basis is None:
         coefficients = state.coefficients + state.factors @ mean[:d]
         if state.shift is not None:
             # Ratings identify utilities up to a constant shared by the items and the cut points.
-            surplus = np.mean(coefficients - start.coefficients)
-            coefficients, thresholds = coefficients - surplus, thresholds - surplus
+            common_offset = np.mean(coefficients - start.coefficients)
+            coefficients, thresholds = coefficients - common_offset, thresholds - common_offset
     else:
         # The factors are the first columns of the basis, so the coefficients absorb the whole mean.
         coefficients = state.coefficients.copy()
@@ -212,15 +216,15 @@ def _rotate(start: Start, state: FitState, spread: FloatArray, counts: FloatArra
     # The part of the shift that is linear in z adds a constant to each column of V.
     linear = np.zeros(d) if state.shift is None else state.shift.linear
     factors = (state.factors + linear) @ root
-    turn = np.linalg.svd(factors - factors.mean(axis=0), full_matrices=False)[2]
-    factors = factors @ turn.T
+    rotation = np.linalg.svd(factors - factors.mean(axis=0), full_matrices=False)[2]
+    factors = factors @ rotation.T
     signs = np.sign(factors[np.abs(factors).argmax(axis=0), np.arange(d)])
     signs[signs == 0] = 1.0
-    back = np.eye(state.posteriors.mean.shape[1])
-    back[:d, :d] = signs[:, None] * turn @ np.linalg.inv(root)
-    back[d:, :d] = -linear
+    transform = np.eye(state.posteriors.mean.shape[1])
+    transform[:d, :d] = signs[:, None] * rotation @ np.linalg.inv(root)
+    transform[d:, :d] = -linear
     return replace(
-        _transformed(state, np.zeros(len(back)), back, counts),
+        _transformed(state, np.zeros(len(transform)), transform, counts),
         factors=np.ascontiguousarray(factors * signs),
         ridge=np.sqrt((np.sum((factors - start.centre(factors)) ** 2, axis=0) + 1.0) / (len(factors) + 1.0)),
     )

@@ -133,35 +133,41 @@ def start_of(data: PairData | RatingData, fit_options: FitOptions, items: Items 
         return Start(
             None, zero, np.full(data.n, np.nan), factors, np.eye(fit_options.dimension), estimates_factors=True
         )
-    plain = DefaultModel.of(items)
+    default_model = DefaultModel.of(items)
     points = np.asarray(items.coordinates)
     factors = coordinates_of(items, fit_options)
-    spread = np.diag(np.append(np.zeros(items.d), 4.0 * plain.k**2 * np.trace(plain.covariance) / items.d))
+    spread = np.diag(
+        np.append(np.zeros(items.d), 4.0 * default_model.k**2 * np.trace(default_model.covariance) / items.d)
+    )
     spread = spread[: factors.shape[1], : factors.shape[1]]
-    spread[: items.d, : items.d] = 4.0 * plain.k**2 * plain.covariance
+    spread[: items.d, : items.d] = 4.0 * default_model.k**2 * default_model.covariance
     if fit_options.appeal and (isinstance(data, RatingData) or data.n > MAX_TREND_ITEMS):
-        base = 2.0 * plain.k * points @ plain.mean - plain.k * np.sum(points**2, axis=1) + items.appeal
+        base = (
+            2.0 * default_model.k * points @ default_model.mean
+            - default_model.k * np.sum(points**2, axis=1)
+            + items.appeal
+        )
         return Start(None, base, np.full(data.n, np.nan), factors, spread, estimates_factors=False)
     squares = points**2 if fit_options.rescale else np.sum(points**2, axis=1, keepdims=True)
     if fit_options.appeal and fit_options.curvature:
         # |x|² is a linear combination of the coordinates, up to a constant; the appeal absorbs the rest.
         squares = squares[:, :0]
-    pull = np.append(2.0 * plain.k * plain.mean, np.zeros(factors.shape[1] - items.d))
-    centre = np.append(pull, np.full(squares.shape[1], -plain.k))
-    deviation = _PRIOR_DEVIATIONS * np.append(np.sqrt(np.diag(spread)), np.full(squares.shape[1], plain.k))
-    own = np.asarray(items.appeal)
+    linear = np.append(2.0 * default_model.k * default_model.mean, np.zeros(factors.shape[1] - items.d))
+    centre = np.append(linear, np.full(squares.shape[1], -default_model.k))
+    deviation = _PRIOR_DEVIATIONS * np.append(np.sqrt(np.diag(spread)), np.full(squares.shape[1], default_model.k))
+    item_appeal = np.asarray(items.appeal)
     if not fit_options.appeal:
         # The items' own appeal has the fixed coefficient 1.
-        basis = np.column_stack([factors, squares, own])
+        basis = np.column_stack([factors, squares, item_appeal])
         return Start(
             basis, np.append(centre, 1.0), np.append(deviation, 1e-6), factors, spread, estimates_factors=False
         )
     if fit_options.curvature:
-        own = own - plain.k * np.sum(points**2, axis=1)
+        item_appeal = item_appeal - default_model.k * np.sum(points**2, axis=1)
     # Each item deviates from the trend by an appeal of its own, whose standard deviation is estimated.
     basis = np.column_stack([factors, squares, np.eye(data.n)])
     deviation = np.append(deviation, np.full(data.n, np.nan))
-    return Start(basis, np.append(centre, own), deviation, factors, spread, estimates_factors=False)
+    return Start(basis, np.append(centre, item_appeal), deviation, factors, spread, estimates_factors=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,9 +242,9 @@ def _without_trend(points: FloatArray, base: FloatArray, k: float, covariance: F
     """Return the model whose mean m leaves an appeal uncorrelated with every coordinate."""
     square = np.sum(points**2, axis=1)
     centred = points - points.mean(axis=0)
-    rest = base + k * square
-    mean = np.linalg.lstsq(2.0 * k * centred, rest - rest.mean(), rcond=None)[0]
-    appeal = rest - 2.0 * k * points @ mean
+    residual_utilities = base + k * square
+    mean = np.linalg.lstsq(2.0 * k * centred, residual_utilities - residual_utilities.mean(), rcond=None)[0]
+    appeal = residual_utilities - 2.0 * k * points @ mean
     return FittedModel(points, appeal - appeal.mean(), k, mean, covariance)
 
 
@@ -247,15 +253,15 @@ def _exact(
 ) -> FittedModel:
     """Compute k and the factors from the coefficients of |x|²; the residual becomes the appeal."""
     base, points, spread = utilities.base, utilities.factors, utilities.spread
-    least = _MIN_K_SHARE * DefaultModel.of(items).k
-    pull, fall = coefficients[: points.shape[1]], np.maximum(-coefficients[points.shape[1] : -1], least)
-    k = float(fall.mean())
+    min_k = _MIN_K_SHARE * DefaultModel.of(items).k
+    linear, quadratic = coefficients[: points.shape[1]], np.maximum(-coefficients[points.shape[1] : -1], min_k)
+    k = float(quadratic.mean())
     if fit_options.rescale:
-        factors = np.append(np.sqrt(fall / k), np.ones(points.shape[1] - items.d))
+        factors = np.append(np.sqrt(quadratic / k), np.ones(points.shape[1] - items.d))
         points = points * factors
         spread = spread / np.outer(factors, factors)
-        pull = pull / factors
-    mean = pull / (2.0 * k)
+        linear = linear / factors
+    mean = linear / (2.0 * k)
     appeal = base - 2.0 * k * points @ mean + k * np.sum(points**2, axis=1)
     appeal = appeal - appeal.mean()
     # Set rounding errors to zero.
@@ -312,9 +318,13 @@ def fit_model(
     model = replace(model, error=utilities.error)
     if log_evidence(data, start, state, counts) > float(counts @ data.random_likelihood()):
         return model, state, None
-    what = f"the choices of {len(choices.people)} people are no more informative than random answers"
+    finding = f"the choices of {len(choices.people)} people are no more informative than random answers"
     if items is None and fit_options.dimension:
         raise InvalidChoices(
-            f"{what}: coordinates cannot be learned from them; give more choices, or items with coordinates"
+            f"{finding}: coordinates cannot be learned from them; give more choices, or items with coordinates"
         )
-    return model, state, f"{what}: the population knows little, and a search that starts from it trusts answers little"
+    return (
+        model,
+        state,
+        f"{finding}: the population knows little, and a search that starts from it trusts answers little",
+    )

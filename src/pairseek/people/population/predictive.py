@@ -69,13 +69,13 @@ def predictive_utilities(
     base, factors, spread = start.base(state.coefficients), state.factors, state.spread
     d = factors.shape[1]
     degrees = float(counts.sum()) + pseudo_people(d)
-    between = spread * degrees / (degrees - d - 1.0)
+    people_covariance = spread * degrees / (degrees - d - 1.0)
     if start.basis is None:
-        return PredictiveUtilities(base, factors, between)
+        return PredictiveUtilities(base, factors, people_covariance)
     covariance = trend_covariance(data, start, state, counts)
     is_appeal = np.isnan(start.prior_deviation)
     b = int(np.sum(~is_appeal))
-    spread = between + covariance[:d, :d]
+    spread = people_covariance + covariance[:d, :d]
     if is_appeal.any() and b == d + 1:
         direction = start.basis[:, d] - start.basis[:, d].mean()
         if np.std(direction) * np.sqrt(covariance[d, d]) > _MIN_DIRECTION_DEVIATION:
@@ -83,7 +83,7 @@ def predictive_utilities(
             unit = np.std(direction) / np.std(factors - factors.mean(axis=0))
             factors = np.column_stack([factors, direction / unit])
             scale = np.append(np.ones(d), unit)
-            spread = np.pad(between, (0, 1)) + covariance[:b, :b] * np.outer(scale, scale)
+            spread = np.pad(people_covariance, (0, 1)) + covariance[:b, :b] * np.outer(scale, scale)
     return PredictiveUtilities(base, factors, spread)
 
 
@@ -95,20 +95,24 @@ def trend_covariance(data: PairData, start: Start, state: FitState, counts: Floa
     """
     assert start.basis is not None
     design = start.basis
-    who = np.repeat(np.arange(data.people), np.diff(data.starts))
+    person_of_row = np.repeat(np.arange(data.people), np.diff(data.starts))
     delta = state.factors[data.rows[:, 0]] - state.factors[data.rows[:, 1]]
     base = start.base(state.coefficients)
-    mean = base[data.rows[:, 0]] - base[data.rows[:, 1]] + np.einsum("rd,rd->r", delta, state.posteriors.mean[who])
-    variance = np.einsum("ri,rij,rj->r", delta, state.posteriors.covariance[who], delta)
+    mean = (
+        base[data.rows[:, 0]]
+        - base[data.rows[:, 1]]
+        + np.einsum("rd,rd->r", delta, state.posteriors.mean[person_of_row])
+    )
+    variance = np.einsum("ri,rij,rj->r", delta, state.posteriors.covariance[person_of_row], delta)
     weight = data.weight * expected_slope(mean, variance)
-    inner = np.linalg.inv(state.spread)
+    prior_precision = np.linalg.inv(state.spread)
     information = np.diag(np.where(np.isnan(start.prior_deviation), state.scale, start.prior_deviation) ** -2.0)
     for person, (first, last) in enumerate(zip(data.starts[:-1], data.starts[1:], strict=True)):
-        rows, own, share = data.rows[first:last], delta[first:last], weight[first:last, None]
+        rows, person_delta, share = data.rows[first:last], delta[first:last], weight[first:last, None]
         pairs = design[rows[:, 0]] - design[rows[:, 1]]
-        cross = pairs.T @ (share * own)
-        explained = np.linalg.solve(inner + own.T @ (share * own), cross.T)
-        information += counts[person] * (pairs.T @ (share * pairs) - cross @ explained)
+        cross = pairs.T @ (share * person_delta)
+        solved = np.linalg.solve(prior_precision + person_delta.T @ (share * person_delta), cross.T)
+        information += counts[person] * (pairs.T @ (share * pairs) - cross @ solved)
     return np.asarray(np.linalg.inv(information))
 
 

@@ -46,7 +46,7 @@ def tilted(mean: float, deviation: float, below: float, above: float, quadrature
     point over it, or 0 for the highest. The results are the probability of the rating; the mean and the variance of
     (u - mean)/deviation given the rating; and the expectations of e^(u - b), h' and -h'' given the rating.
     """
-    total = first = second = upper = rise = bend = 0.0
+    total = first = second = upper_sum = slope_sum = curve_sum = 0.0
     nodes = quadrature.shape[1]
     last = quadrature[0, nodes - 1]
     # Relative to the largest e^u, the others need e^-x only for positive x, which vectorises.
@@ -54,43 +54,43 @@ def tilted(mean: float, deviation: float, below: float, above: float, quadrature
     if below < 0.0:
         for i in range(nodes):
             x = quadrature[0, i]
-            over = min(above * largest * exp_minus(deviation * (last - x)), _MAX_EXPONENT)
-            share = quadrature[1, i] * exp_minus(over)
-            total += share
-            first += share * x
-            second += share * x * x
-            upper += share * over
+            upper_rate = min(above * largest * exp_minus(deviation * (last - x)), _MAX_EXPONENT)
+            mass = quadrature[1, i] * exp_minus(upper_rate)
+            total += mass
+            first += mass * x
+            second += mass * x * x
+            upper_sum += mass * upper_rate
     else:
         for i in range(nodes):
             x = quadrature[0, i]
             scale = largest * exp_minus(deviation * (last - x))
-            over, width = min(scale * above, _MAX_EXPONENT), min(scale * (below - above), _MAX_EXPONENT)
-            missed = exp_minus(width)
-            slope = width * missed / (1.0 - missed + 1e-12)
-            share = quadrature[1, i] * exp_minus(over) * (1.0 - missed)
-            total += share
-            first += share * x
-            second += share * x * x
-            upper += share * over
-            rise += share * slope
-            bend += share * slope * (width - 1.0 + slope)
+            upper_rate, width = min(scale * above, _MAX_EXPONENT), min(scale * (below - above), _MAX_EXPONENT)
+            decay = exp_minus(width)
+            slope = width * decay / (1.0 - decay + 1e-12)
+            mass = quadrature[1, i] * exp_minus(upper_rate) * (1.0 - decay)
+            total += mass
+            first += mass * x
+            second += mass * x * x
+            upper_sum += mass * upper_rate
+            slope_sum += mass * slope
+            curve_sum += mass * slope * (width - 1.0 + slope)
     out[0] = total
     if total > _MIN_PROBABILITY:
         out[1] = first / total
         out[2] = second / total - out[1] * out[1]
-        out[3], out[4], out[5] = upper / total, rise / total, bend / total
+        out[3], out[4], out[5] = upper_sum / total, slope_sum / total, curve_sum / total
 
 
 @inner
-def marginal(factors: FloatArray, mu: FloatArray, sigma: FloatArray, moved: FloatArray) -> tuple[float, float]:
-    """Return the mean and variance of factors·z for z ~ N(μ, Σ); write Σ factors to `moved`."""
+def marginal(factors: FloatArray, mu: FloatArray, sigma: FloatArray, sigma_factors: FloatArray) -> tuple[float, float]:
+    """Return the mean and variance of factors·z for z ~ N(μ, Σ); write Σ factors to `sigma_factors`."""
     d = len(mu)
     mean, variance = 0.0, 0.0
     for i in range(d):
         total = 0.0
         for j in range(d):
             total += sigma[i, j] * factors[j]
-        moved[i] = total
+        sigma_factors[i] = total
         variance += factors[i] * total
         mean += factors[i] * mu[i]
     return mean, max(variance, 1e-8)
@@ -99,30 +99,32 @@ def marginal(factors: FloatArray, mu: FloatArray, sigma: FloatArray, moved: Floa
 @inner
 def cavity(mean: float, variance: float, precision: float, linear: float) -> tuple[float, float]:
     """Return the mean and variance of the cavity: the marginal without the site."""
-    wide = variance / (1.0 - variance * min(precision, _MAX_SITE_SHARE / variance))
-    return wide * (mean / variance - linear), wide
+    cavity_variance = variance / (1.0 - variance * min(precision, _MAX_SITE_SHARE / variance))
+    return cavity_variance * (mean / variance - linear), cavity_variance
 
 
 @inner
-def add_site(curve: FloatArray, pull: FloatArray, factors: FloatArray, precision: float, linear: float) -> None:
+def add_site(
+    total_precision: FloatArray, total_linear: FloatArray, factors: FloatArray, precision: float, linear: float
+) -> None:
     """Add a site in factors·z to natural parameters; only the lower triangle of the precision is updated."""
     for i in range(len(factors)):
-        pull[i] += linear * factors[i]
+        total_linear[i] += linear * factors[i]
         share = precision * factors[i]
         for j in range(i + 1):
-            curve[i, j] += share * factors[j]
+            total_precision[i, j] += share * factors[j]
 
 
 @inner
-def set_moments(curve: FloatArray, pull: FloatArray, mu: FloatArray, sigma: FloatArray) -> float:
+def set_moments(total_precision: FloatArray, total_linear: FloatArray, mu: FloatArray, sigma: FloatArray) -> float:
     """Convert natural parameters to moments, and return twice the log normalising factor, up to a constant."""
-    d = len(pull)
+    d = len(total_linear)
     for i in range(d):
         for j in range(i):
-            curve[j, i] = curve[i, j]
-    sigma[:] = np.linalg.inv(curve)
-    mu[:] = sigma @ pull
-    return float(np.sum(mu * pull) - np.linalg.slogdet(curve)[1])
+            total_precision[j, i] = total_precision[i, j]
+    sigma[:] = np.linalg.inv(total_precision)
+    mu[:] = sigma @ total_linear
+    return float(np.sum(mu * total_linear) - np.linalg.slogdet(total_precision)[1])
 
 
 @inner
@@ -139,24 +141,35 @@ def sweep(
     sites: FloatArray,
     mu: FloatArray,
     sigma: FloatArray,
-    curve: FloatArray,
-    pull: FloatArray,
+    total_precision: FloatArray,
+    total_linear: FloatArray,
 ) -> float:
     """Update the sites of one person, add them to the natural parameters, and return twice their log evidence."""
-    moved, out, total = np.empty(len(mu)), np.zeros(6), 0.0
+    sigma_factors, out, total = np.empty(len(mu)), np.zeros(6), 0.0
     for r in range(first, last):
         v = factors[item[r]]
-        m, variance = marginal(v, mu, sigma, moved)
-        centre, wide = cavity(m, variance, sites[r, 0], sites[r, 1])
-        tilted(base[item[r]] + centre, math.sqrt(wide), ends[level[r], 0], ends[level[r], 1], quadrature, out)
-        gap = math.log(wide / variance) + centre * centre / wide - m * m / variance
-        total += weight[r] * (2.0 * math.log(max(out[0], _MIN_PROBABILITY)) + gap)
+        m, variance = marginal(v, mu, sigma, sigma_factors)
+        cavity_mean, cavity_variance = cavity(m, variance, sites[r, 0], sites[r, 1])
+        tilted(
+            base[item[r]] + cavity_mean,
+            math.sqrt(cavity_variance),
+            ends[level[r], 0],
+            ends[level[r], 1],
+            quadrature,
+            out,
+        )
+        log_ratio = (
+            math.log(cavity_variance / variance) + cavity_mean * cavity_mean / cavity_variance - m * m / variance
+        )
+        total += weight[r] * (2.0 * math.log(max(out[0], _MIN_PROBABILITY)) + log_ratio)
         if out[0] > _MIN_PROBABILITY:
-            narrow = wide * min(max(out[2], 1e-4), 1.0)
-            linear = (centre + math.sqrt(wide) * out[1]) / narrow - centre / wide
-            sites[r, 0] += _DAMPING * (1.0 / narrow - 1.0 / wide - sites[r, 0])
+            tilted_variance = cavity_variance * min(max(out[2], 1e-4), 1.0)
+            linear = (
+                cavity_mean + math.sqrt(cavity_variance) * out[1]
+            ) / tilted_variance - cavity_mean / cavity_variance
+            sites[r, 0] += _DAMPING * (1.0 / tilted_variance - 1.0 / cavity_variance - sites[r, 0])
             sites[r, 1] += _DAMPING * (linear - sites[r, 1])
-        add_site(curve, pull, v, weight[r] * sites[r, 0], weight[r] * sites[r, 1])
+        add_site(total_precision, total_linear, v, weight[r] * sites[r, 0], weight[r] * sites[r, 1])
     return total
 
 
@@ -190,12 +203,12 @@ def update_rating_posteriors(
     prior_mean, prior_covariance = np.empty(d), np.empty((d, d))
     for p in range(start, stop):
         prior_normaliser = set_moments(precision[p].copy(), linear[p].copy(), prior_mean, prior_covariance)
-        curve, pull = precision[p].copy(), linear[p].copy()
+        total_precision, total_linear = precision[p].copy(), linear[p].copy()
         for r in range(starts[p], starts[p + 1]):
-            add_site(curve, pull, factors[item[r]], weight[r] * sites[r, 0], weight[r] * sites[r, 1])
-        total = set_moments(curve, pull, mean[p], covariance[p])
+            add_site(total_precision, total_linear, factors[item[r]], weight[r] * sites[r, 0], weight[r] * sites[r, 1])
+        total = set_moments(total_precision, total_linear, mean[p], covariance[p])
         for _ in range(rounds):
-            curve, pull = precision[p].copy(), linear[p].copy()
+            total_precision, total_linear = precision[p].copy(), linear[p].copy()
             total += sweep(
                 starts[p],
                 starts[p + 1],
@@ -209,11 +222,11 @@ def update_rating_posteriors(
                 sites,
                 mean[p],
                 covariance[p],
-                curve,
-                pull,
+                total_precision,
+                total_linear,
             )
             evidence[p] = 0.5 * (total - prior_normaliser)
-            total = set_moments(curve, pull, mean[p], covariance[p])
+            total = set_moments(total_precision, total_linear, mean[p], covariance[p])
 
 
 @kernel
@@ -248,25 +261,27 @@ def accumulate_rating_gradients(
     and the last multiplied by E (1, z).
     """
     d, q = factors.shape[1], slope_out.shape[1]
-    moved, point, own, out = np.empty(d), np.ones(q), np.empty(q), np.zeros(6)
+    sigma_factors, expected_features, derivative, out = np.empty(d), np.ones(q), np.empty(q), np.zeros(6)
     for i in range(start, stop):
         for r in range(starts[i], starts[i + 1]):
             p = person[r]
             count = weight[r] * trust[p]
-            m, variance = marginal(factors[i], mean[p], covariance[p], moved)
-            centre, wide = cavity(m, variance, sites[row[r], 0], sites[row[r], 1])
-            tilted(base[i] + centre, math.sqrt(wide), ends[level[r], 0], ends[level[r], 1], quadrature, out)
+            m, variance = marginal(factors[i], mean[p], covariance[p], sigma_factors)
+            cavity_mean, cavity_variance = cavity(m, variance, sites[row[r], 0], sites[row[r], 1])
+            tilted(
+                base[i] + cavity_mean, math.sqrt(cavity_variance), ends[level[r], 0], ends[level[r], 1], quadrature, out
+            )
             if count == 0.0 or out[0] <= _MIN_PROBABILITY:
                 continue
-            point[1:] = mean[p, : q - 1]
-            stiff = (1.0 / min(max(out[2], 1e-4), 1.0) - 1.0) / wide
+            expected_features[1:] = mean[p, : q - 1]
+            site_precision = (1.0 / min(max(out[2], 1e-4), 1.0) - 1.0) / cavity_variance
             add_rating(
                 count,
                 out[3:],
-                stiff,
-                point,
-                moved,
-                own,
+                site_precision,
+                expected_features,
+                sigma_factors,
+                derivative,
                 covariance[p],
                 slope_out[i],
                 curve_out[i],
@@ -280,10 +295,10 @@ def accumulate_rating_gradients(
 def add_rating(
     count: float,
     terms: FloatArray,
-    stiff: float,
-    point: FloatArray,
-    moved: FloatArray,
-    own: FloatArray,
+    site_precision: float,
+    expected_features: FloatArray,
+    sigma_factors: FloatArray,
+    derivative: FloatArray,
     sigma: FloatArray,
     slope: FloatArray,
     curve: FloatArray,
@@ -291,25 +306,25 @@ def add_rating(
     sums: FloatArray,
     cross: FloatArray,
 ) -> None:
-    """Add the derivatives of `count` equal ratings; `stiff` is the precision of a site, and `point` is E (1, z).
+    """Add the derivatives of `count` equal ratings, and write the derivatives of one of them to `derivative`.
 
-    Write the derivatives of one rating to `own`.
+    `site_precision` is the precision of the rating's site, and `expected_features` is E (1, z).
     """
-    q = len(point)
-    push, bend = terms[1] - terms[0], count * (terms[0] + terms[2])
-    own[0] = push
+    q = len(expected_features)
+    utility_derivative, curvature = terms[1] - terms[0], count * (terms[0] + terms[2])
+    derivative[0] = utility_derivative
     for a in range(1, q):
-        own[a] = push * point[a] - stiff * moved[a - 1]
+        derivative[a] = utility_derivative * expected_features[a] - site_precision * sigma_factors[a - 1]
     for a in range(q):
-        slope[a] += count * own[a]
-        cross[a, 0] += count * terms[0] * point[a]
-        cross[a, 1] += count * terms[2] * point[a]
+        slope[a] += count * derivative[a]
+        cross[a, 0] += count * terms[0] * expected_features[a]
+        cross[a, 1] += count * terms[2] * expected_features[a]
         for b in range(q):
-            curve[a, b] += bend * point[a] * point[b]
-            fisher[a, b] += count * own[a] * own[b]
+            curve[a, b] += curvature * expected_features[a] * expected_features[b]
+            fisher[a, b] += count * derivative[a] * derivative[b]
     for a in range(1, q):
         for b in range(1, q):
-            curve[a, b] += bend * sigma[a - 1, b - 1]
+            curve[a, b] += curvature * sigma[a - 1, b - 1]
     for a in range(3):
         sums[a] += count * terms[a]
 
@@ -322,21 +337,22 @@ def add_shifts(
     place: FloatArray,
     weight: FloatArray,
     counts: FloatArray,
-    normal: FloatArray,
-    right: FloatArray,
+    normal_matrices: FloatArray,
+    normal_vectors: FloatArray,
     total: FloatArray,
 ) -> None:
     """Accumulate the normal equations of the shift, the last component, as a quadratic function of the others.
 
-    `place` and `weight` are each person's points and their weights. `normal`, `right` and `total`, the sum of squared
-    shifts, have one row for each piece of `chunk` people. The features are 1, z_i, and z_i z_j for i <= j.
+    `place` and `weight` are each person's points and their weights. `normal_matrices`, `normal_vectors` and `total`,
+    the sum of squared shifts, have one row for each piece of `chunk` people. The features are 1, z_i, and z_i z_j for
+    i <= j.
     """
     d, piece = place.shape[2] - 1, start // chunk
-    features = np.ones(normal.shape[1])
-    matrix, pull = normal[piece], right[piece]
+    features = np.ones(normal_matrices.shape[1])
+    matrix, vector = normal_matrices[piece], normal_vectors[piece]
     for p in range(start, stop):
         for k in range(place.shape[1]):
-            point, part = place[p, k], counts[p] * weight[p, k]
+            point, point_weight = place[p, k], counts[p] * weight[p, k]
             column = 1 + d
             for i in range(d):
                 features[1 + i] = point[i]
@@ -344,11 +360,11 @@ def add_shifts(
                     features[column] = point[i] * point[j]
                     column += 1
             for i in range(len(features)):
-                share = part * features[i]
-                pull[i] += share * point[d]
+                weighted_feature = point_weight * features[i]
+                vector[i] += weighted_feature * point[d]
                 for j in range(len(features)):
-                    matrix[i, j] += share * features[j]
-            total[piece] += part * point[d] * point[d]
+                    matrix[i, j] += weighted_feature * features[j]
+            total[piece] += point_weight * point[d] * point[d]
 
 
 @kernel
@@ -367,9 +383,9 @@ def predict_ratings(
     out: FloatArray,
 ) -> None:
     """Write the log predictive probability of each rating under its person's posterior."""
-    moved, moments = np.empty(factors.shape[1]), np.zeros(6)
+    sigma_factors, moments = np.empty(factors.shape[1]), np.zeros(6)
     for r in range(start, stop):
         p, i = person[r], item[r]
-        m, variance = marginal(factors[i], mean[p], covariance[p], moved)
+        m, variance = marginal(factors[i], mean[p], covariance[p], sigma_factors)
         tilted(base[i] + m, math.sqrt(variance), ends[level[r], 0], ends[level[r], 1], quadrature, moments)
         out[r] = math.log(max(moments[0], _MIN_PROBABILITY))

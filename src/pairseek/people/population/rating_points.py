@@ -78,11 +78,11 @@ def derivatives(scale: float, below: float, above: float) -> tuple[float, float,
     For o = scale above and the width x = scale (below - above), they are o, x/(e^x - 1), and the negative second
     derivative of log(1 - e^-x).
     """
-    over = min(scale * above, _MAX_EXPONENT)
+    upper_rate = min(scale * above, _MAX_EXPONENT)
     width = min(scale * (below - above), _MAX_EXPONENT) if below >= 0.0 else _MAX_EXPONENT
-    missed = exp_minus(width)
-    slope = width * missed / (1.0 - missed + 1e-12)
-    return over, slope, slope * (width - 1.0 + slope)
+    decay = exp_minus(width)
+    slope = width * decay / (1.0 - decay + 1e-12)
+    return upper_rate, slope, slope * (width - 1.0 + slope)
 
 
 @kernel
@@ -107,21 +107,21 @@ def weigh_points(
     count = place.shape[2]
     scale = np.empty(count)
     for p in range(start, stop):
-        own = log_weight[p]
+        logs = log_weight[p]
         for r in range(starts[p], starts[p + 1]):
-            below, above, times = ends[level[r], 0], ends[level[r], 1], weight[r]
+            below, above, multiplicity = ends[level[r], 0], ends[level[r], 1], weight[r]
             raise_utilities(base[item[r]], factors[item[r]], place[p], scale)
             for k in range(count):
-                own[k] -= times * above * scale[k]
+                logs[k] -= multiplicity * above * scale[k]
             if below >= 0.0:
                 for k in range(count):
-                    own[k] += times * math.log(max(-math.expm1(-scale[k] * (below - above)), 1e-300))
-        top, total = own.max(), 0.0
+                    logs[k] += multiplicity * math.log(max(-math.expm1(-scale[k] * (below - above)), 1e-300))
+        top, total = logs.max(), 0.0
         for k in range(count):
-            own[k] = math.exp(own[k] - top)
-            total += own[k]
+            logs[k] = math.exp(logs[k] - top)
+            total += logs[k]
         for k in range(count):
-            own[k] /= total
+            logs[k] /= total
         evidence[p] = top + math.log(total)
 
 
@@ -147,24 +147,38 @@ def gather_points(
 ) -> None:
     """Accumulate the derivatives of `accumulate_rating_gradients` as sums over the points, (people, d, points)."""
     count, q = place.shape[2], slope_out.shape[1]
-    point, own, scale = np.ones((q, count)), np.empty(q), np.empty(count)
-    over, rise, bend = np.empty(count), np.zeros(count), np.zeros(count)
+    point, derivative, scale = np.ones((q, count)), np.empty(q), np.empty(count)
+    upper_terms, slope_terms, curve_terms = np.empty(count), np.zeros(count), np.zeros(count)
     for i in range(start, stop):
         for r in range(starts[i], starts[i + 1]):
             p, c = person[r], level[r]
-            below, above, times = ends[c, 0], ends[c, 1], weight[r] * trust[p]
-            if times == 0.0:
+            below, above, multiplicity = ends[c, 0], ends[c, 1], weight[r] * trust[p]
+            if multiplicity == 0.0:
                 continue
             raise_utilities(base[i], factors[i], place[p], scale)
             point[1:] = place[p, : q - 1]
             for k in range(count):
                 upper, slope, curve = derivatives(scale[k], below, above)
-                over[k], rise[k], bend[k] = share[p, k] * upper, share[p, k] * slope, share[p, k] * curve
-            add_points(times, point, over, rise, bend, own, level_out[i, c], cross_out[i, :, c], curve_out[i])
+                upper_terms[k], slope_terms[k], curve_terms[k] = (
+                    share[p, k] * upper,
+                    share[p, k] * slope,
+                    share[p, k] * curve,
+                )
+            add_points(
+                multiplicity,
+                point,
+                upper_terms,
+                slope_terms,
+                curve_terms,
+                derivative,
+                level_out[i, c],
+                cross_out[i, :, c],
+                curve_out[i],
+            )
             for a in range(q):
-                slope_out[i, a] += times * own[a]
+                slope_out[i, a] += multiplicity * derivative[a]
                 for b in range(q):
-                    fisher_out[i, a, b] += times * own[a] * own[b]
+                    fisher_out[i, a, b] += multiplicity * derivative[a] * derivative[b]
 
 
 @kernel
@@ -187,45 +201,45 @@ def slope_points(
     scale = np.empty(count)
     for p in range(start, stop):
         for r in range(starts[p], starts[p + 1]):
-            below, above, times = ends[level[r], 0], ends[level[r], 1], weight[r]
+            below, above, multiplicity = ends[level[r], 0], ends[level[r], 1], weight[r]
             raise_utilities(base[item[r]], factors[item[r]], place[p], scale)
             for k in range(count):
-                over, slope, curve = derivatives(scale[k], below, above)
-                slope_out[p, k] += times * (slope - over)
-                curve_out[p, k] += times * (over + curve)
+                upper, slope, curve = derivatives(scale[k], below, above)
+                slope_out[p, k] += multiplicity * (slope - upper)
+                curve_out[p, k] += multiplicity * (upper + curve)
 
 
 @inner
 def add_points(
-    times: float,
+    multiplicity: float,
     point: FloatArray,
-    over: FloatArray,
-    rise: FloatArray,
-    bend: FloatArray,
-    own: FloatArray,
+    upper_terms: FloatArray,
+    slope_terms: FloatArray,
+    curve_terms: FloatArray,
+    derivative: FloatArray,
     sums: FloatArray,
     cross: FloatArray,
     curve: FloatArray,
 ) -> None:
-    """Add the derivatives of `times` equal ratings, and write the first derivatives of one of them to `own`."""
+    """Add the derivatives of `multiplicity` equal ratings, and write those of one of them to `derivative`."""
     q, count = point.shape
     for a in range(q):
         upper = slope = lower = 0.0
         for k in range(count):
-            upper += over[k] * point[a, k]
-            slope += rise[k] * point[a, k]
-            lower += bend[k] * point[a, k]
-        own[a] = slope - upper
-        cross[a, 0] += times * upper
-        cross[a, 1] += times * lower
+            upper += upper_terms[k] * point[a, k]
+            slope += slope_terms[k] * point[a, k]
+            lower += curve_terms[k] * point[a, k]
+        derivative[a] = slope - upper
+        cross[a, 0] += multiplicity * upper
+        cross[a, 1] += multiplicity * lower
         if a == 0:
-            sums[0] += times * upper
-            sums[1] += times * slope
-            sums[2] += times * lower
+            sums[0] += multiplicity * upper
+            sums[1] += multiplicity * slope
+            sums[2] += multiplicity * lower
         for b in range(a + 1):
             total = 0.0
             for k in range(count):
-                total += (over[k] + bend[k]) * point[a, k] * point[b, k]
-            curve[a, b] += times * total
+                total += (upper_terms[k] + curve_terms[k]) * point[a, k] * point[b, k]
+            curve[a, b] += multiplicity * total
             if b < a:
-                curve[b, a] += times * total
+                curve[b, a] += multiplicity * total

@@ -85,7 +85,7 @@ class CrossValidation:
 
     options: tuple[FitOptions, ...]
     scores: FloatArray
-    right: FloatArray | None = None
+    accuracy: FloatArray | None = None
     people: IntArray | None = None
 
     @property
@@ -114,8 +114,8 @@ class CrossValidation:
         mean, error = self.scores.mean(axis=1).tolist(), self._shortfalls[1].tolist()
         return {
             "tried": [
-                {**option.record(), "log_likelihood": score, "standard_error": own}
-                for option, score, own in zip(self.options, mean, error, strict=True)
+                {**option.record(), "log_likelihood": score, "standard_error": standard_error}
+                for option, score, standard_error in zip(self.options, mean, error, strict=True)
             ],
             "people": self.scores.shape[1],
             "chosen": self.best.record(),
@@ -147,16 +147,16 @@ def choose(
         raise InvalidChoices(
             "nobody made two choices, so cross-validation is impossible: replace 'auto' with a fixed option"
         )
-    scores, right = np.full((2, len(tried), count), np.nan)
+    scores, accuracy = np.full((2, len(tried), count), np.nan)
     for number in range(folds):
         for row, fit_options in enumerate(tried):
             people = np.flatnonzero(fold == number)
-            scores[row, people], right[row, people] = _score(choices, items, fit_options, people, seen, tolerance)
+            scores[row, people], accuracy[row, people] = _score(choices, items, fit_options, people, seen, tolerance)
             if progress is not None:
                 text = f"fold {number + 1} of {folds}, {fit_options}: {np.nanmean(scores[row, people]):.4f}"
                 done = (number * len(tried) + row + 1) / (folds * len(tried))
                 progress(LearningStep("cross-validation", done, text))
-    return CrossValidation(tuple(tried), scores[:, tested], right[:, tested], np.flatnonzero(tested))
+    return CrossValidation(tuple(tried), scores[:, tested], accuracy[:, tested], np.flatnonzero(tested))
 
 
 def _division(choices: Choices, folds: int, rng: int) -> tuple[IntArray, BoolArray]:
@@ -189,13 +189,13 @@ def _score(
     others = np.setdiff1d(np.arange(len(choices.people)), people)
     if choices.ratings is not None:
         return _score_ratings(choices, items, fit_options, people, others), np.full(len(people), np.nan)
-    inside = np.isin(choices.person, people)
+    in_fold = np.isin(choices.person, people)
     try:
         model, _, _ = fit_model(choices.only(others), items, fit_options, tolerance=tolerance)
     except InvalidChoices:
         return np.full(len(people), -np.log(2.0)), np.full(len(people), 0.5)
-    scores, right = predict_choices(choices.rows(inside & seen), choices.rows(inside & ~seen), *model.utilities())
-    return scores[people], right[people]
+    scores, accuracy = predict_choices(choices.rows(in_fold & seen), choices.rows(in_fold & ~seen), *model.utilities())
+    return scores[people], accuracy[people]
 
 
 def predict_choices(
@@ -215,8 +215,8 @@ def predict_choices(
     value = log_predicted(logit, np.sqrt(np.maximum(variance, 0.0)))
     count = len(hidden.people)
     total = np.maximum(np.bincount(hidden.person, minlength=count), 1)
-    hits = 0.5 * (np.sign(logit) + 1.0)
-    return tuple(np.bincount(hidden.person, part, minlength=count) / total for part in (value, hits))  # type: ignore[return-value]
+    correct = 0.5 * (np.sign(logit) + 1.0)
+    return tuple(np.bincount(hidden.person, part, minlength=count) / total for part in (value, correct))  # type: ignore[return-value]
 
 
 def _score_ratings(
@@ -229,18 +229,18 @@ def _score_ratings(
     """
     data = data_of(choices)
     assert isinstance(data, RatingData)
-    own = data.only(np.isin(data.person, people))
-    inside = data.only(np.isin(data.person, others))
-    start = start_of(inside, fit_options, items)
-    state = fit(inside, start, people=np.isin(np.arange(data.people), others).astype(np.float64))
+    held_out = data.only(np.isin(data.person, people))
+    training = data.only(np.isin(data.person, others))
+    start = start_of(training, fit_options, items)
+    state = fit(training, start, people=np.isin(np.arange(data.people), others).astype(np.float64))
     # Shuffle each person's ratings, because people may have rated items in a systematic order.
-    order = np.argsort(np.random.default_rng(0).random(len(own.item)) + own.person)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    count = np.diff(own.starts)[own.person]
-    shown = place - own.starts[own.person] < np.minimum(MAX_SEEN, count // 2)
-    model, posteriors = rating_beliefs(own.only(shown), start, state)
-    hidden = own.only(~shown)
+    order = np.argsort(np.random.default_rng(0).random(len(held_out.item)) + held_out.person)
+    positions = np.empty(len(order), dtype=np.int64)
+    positions[order] = np.arange(len(order))
+    count = np.diff(held_out.starts)[held_out.person]
+    shown = positions - held_out.starts[held_out.person] < np.minimum(MAX_SEEN, count // 2)
+    model, posteriors = rating_beliefs(held_out.only(shown), start, state)
+    hidden = held_out.only(~shown)
     total = np.bincount(hidden.person, hidden.log_predictive(model, posteriors), minlength=len(choices.people))
     return np.asarray((total / np.maximum(np.diff(hidden.starts), 1))[people])
 
@@ -248,5 +248,5 @@ def _score_ratings(
 def log_predicted(mean: FloatArray, deviation: FloatArray) -> FloatArray:
     """Return log E f(z) for Gaussian logits z with these means and standard deviations."""
     shares, variances = MIXTURE
-    chance = ndtr(mean[:, None] / np.sqrt(variances + deviation[:, None] ** 2)) @ shares
-    return np.asarray(np.log(np.maximum(chance, 1e-12)))
+    probability = ndtr(mean[:, None] / np.sqrt(variances + deviation[:, None] ** 2)) @ shares
+    return np.asarray(np.log(np.maximum(probability, 1e-12)))

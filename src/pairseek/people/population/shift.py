@@ -59,19 +59,23 @@ class Shift:
         d = size - 1
         first, second = np.triu_indices(d)
         features = 1 + d + len(first)
-        pieces = -(-people // _CHUNK)
-        normal, right, total = np.zeros((pieces, features, features)), np.zeros((pieces, features)), np.zeros(pieces)
+        chunk_count = -(-people // _CHUNK)
+        matrices, vectors, total = (
+            np.zeros((chunk_count, features, features)),
+            np.zeros((chunk_count, features)),
+            np.zeros(chunk_count),
+        )
         points = posteriors.points
         if points is None:
-            arms = np.sqrt(size) * np.linalg.cholesky(posteriors.covariance).transpose(0, 2, 1)
-            place = posteriors.mean[:, None] + np.concatenate([arms, -arms], axis=1)
+            sigma_offsets = np.sqrt(size) * np.linalg.cholesky(posteriors.covariance).transpose(0, 2, 1)
+            place = posteriors.mean[:, None] + np.concatenate([sigma_offsets, -sigma_offsets], axis=1)
             points = Points(np.ascontiguousarray(place), np.full((people, 2 * size), 0.5 / size))
-        for_ranges(add_shifts, people, _CHUNK, _CHUNK, points.place, points.weight, counts, normal, right, total)
-        matrix, pull = normal.sum(axis=0), right.sum(axis=0)
-        tight = np.append(1e-9, np.full(features - 1, _PRIOR_PRECISION))
-        solved = np.linalg.solve(matrix + np.diag(tight), pull)
-        rest = total.sum() - 2.0 * solved @ pull + solved @ matrix @ solved
-        variance = (rest + _PSEUDO_PEOPLE * _PRIOR_VARIANCE) / (counts.sum() + _PSEUDO_PEOPLE)
+        for_ranges(add_shifts, people, _CHUNK, _CHUNK, points.place, points.weight, counts, matrices, vectors, total)
+        matrix, vector = matrices.sum(axis=0), vectors.sum(axis=0)
+        prior_precision = np.append(1e-9, np.full(features - 1, _PRIOR_PRECISION))
+        solved = np.linalg.solve(matrix + np.diag(prior_precision), vector)
+        residual_square = total.sum() - 2.0 * solved @ vector + solved @ matrix @ solved
+        variance = (residual_square + _PSEUDO_PEOPLE * _PRIOR_VARIANCE) / (counts.sum() + _PSEUDO_PEOPLE)
         square = np.zeros((d, d))
         square[first, second] = solved[1 + d :]
         return cls(float(solved[0]), solved[1 : 1 + d], square + square.T, max(float(variance), _MIN_VARIANCE))
@@ -88,14 +92,18 @@ class Shift:
         noise = (points.place[:, :, d].ravel() - self.at(z)) / deviation
         features = np.column_stack([np.ones(len(z)), z, z[:, first] * z[:, second], noise])
         weight = points.weight * counts[:, None]
-        half = np.where(first == second, 0.5, 1.0)
-        now = np.concatenate([[0.0], self.linear, half * self.square[first, second]])
-        tight = np.append(1e-9, np.full(len(now) - 1, _PRIOR_PRECISION))
+        symmetry = np.where(first == second, 0.5, 1.0)
+        coefficients = np.concatenate([[0.0], self.linear, symmetry * self.square[first, second]])
+        prior_precision = np.append(1e-9, np.full(len(coefficients) - 1, _PRIOR_PRECISION))
         # The prior of the variance is an inverse Gamma distribution.
-        pull = np.append(-tight * now, _PSEUDO_PEOPLE * (_PRIOR_VARIANCE / deviation**3 - 1.0 / deviation))
-        bend = np.append(tight, _PSEUDO_PEOPLE * max(3.0 * _PRIOR_VARIANCE / deviation**4 - deviation**-2, 0.0))
-        matrix = features.T @ ((weight * curve).reshape(-1, 1) * features) + np.diag(bend)
-        step = np.linalg.solve(matrix, features.T @ (weight * slope).ravel() + pull)
+        gradient = np.append(
+            -prior_precision * coefficients, _PSEUDO_PEOPLE * (_PRIOR_VARIANCE / deviation**3 - 1.0 / deviation)
+        )
+        prior_curvature = np.append(
+            prior_precision, _PSEUDO_PEOPLE * max(3.0 * _PRIOR_VARIANCE / deviation**4 - deviation**-2, 0.0)
+        )
+        matrix = features.T @ ((weight * curve).reshape(-1, 1) * features) + np.diag(prior_curvature)
+        step = np.linalg.solve(matrix, features.T @ (weight * slope).ravel() + gradient)
         step *= min(1.0, _MAX_STEP / float(np.abs(step).max()))
         square = np.zeros((d, d))
         square[first, second] = step[1 + d : -1]
@@ -113,17 +121,17 @@ class Shift:
         The matrix has the rows (M, 0) and (-l, 1).
         """
         d = len(self.linear)
-        back = np.linalg.inv(matrix[:d, :d])
-        moved = self.square @ centre[:d]
-        constant = self.constant + self.linear @ centre[:d] + 0.5 * centre[:d] @ moved - centre[d]
-        linear = (self.linear + moved + matrix[d, :d]) @ back
-        return Shift(float(constant), linear, back.T @ self.square @ back, self.variance)
+        inverse = np.linalg.inv(matrix[:d, :d])
+        square_centre = self.square @ centre[:d]
+        constant = self.constant + self.linear @ centre[:d] + 0.5 * centre[:d] @ square_centre - centre[d]
+        linear = (self.linear + square_centre + matrix[d, :d]) @ inverse
+        return Shift(float(constant), linear, inverse.T @ self.square @ inverse, self.variance)
 
     def at(self, z: FloatArray) -> FloatArray:
         """Return the expected shifts at tastes of shape (..., d)."""
         return np.asarray(self.constant + z @ self.linear + 0.5 * np.sum((z @ self.square) * z, axis=-1))
 
-    def propose(self, people: int, spread: FloatArray, before: Points | None) -> tuple[FloatArray, FloatArray]:
+    def propose(self, people: int, spread: FloatArray, earlier: Points | None) -> tuple[FloatArray, FloatArray]:
         """Draw (people, points, d + 1) points (z, s), and return them with log importance weights for the prior.
 
         The points are quasi-random in the coordinates z and ε = (s - α - β·z - z'Qz/2)/τ, in which the prior is
@@ -134,14 +142,14 @@ class Shift:
         deviation = np.sqrt(self.variance)
         prior = np.pad(spread, (0, 1))
         prior[d, d] = 1.0
-        if before is None:
+        if earlier is None:
             mean, covariance = np.zeros((people, d + 1)), np.tile(prior, (people, 1, 1))
         else:
-            place = before.place.copy()
+            place = earlier.place.copy()
             place[:, :, d] = (place[:, :, d] - self.at(place[:, :, :d])) / deviation
-            mean, covariance = Points(place, before.weight).moments()
-            own = (before.effective / (before.effective + d + 1))[:, None, None]
-            covariance = _WIDENING * (own * covariance + (1.0 - own) * prior)
+            mean, covariance = Points(place, earlier.weight).moments()
+            own_weight = (earlier.effective / (earlier.effective + d + 1))[:, None, None]
+            covariance = _WIDENING * (own_weight * covariance + (1.0 - own_weight) * prior)
         standard, root = standard_points(_POINTS, d + 1), np.linalg.cholesky(covariance)
         place = mean[:, None] + standard @ root.transpose(0, 2, 1)
         log_weight = 0.5 * np.sum(standard**2, axis=1) - 0.5 * np.sum((place @ np.linalg.inv(prior)) * place, axis=2)
@@ -158,9 +166,9 @@ class Shift:
         people, size = posteriors.mean.shape
         d = size - 1
         z, sigma = posteriors.mean[:, :d], posteriors.covariance
-        moved = z @ self.square
-        slope = np.column_stack([-(self.linear + moved), np.ones(people)])
-        residual = posteriors.mean[:, d] - self.constant - z @ self.linear - 0.5 * np.sum(moved * z, axis=1)
+        square_z = z @ self.square
+        slope = np.column_stack([-(self.linear + square_z), np.ones(people)])
+        residual = posteriors.mean[:, d] - self.constant - z @ self.linear - 0.5 * np.sum(square_z * z, axis=1)
         residual -= 0.5 * np.einsum("ij,pji->p", self.square, sigma[:, :d, :d])
         out = np.einsum("pi,pj->pij", slope, slope)
         out[:, :d, :d] += self.square @ sigma[:, :d, :d] @ self.square

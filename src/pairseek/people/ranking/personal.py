@@ -113,10 +113,10 @@ class _Answers:
     @classmethod
     def of(cls, choices: Choices, person: int) -> _Answers:
         """Return the answers of the person with this row."""
-        own, tied = choices.person == person, choices.outcomes[choices.outcomes[:, 0] == person, 1:]
-        pairs = np.concatenate([np.stack([choices.winner[own], choices.loser[own]], axis=1), tied])
-        shown, place = np.unique(pairs, return_inverse=True)
-        first, second = place.reshape(-1, 2).T
+        is_own, tied = choices.person == person, choices.outcomes[choices.outcomes[:, 0] == person, 1:]
+        pairs = np.concatenate([np.stack([choices.winner[is_own], choices.loser[is_own]], axis=1), tied])
+        shown, positions = np.unique(pairs, return_inverse=True)
+        first, second = positions.reshape(-1, 2).T
         return cls(shown, first, second, np.repeat([1.0, 0.0], [len(pairs) - len(tied), len(tied)]))
 
     def counts(self, n: int) -> IntArray:
@@ -167,15 +167,15 @@ class _Group:
     def newcomer(self) -> _Moments:
         """Return the (n,) means and variances of the utilities of an unknown person, relative to a typical item."""
         base, root, base_root = self._centred
-        own = self.residual * (1.0 - 1.0 / len(base))
-        return base, np.sum(root**2, axis=1) + np.sum(base_root**2, axis=1) + own
+        residual_variance = self.residual * (1.0 - 1.0 / len(base))
+        return base, np.sum(root**2, axis=1) + np.sum(base_root**2, axis=1) + residual_variance
 
     def person(self, answers: _Answers) -> _Moments:
         """Return the (n,) means and variances of the utilities of the person who gave these answers."""
         base, root, base_root = self._centred
         shown, mean, variance = answers.shown, *self.newcomer()
-        inner = self.root[shown]
-        lower = np.linalg.cholesky(inner @ inner.T + self.residual * np.eye(len(shown)))
+        shown_root = self.root[shown]
+        lower = np.linalg.cholesky(shown_root @ shown_root.T + self.residual * np.eye(len(shown)))
         evidence = Evidence(
             lower[answers.first] - lower[answers.second],
             self.base[shown][answers.first] - self.base[shown][answers.second],
@@ -184,13 +184,13 @@ class _Group:
         factors = Factors.of(evidence, Logistic(tie_width=self.tie_width))
         # In coordinates y with u = base + lower y for the shown items, given the coefficients.
         fit = gaussian_fit(factors, GaussianPrior(0.0, 1.0), convergence=_CONVERGENCE)
-        covariance = root @ inner.T - self.residual / len(base)
+        covariance = root @ shown_root.T - self.residual / len(base)
         covariance[shown, np.arange(len(shown))] += self.residual
         loadings = solve_triangular(lower, covariance.T, lower=True).T
-        learned = np.eye(len(shown)) - fit.covariance
+        precision_gain = np.eye(len(shown)) - fit.covariance
         # Answers explain part of a deviation of the mean utilities from their estimates.
-        shift = loadings @ learned @ solve_triangular(lower, self.base_root[shown], lower=True)
-        explained = np.einsum("ni,ij,nj->n", loadings, learned, loadings, optimize=True)
+        shift = loadings @ precision_gain @ solve_triangular(lower, self.base_root[shown], lower=True)
+        explained = np.einsum("ni,ij,nj->n", loadings, precision_gain, loadings, optimize=True)
         change = np.sum(shift * (shift - 2.0 * base_root), axis=1)
         return mean + loadings @ fit.mean, np.maximum(variance - explained + change, _MIN_VARIANCE)
 

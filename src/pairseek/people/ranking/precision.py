@@ -80,16 +80,18 @@ def ranking_precision(items: int, people: int, answers: int) -> RankingPrecision
     for name, value, least in (("items", items, 2), ("people", people, 3), ("answers", answers, 1)):
         whole(value, name, least)
     axes, values = _table()
-    most = [round(float(np.exp(axis[-1]))) for axis in axes]
-    about_each = answers * min(1.0, most[0] / items)
-    place = [np.log(min(value, limit)) for value, limit in zip((items, people, about_each), most, strict=True)]
-    inside = [max(value, axis[0]) for value, axis in zip(place, axes, strict=True)]
-    width, found = expit(RegularGridInterpolator(axes, values)(inside)[0])
+    largest = [round(float(np.exp(axis[-1]))) for axis in axes]
+    about_each = answers * min(1.0, largest[0] / items)
+    logs = [np.log(min(value, limit)) for value, limit in zip((items, people, about_each), largest, strict=True)]
+    clipped = [max(value, axis[0]) for value, axis in zip(logs, axes, strict=True)]
+    width, best_found = expit(RegularGridInterpolator(axes, values)(clipped)[0])
     # With fewer answers than were simulated, part of what they tell is missing.
-    told = min(1.0, about_each / float(np.exp(axes[2][0])))
-    width = told * width + (1.0 - told) * INTERVAL_PROBABILITY
-    found = told * found + (1.0 - told) / items
-    return RankingPrecision(items, people, answers, float(width), float(max(found, 1.0 / items)), items > most[0])
+    answered_share = min(1.0, about_each / float(np.exp(axes[2][0])))
+    width = answered_share * width + (1.0 - answered_share) * INTERVAL_PROBABILITY
+    best_found = answered_share * best_found + (1.0 - answered_share) / items
+    return RankingPrecision(
+        items, people, answers, float(width), float(max(best_found, 1.0 / items)), items > largest[0]
+    )
 
 
 @cache

@@ -65,10 +65,10 @@ def draw_group_map(data: GroupMap) -> GroupDrawing:
     width, height = max(right - left, 1e-9), max(high - low, 1e-9)
     left, right = _extended(left, right, [x for x, _ in corners], 0.15 * width)
     low, high = _extended(low, high, [y for _, y in corners], 0.15 * height)
-    room = WIDTH - _LEFT - _RIGHT
-    frame = Frame.fitted([(left, low), (right, high)], (room, 0.9 * room), (_LEFT, _TOP))
+    inner_width = WIDTH - _LEFT - _RIGHT
+    frame = Frame.fitted([(left, low), (right, high)], (inner_width, 0.9 * inner_width), (_LEFT, _TOP))
     view_height = max(round((high - low) * frame.scale), 120) + _TOP + _BOTTOM
-    ground = (_LEFT - 24, _TOP - 24, room + 48, view_height - _TOP - _BOTTOM + 48)
+    ground = (_LEFT - 24, _TOP - 24, inner_width + 48, view_height - _TOP - _BOTTOM + 48)
     items = _drawn_items(data["items"], frame, ground)
     people = []
     for person in data["people"]:

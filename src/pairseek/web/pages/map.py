@@ -39,8 +39,8 @@ class MapDrawing:
 def map_frame(points: Iterable[tuple[float, float]]) -> tuple[Frame, int, int]:
     """Return the frame of a map that shows these points, with its width and height."""
     points = list(points)
-    room = WIDTH - 2 * MARGIN
-    frame = Frame.fitted(points, (room, 1.1 * room), (MARGIN, MARGIN))
+    inner_width = WIDTH - 2 * MARGIN
+    frame = Frame.fitted(points, (inner_width, 1.1 * inner_width), (MARGIN, MARGIN))
     columns, rows = zip(*(frame.place_rounded(*point) for point in points), strict=True)
     return frame, max(columns) + MARGIN, max(rows) + MARGIN
 
@@ -78,5 +78,5 @@ def placed_names(
         return ()
     marks = [Mark(*frame.place_rounded(x, y), _ITEM_RADIUS, label) for x, y, _, label in items if label]
     marks.sort(key=lambda mark: math.hypot(mark.x - estimate[0], mark.y - estimate[1]))
-    labels = place_labels(marks, _FONT_SIZE, (0, 0, *size), taken=[box_around(*estimate, _ESTIMATE_RADIUS)])
+    labels = place_labels(marks, _FONT_SIZE, (0, 0, *size), obstacles=[box_around(*estimate, _ESTIMATE_RADIUS)])
     return tuple((round(label.x), round(label.y), label.text) for label in labels if label is not None)

@@ -222,15 +222,17 @@ def personal_rows(database: Database, study: Study, findings: FindingsSource) ->
     with contextlib.suppress(InvalidChoices):
         group = findings(study)
         people = {row.id: row for row in session_rows(database, study)}
-        places = {item: place for place, item in enumerate(group.tastes.ids)}
-        shown = [(item.id, item.label, places[item.id]) for item in group.ranking.items[:MAX_PERSONAL_ITEMS]]
+        indices = {item: index for index, item in enumerate(group.tastes.ids)}
+        columns_of_items = [
+            (item.id, item.label, indices[item.id]) for item in group.ranking.items[:MAX_PERSONAL_ITEMS]
+        ]
         for number, person in enumerate(group.tastes.chances()):
             # Someone may have been forgotten since the findings were computed.
             if person.person in people:
                 row = people[person.person]
                 columns = {"study": study.row.slug, **identity(row), **standing(group, number)}
-                for item, label, place in shown:
-                    yield {**columns, **_taste_columns(item, label, person, place)}
+                for item, label, index in columns_of_items:
+                    yield {**columns, **_taste_columns(item, label, person, index)}
 
 
 def session_rows(database: Database, study: Study) -> list[SessionRow]:
@@ -244,14 +246,14 @@ def standing(group: GroupFindings, number: int) -> JSON:
     return {"segment": segment if len(group.segments) > 1 else None, "weight": float(group.model.trust[number])}
 
 
-def _taste_columns(item: ItemId, label: str, person: PersonalChances, place: int) -> JSON:
+def _taste_columns(item: ItemId, label: str, person: PersonalChances, index: int) -> JSON:
     return {
         "id": item,
         "label": label,
-        "probability": float(person.chance[place]),
-        "probability_low": float(person.low[place]),
-        "probability_high": float(person.high[place]),
-        "answers": int(person.answers[place]),
+        "probability": float(person.chance[index]),
+        "probability_low": float(person.low[index]),
+        "probability_high": float(person.high[index]),
+        "answers": int(person.answers[index]),
     }
 
 
@@ -420,11 +422,11 @@ def codebook(study: Study, language: str = DEFAULT, variables: Sequence[str] = (
     places, further = coordinate_names(study), data_names(study).values()
     asked = {f"{QUESTION_PREFIX}{question.name}": question.text for question in study.configuration.questions}
 
-    def said(table: str, name: str) -> str:
+    def description(table: str, name: str) -> str:
         if table == "participants" and name in asked:
             return catalogue.say("codebook.question", text=asked[name])
         if table == "participants" and name.startswith(URL_PREFIX):
             return catalogue.say("codebook.variable", name=name.removeprefix(URL_PREFIX))
         return meaning(catalogue, table, name, places, further if table == "items" else ())
 
-    return {table: {name: said(table, name) for name in columns_of(study, table, variables)} for table in TABLES}
+    return {table: {name: description(table, name) for name in columns_of(study, table, variables)} for table in TABLES}

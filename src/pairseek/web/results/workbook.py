@@ -102,22 +102,22 @@ class _Content:
 
     def _people(self) -> Iterator[JSON]:
         group = self._group
-        places = {} if group is None else {name: place for place, name in enumerate(group.segments.people)}
+        rows = {} if group is None else {name: place for place, name in enumerate(group.segments.people)}
         for session in iterate_histories(self._database, self._study):
             standing: JSON = {"segment": None, "weight": 0.0}
-            if group is not None and session.row.id in places:
-                standing = tables.standing(group, places[session.row.id])
+            if group is not None and session.row.id in rows:
+                standing = tables.standing(group, rows[session.row.id])
             estimate = {} if self._study.configuration.is_similarity else tables.estimate_row(self._study, session)
             yield {**estimate, **tables.participant_row(self._study, session), **standing}
 
     def _tastes(self, group: GroupFindings, names: Mapping[Any, str], bound: str) -> Iterator[JSON]:
         rows = tables.session_rows(self._database, self._study)
         people = {row.id: row.participant_name or row.id for row in rows}
-        places = {item: place for place, item in enumerate(group.tastes.ids)}
+        indices = {item: place for place, item in enumerate(group.tastes.ids)}
         for person in group.tastes.chances():
             if person.person in people:
                 values = getattr(person, bound)
-                cells = {label: float(values[places[item]]) for item, label in names.items()}
+                cells = {label: float(values[indices[item]]) for item, label in names.items()}
                 yield {**cells, self.say("sheet.person"): people[person.person]}
 
     def _answers(self, columns: Sequence[str]) -> Iterator[JSON]:

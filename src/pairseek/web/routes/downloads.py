@@ -25,7 +25,7 @@ async def table_reply(service: Service, study: Study, table: str, ending: str, *
     findings = await _current_findings(service, study) if table in ("ranking", "people") else None
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{table}.{ending}"'}
 
-    def begun() -> Response:
+    def build_reply() -> Response:
         columns = tables.columns_of(study, table, tables.variables_of(service.database, study))
         rows = tables.rows_of(service.database, study, table, findings)
         if ending == "parquet":
@@ -36,7 +36,7 @@ async def table_reply(service: Service, study: Study, table: str, ending: str, *
         chunks = service.stream(tables.as_csv(rows, columns, for_excel=for_excel))
         return StreamingResponse(chunks, media_type="text/csv", headers=headers)
 
-    return await service.run_for_result(begun)
+    return await service.run_for_result(build_reply)
 
 
 async def bundle_reply(service: Service, study: Study) -> Response:
@@ -66,14 +66,14 @@ async def slide_reply(
         findings = await to_thread.run_sync(service.findings.wait_for_current, study, limiter=service.waiting)
     headers = {"content-disposition": f'attachment; filename="{study.row.slug}-{language}.{ending}"'}
 
-    def drawn() -> Response:
+    def draw_slide() -> Response:
         slide = slide_of(service.database, study, findings, everyone=everyone, language=language)
         svg = render_slide(slide, language=language)
         if ending == "svg":
             return Response(svg, media_type="image/svg+xml", headers=headers)
         return Response(png_of(svg), media_type="image/png", headers=headers)
 
-    return await service.run_for_result(drawn)
+    return await service.run_for_result(draw_slide)
 
 
 def _file_reply(file: IO[bytes], name: str, kind: str) -> Response:
@@ -100,9 +100,9 @@ async def _current_findings(service: Service, study: Study) -> Callable[[Study],
 
     findings = await to_thread.run_sync(awaited, limiter=service.waiting)
 
-    def known(_: Study) -> GroupFindings:
+    def stored_findings(_: Study) -> GroupFindings:
         if isinstance(findings, InvalidChoices):
             raise findings
         return findings
 
-    return known
+    return stored_findings

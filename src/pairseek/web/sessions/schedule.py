@@ -116,9 +116,9 @@ def _attention_pair(configuration: StudyConfiguration, seed: int, position: int)
     rule = configuration.attention
     if rule is None:
         return None
-    block, place = divmod(position, rule.every)
+    block, index_in_block = divmod(position, rule.every)
     first = 1 if block == 0 else 0
-    if place != int(_rng(seed, block, _PLACE_DRAW).integers(first, rule.every)):
+    if index_in_block != int(_rng(seed, block, _PLACE_DRAW).integers(first, rule.every)):
         return None
     cycle, index = divmod(block, len(rule.pairs))
     pair = rule.pairs[int(_rng(seed, cycle, _ORDER_DRAW).permutation(len(rule.pairs))[index])]

@@ -398,25 +398,25 @@ def _form_field(error: ErrorDetails) -> str:
 
 
 def _error_message(error: ErrorDetails) -> str:
-    place = ".".join(str(part) for part in error["loc"])
+    path = ".".join(str(part) for part in error["loc"])
     kind, received = error["type"], _shortened(error.get("input"))
-    if kind == "extra_forbidden" and place == "space":
+    if kind == "extra_forbidden" and path == "space":
         return (
             "a study asks about items, which a continuous space does not have: put points of the space in the rows of "
             "a CSV, with a column that shows each (colour, audio, ...), or search it in Python with Search(Space(...))"
         )
     if kind == "extra_forbidden":
         names = StudyConfiguration.model_fields if len(error["loc"]) == 1 else ()
-        near = suggestion(place, names)
-        return f"there is no setting {place!r}{near}: fix or remove it; docs/reference/study-settings.md lists all"
+        near = suggestion(path, names)
+        return f"there is no setting {path!r}{near}: fix or remove it; docs/reference/study-settings.md lists all"
     if kind == "missing":
-        return f"the setting {place!r} is missing: add it"
+        return f"the setting {path!r} is missing: add it"
     message = str(error["ctx"]["error"] if kind == "value_error" else error["msg"])
-    if not place:
+    if not path:
         return message
     # The settings that a group has are no help in finding out which of them is wrong.
     value = "wrong" if isinstance(error.get("input"), dict) else received
-    return f"the setting {place!r} is {value}: {message[0].lower()}{message[1:]}"
+    return f"the setting {path!r} is {value}: {message[0].lower()}{message[1:]}"
 
 
 def _shortened(value: object) -> str:

@@ -24,13 +24,13 @@ def check_texts_storable(settings: object) -> None:
     # A list of what is left to check, because settings may be nested more deeply than calls can be.
     remaining: list[tuple[str, object]] = [("", settings)]
     while remaining:
-        place, value = remaining.pop()
+        path, value = remaining.pop()
         if isinstance(value, str):
             obstacle = obstacle_to_storing(value, None)
             if obstacle is not None:
-                raise InvalidParameter(f"the setting {place!r} cannot be used: {obstacle}; change it", field=place)
+                raise InvalidParameter(f"the setting {path!r} cannot be used: {obstacle}; change it", field=path)
         elif isinstance(value, Mapping):
             for name, member in value.items():
-                remaining += [(f"{place}.{name}" if place else str(name), member), (place or "name", str(name))]
+                remaining += [(f"{path}.{name}" if path else str(name), member), (path or "name", str(name))]
         elif isinstance(value, list | tuple):
-            remaining += [(place, element) for element in value]
+            remaining += [(path, element) for element in value]

@@ -158,9 +158,9 @@ def _quality_row(person: Participation, result: GroupFindings | InvalidChoices) 
 def _group_map(study: Study, group: GroupAnswers, result: GroupFindings) -> GroupMap:
     """Return the best-ranked items and the people in the plane of the map, and the names of its axes."""
     items = study.all_items
-    places = dict(zip(map(str, items.ids), project(items, items.coordinates), strict=True))
+    positions = dict(zip(map(str, items.ids), project(items, items.coordinates), strict=True))
     best: list[GroupItem] = [
-        {"card": study.card(str(item.id)), "point": places[str(item.id)], "place": item.place}
+        {"card": study.card(str(item.id)), "point": positions[str(item.id)], "place": item.place}
         for item in result.ranking.items[:MAX_MAP_ITEMS]
     ]
     people: list[GroupPerson] = []
@@ -169,8 +169,8 @@ def _group_map(study: Study, group: GroupAnswers, result: GroupFindings) -> Grou
         if session in group.points:
             point, outline = plane_of(items).region(*group.points[session], _ELLIPSE_PROBABILITY)
             segment = int(segments.membership[row].argmax()) + 1
-            place = (float(point[0]), float(point[1]))
-            people.append({"point": place, "outline": as_pairs(outline), "segment": segment})
+            centre = (float(point[0]), float(point[1]))
+            people.append({"point": centre, "outline": as_pairs(outline), "segment": segment})
     return {"items": best, "people": people, "axes": axis_names(items), "segments": len(segments)}
 
 

@@ -90,15 +90,15 @@ def _drawing(study: Study, newest: MapVersion, vague: set[int]) -> SimilarityDra
     items = newest.learned.final.items()
     points = project(items, items.coordinates)
     side = next((side for limit, side in _ITEM_SIDES if items.n <= limit), _MIN_ITEM_SIDE)
-    room = _DRAWING_WIDTH - 2 * _DRAWING_MARGIN
-    frame = Frame.fitted(points, (room, room), (_DRAWING_MARGIN, _DRAWING_MARGIN))
+    inner_width = _DRAWING_WIDTH - 2 * _DRAWING_MARGIN
+    frame = Frame.fitted(points, (inner_width, inner_width), (_DRAWING_MARGIN, _DRAWING_MARGIN))
     width, height = (
-        max(places) + _DRAWING_MARGIN for places in zip(*(frame.place(x, y) for x, y in points), strict=True)
+        max(positions) + _DRAWING_MARGIN for positions in zip(*(frame.place(x, y) for x, y in points), strict=True)
     )
-    placed: list[PlacedItem] = []
+    placed_items: list[PlacedItem] = []
     for row in np.argsort(-newest.learned.undecided).tolist():
         x, y = frame.place(*points[row])
-        placed.append(
+        placed_items.append(
             {
                 "card": study.card(str(study.items.ids[row])),
                 "x": round(x, 1),
@@ -107,4 +107,4 @@ def _drawing(study: Study, newest: MapVersion, vague: set[int]) -> SimilarityDra
                 "vague": row in vague,
             }
         )
-    return {"width": round(width), "height": round(height), "side": side, "items": placed}
+    return {"width": round(width), "height": round(height), "side": side, "items": placed_items}

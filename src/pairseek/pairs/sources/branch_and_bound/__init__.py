@@ -33,9 +33,9 @@ class StoppingCriterion:
     reference: float
     budget: int
 
-    def threshold(self, least: float) -> float:
-        """Return the bound up to which pairs of cells may be discarded once a pair of utility `least` is known."""
-        return (least - self.gap * self.reference) / (1.0 - self.gap)
+    def threshold(self, utility: float) -> float:
+        """Return the bound up to which pairs of cells may be discarded once a pair of utility `utility` is known."""
+        return (utility - self.gap * self.reference) / (1.0 - self.gap)
 
 
 @dataclass(frozen=True, eq=False)

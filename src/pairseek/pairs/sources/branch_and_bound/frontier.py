@@ -82,7 +82,7 @@ class Incumbents:
         self.keys: IntArray = np.full(count + _MAX_TIES, -1)
 
     @property
-    def least(self) -> float:
+    def utility_to_exceed(self) -> float:
         """Utility that a pair must exceed to enter the best `count` pairs."""
         return float(self.utilities[self.count - 1])
 

@@ -38,17 +38,17 @@ def best_first(view: CatalogueView, resting: IntArray, criterion: StoppingCriter
     frontier, best = root_frontier(empty=view.is_empty), Incumbents(criterion.count)
     visited, effort, dropped = 0, 0, -np.inf
     while True:
-        frontier, highest = frontier.pruned(criterion.threshold(best.least))
+        frontier, highest = frontier.pruned(criterion.threshold(best.utility_to_exceed))
         dropped = max(dropped, highest)
         remaining = criterion.budget - effort
         if not len(frontier) or (remaining <= 0 and len(best.occupied)):
             break
-        started = best.least > -np.inf
+        started = best.utility_to_exceed > -np.inf
         chosen, frontier = frontier.split_best(max(_ROUND, len(frontier) // 2) if started else _FIRST_ROUND)
         is_scanned = (chosen.first >= view.tree.leaves) | (len(frontier) > _MAX_FRONTIER)
         tiles, parents = chosen.take(np.flatnonzero(is_scanned)), chosen.take(np.flatnonzero(~is_scanned))
         parents, waiting = parents.split(max(1, remaining // (4 * CELL_EFFORT)))
-        children = _children(view, parents, criterion.threshold(best.least))
+        children = _children(view, parents, criterion.threshold(best.utility_to_exceed))
         allowed = min(remaining, max(_SCAN_EFFORT, _SCAN_EFFORT_PER_CELL_PAIR * len(frontier)))
         unscanned, counts = _scan(view, tiles, resting, best, allowed)
         visited += int(counts[0])
@@ -78,7 +78,7 @@ def _scan(
     pieces = -(-len(tiles) // chunk)
     utilities, keys = np.full((pieces, len(best.keys)), -np.inf), np.full((pieces, len(best.keys)), -1)
     counts = np.zeros((pieces, 3), dtype=np.int64)
-    least = best.least
+    least = best.utility_to_exceed
     scale = view.scale[0] if view.model[0] >= CHANCE else 0.0
     slack = 1e-12 * max(abs(least), scale) if least > -np.inf else 0.0
     target = (least, slack, float(best.count), max(1, allowed // pieces))

@@ -50,13 +50,13 @@ def boxes(content: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, in
         at = stop
 
 
-def _box(content: bytes, place: tuple[int, int] | None, *path: bytes) -> tuple[int, int] | None:
+def _box(content: bytes, span: tuple[int, int] | None, *path: bytes) -> tuple[int, int] | None:
     """Return the place of the box with this path inside another box; None without it."""
     for kind in path:
-        if place is None:
+        if span is None:
             return None
-        place = next(((begin, stop) for name, begin, stop in boxes(content, *place) if name == kind), None)
-    return place
+        span = next(((begin, stop) for name, begin, stop in boxes(content, *span) if name == kind), None)
+    return span
 
 
 def mp4_medium(content: bytes) -> RecordingMedium:
