@@ -154,3 +154,15 @@ def test_a_method_of_the_page_on_comparisons_takes_part(tmp_path):
     assert not results.faults
     accuracy = results.scores("simulated", "Elo", "accuracy").mean(axis=0)
     assert accuracy[2] > accuracy[0]
+
+
+def test_logged_sessions_are_compared_and_counted(capsys):
+    names = run("how-to/compare-in-production.md")
+    assert sum(record["kind"] == "question" for record in names["records"]) == 240
+    assert {record["arm"] for record in names["asked"]} == {"taste", "best"}
+    assert all(record["chance"] == 1.0 for record in names["asked"])
+    assert 0.0 < names["error"] < 0.2
+    shown = capsys.readouterr().out
+    assert "best minus taste" in shown
+    counted = sum(float(value) for value in re.findall(r"shop_questions_total\{.*\} (\S+)", shown))
+    assert counted == 240

@@ -44,6 +44,9 @@ class QueryInfo:
         Upper bound on how far the pair's score falls short of the best pair's: see `AllPairs`. None if unknown.
     probability_tie
         Predictive probability of a tie; 0 if ties are not offered.
+    chance
+        Probability with which this pair was chosen, given the answers before: 1 if the strategy leaves nothing to
+        chance, and 1 / (number of permitted pairs) for a uniform draw; None if unknown. Either item may be on the left.
     seconds
         Time taken to choose; ignored in comparisons.
     """
@@ -56,6 +59,7 @@ class QueryInfo:
     probability_left: float
     gap: float | None = None
     probability_tie: float = 0.0
+    chance: float | None = None
     seconds: float = field(default=0.0, compare=False)
 
 

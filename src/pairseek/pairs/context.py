@@ -184,6 +184,8 @@ class Selection:
     gap
         Certified optimality gap: relative to the best score or, where scores may be negative, to the difference
         between the best and the median pair. None if unknown.
+    chance
+        Probability with which this pair was drawn; None if nothing was drawn, or if it is unknown.
     """
 
     first: int
@@ -193,6 +195,7 @@ class Selection:
     words: str
     bound: float | None = None
     gap: float | None = None
+    chance: float | None = None
 
 
 class Source(Protocol):

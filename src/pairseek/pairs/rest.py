@@ -110,6 +110,12 @@ class Resting:
         rows = np.array([row for pair in pairs for row in pair], dtype=np.int64)
         return Resting(self.n, self.pairs, np.union1d(self.items, rows), self.rule)
 
+    def count_permitted(self) -> int:
+        """Return the number of pairs that may be asked now."""
+        free = self.n - len(self.items)
+        resting = np.isin(self.pairs // self.n, self.items) | np.isin(self.pairs % self.n, self.items)
+        return free * (free - 1) // 2 - int(np.sum(~resting))
+
     def allows(self, first: IntArray, second: IntArray) -> BoolArray:
         """Return an (m,) mask: True if neither the pair nor one of its items rests, and the two items differ."""
         free = first != second

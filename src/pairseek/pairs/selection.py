@@ -105,13 +105,14 @@ def choose_pair(
         isinstance(strategy, BaseProcedure) or strategy.takes_generator or context.strategy.takes_generator
     )
     depends_on_seed = depends_on_seed or draws.choice.bit_generator.state != before
-    return ChosenPair(*_sides(items, pair), _info(pair, selection, strategy.name), depends_on_seed)
+    info = _info(pair, selection, strategy.name, selection.chance if depends_on_seed else 1.0)
+    return ChosenPair(*_sides(items, pair), info, depends_on_seed)
 
 
 def pair_info(context: SelectionContext, first: int, second: int) -> QueryInfo:
     """Return the predicted answer to any pair of rows, with its expected information."""
     selection = Selection(first, second, float("nan"), 1, "given")
-    return _info(_pair(context, selection), selection, "given")
+    return _info(_pair(context, selection), selection, "given", None)
 
 
 def choice_shares(context: SelectionContext, rows: Sequence[int]) -> FloatArray:
@@ -133,7 +134,7 @@ def _pair(context: SelectionContext, selection: Selection) -> PairFeatures:
     return context.features(np.array([selection.first]), np.array([selection.second]))
 
 
-def _info(pair: PairFeatures, selection: Selection, strategy: str) -> QueryInfo:
+def _info(pair: PairFeatures, selection: Selection, strategy: str, chance: float | None) -> QueryInfo:
     """Explain a pair whose first item is on the left."""
     first, tie = (float(values[0]) for values in pair.outcome_probabilities())
     return QueryInfo(
@@ -144,6 +145,7 @@ def _info(pair: PairFeatures, selection: Selection, strategy: str) -> QueryInfo:
         information=max(0.0, float(pair.tabulated("information")[0])),
         probability_left=first,
         probability_tie=tie,
+        chance=chance,
         gap=selection.gap if selection.gap is not None and np.isfinite(selection.gap) else None,
     )
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
@@ -17,6 +17,7 @@ from pairseek.errors import InvalidFile, Unsupported
 from pairseek.model.catalogues import Selected
 from pairseek.model.items import Items
 from pairseek.model.priors import Prior
+from pairseek.model.recommendations import Recommendation
 from pairseek.model.responses import Response
 from pairseek.model.spaces import Space
 from pairseek.pairs.context import Source
@@ -31,12 +32,13 @@ from pairseek.search.stopping import StopRule
 if TYPE_CHECKING:
     from pairseek.core import files
     from pairseek.people.population import Population
-    from pairseek.search import saving
+    from pairseek.search import logs, saving
     from pairseek.search.record import StateAndPending
     from pairseek.search.tokens import Key
 else:
     # Most searches are never saved.
     files, saving = LazyModule("pairseek.core.files"), LazyModule("pairseek.search.saving")
+    logs = LazyModule("pairseek.search.logs")
 
 _Stored = TypeVar("_Stored", bound="StoredSearch")
 _Parameters = ParamSpec("_Parameters")
@@ -149,6 +151,14 @@ class StoredSearch:
     def configuration(self) -> JSON:
         """All parts with their names and settings, and the version of the model, as plain data."""
         return self._state.configuration.record()
+
+    def log(self, shown: Query | Sequence[Recommendation]) -> JSON:
+        """Return one flat record, as JSON data, of a question from `ask` or of recommended items, for your logs.
+
+        ``chance`` is the probability with which the pair was chosen, as in `QueryInfo`, or the items: recommendations
+        leave nothing to chance.
+        """
+        return logs.log_record(self._state, shown)
 
     @property
     def migrated_from(self) -> int | None:

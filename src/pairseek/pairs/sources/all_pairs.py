@@ -169,7 +169,9 @@ def draw_permitted_pair(context: SelectionContext, rng: np.random.Generator) -> 
         free &= np.any(context.points[first] != context.points[second], axis=1)
     if np.any(free):
         row = int(np.argmax(free))
-        return Selection(int(first[row]), int(second[row]), 0.0, 1, f"any of {total:,} pairs, drawn at random")
+        words = f"any of {total:,} pairs, drawn at random"
+        chance = 1.0 / context.resting.count_permitted()
+        return Selection(int(first[row]), int(second[row]), 0.0, 1, words, chance=chance)
     keys = best_first(information_view(context), context.resting.pairs, StoppingCriterion(1024, 0.0, 0.0, 1)).keys
     if not len(keys):
         return None
