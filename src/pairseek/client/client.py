@@ -125,6 +125,22 @@ class Client:
         body = {"attributes": {name: dict(own) for name, own in attributes.items()}, "missing": missing}
         return dict(self._connection.json("PATCH", f"/studies/{_quoted(slug)}/attributes", body)["attributes"])
 
+    def upload_population(self, slug: str, name: str, population: Mapping[str, Any]) -> int:
+        """Store a population, ``Population.record()``, with which new sessions begin; return its version.
+
+        Automatic learning is switched off. The request is idempotent.
+        """
+        address = f"/studies/{_quoted(slug)}/populations/{_quoted(name)}"
+        return int(self._connection.json("PUT", address, {"population": dict(population)})["version"])
+
+    def populations(self, slug: str) -> list[Mapping[str, Any]]:
+        """List the populations of a study, learned and uploaded, newest first."""
+        return list(self._connection.json("GET", f"/studies/{_quoted(slug)}/populations"))
+
+    def choose_population(self, slug: str, version: int) -> None:
+        """Choose the population with which new sessions begin, 0 for none, and switch automatic learning off."""
+        self._connection.send("PUT", f"/studies/{_quoted(slug)}/population", {"version": version})
+
     def catalogues(self, slug: str) -> list[CatalogueVersion]:
         """List the versions of the items of a study, newest first."""
         records = self._connection.json("GET", f"/studies/{_quoted(slug)}/catalogues")

@@ -49,6 +49,7 @@ _API_UPLOADS = (
     ("POST", re.compile(r"/api/v1/studies")),
     ("PUT", re.compile(r"/api/v1/studies/[^/]+/items")),
     ("PATCH", re.compile(r"/api/v1/studies/[^/]+/attributes")),
+    ("PUT", re.compile(r"/api/v1/studies/[^/]+/populations/[^/]+")),
 )
 # Headers that show that a request came through a proxy.
 _FORWARDING_HEADERS = (

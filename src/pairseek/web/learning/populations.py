@@ -10,7 +10,16 @@ from typing import TypeAlias
 import sqlalchemy as sa
 
 from pairseek.core.types import JSON
-from pairseek.errors import InvalidChoices, PairseekError, StoreUnavailable
+from pairseek.errors import (
+    InvalidChoices,
+    InvalidFile,
+    InvalidParameter,
+    PairseekError,
+    StoreUnavailable,
+    Unsupported,
+)
+from pairseek.model.catalogues import same_space
+from pairseek.model.items import Items
 from pairseek.people.learning import is_due, learn
 from pairseek.people.population import Choices, Population
 from pairseek.store import learning, populations, studies
@@ -20,6 +29,7 @@ from pairseek.web.errors import Problem
 from pairseek.web.learning.learned import LearnedVersion
 from pairseek.web.learning.study_choices import choices_of
 from pairseek.web.sessions import history
+from pairseek.web.sessions.parts import population_for
 from pairseek.web.studies.catalogue import Study
 from pairseek.web.studies.configuration import StudyConfiguration, configured
 
@@ -185,6 +195,54 @@ def choose_version(database: Database, study: Study, who: str, version: int) -> 
         studies.log_action(connection, who, "choose_version", study.row.slug, version=version)
 
     database.write(change)
+
+
+def upload(database: Database, study: Study, record: JSON, name: str, who: str) -> int:
+    """Store a population under a name, let new sessions begin with it, and return its version.
+
+    If it is the newest version already, nothing is stored.
+    """
+    population = _uploaded(study, record)
+    content = LearnedVersion.of(population.record(), [], {}, {}).content
+    number = study.row.id
+
+    def store(connection: sa.Connection) -> int:
+        version = populations.newest(connection, number)
+        if (
+            version is None
+            or (populations.facts(connection, number, version) or {}).get("name") != name
+            or populations.content(connection, number, version) != content
+        ):
+            version = populations.add(connection, number, content, who, [], {"name": name})
+            studies.log_action(connection, who, "upload_population", study.row.slug, version=version, name=name)
+        learning.choose(connection, number, version)
+        return version
+
+    return database.write(store)
+
+
+def _uploaded(study: Study, record: JSON) -> Population:
+    """Return a population from its record; reject one that does not suit the items and the settings of a study."""
+    slug, items = study.row.slug, study.items
+    if study.configuration.is_similarity:
+        raise Unsupported(f"the study {slug!r} is a similarity study, which learns a map and no population")
+    try:
+        population = Population.from_record(record)
+    except PairseekError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise InvalidFile(f"this is not a valid population ({error}): send what Population.record() returns") from None
+    if items.d and not population.describes(items):
+        known = population.items
+        shared = known.d >= items.d and any(items.find(name) >= 0 for name in known.ids)
+        if not shared or not same_space(Items._without_warnings(known.coordinates[:, : items.d], known.ids), items):
+            raise InvalidParameter(
+                f"this population was fitted to other items than those of the study {slug!r}, or in other coordinates: "
+                f"fit it to the coordinates of the study's items",
+                field="population",
+            )
+    study.configuration.resolved(items, population_for(items, population))
+    return population
 
 
 def _finished_choices(database: Database, study: Study) -> tuple[Choices, list[str]]:

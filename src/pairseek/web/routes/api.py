@@ -15,7 +15,7 @@ from pairseek.store import sessions, studies
 from pairseek.store.deletion import Deleted
 from pairseek.web.pages.contexts.shared import StateSchema
 from pairseek.web.results import workbook
-from pairseek.web.routes import api_design, recommendations, replacements, schemas
+from pairseek.web.routes import api_design, populations, recommendations, replacements, schemas
 from pairseek.web.routes.api_access import (
     DeletableSession,
     ReadableSession,
@@ -106,6 +106,7 @@ async def set_attributes(body: schemas.AttributesBody, slug: Slug, service: TheS
 
 router.include_router(items_router)
 router.include_router(api_design.router)
+router.include_router(populations.router)
 router.include_router(recommendations.router)
 router.include_router(replacements.router)
 

@@ -36,6 +36,8 @@ from pairseek.web.studies.configuration import MAX_DIMENSIONS, MAX_ITEMS
 
 # Largest number of characters of all settings in a body; the longest may list the ids of all items.
 _MAX_SETTINGS_LENGTH = 4_000_000
+# The same for a population, which has the coordinates of all items.
+_MAX_POPULATION_LENGTH = 40_000_000
 # Largest number of members of an object in the settings, and of the body itself; attributes have one for each item.
 _MAX_MEMBERS = 1000
 _MAX_BODY_MEMBERS = 10
@@ -165,8 +167,9 @@ def read_body(file: BinaryIO) -> Any:
         else:
             began = reader.position
             most_members = MAX_ITEMS if name == "attributes" else _MAX_MEMBERS
-            body[name] = reader.tree(remaining, most_members=most_members)
-            remaining -= reader.position - began
+            most = _MAX_POPULATION_LENGTH if name == "population" else remaining
+            body[name] = reader.tree(most, most_members=most_members)
+            remaining -= 0 if name == "population" else reader.position - began
     reader.end()
     return body
 

@@ -120,6 +120,29 @@ VariableName = Annotated[str, Field(pattern=NAME_PATTERN)]
 VariableValue = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH)]
 
 
+class PopulationBody(_Schema):
+    """Population to upload."""
+
+    population: dict[str, Any] = Field(description="what Population.record() returns")
+
+
+class ChosenPopulation(_Schema):
+    """Population with which new sessions begin."""
+
+    version: int = Field(ge=0, description="version of the population; 0 for none")
+
+
+class PopulationSchema(_Schema):
+    """Population of a study."""
+
+    version: int
+    name: str | None = Field(description="name under which it was uploaded; null if the study learned it")
+    created_at: str
+    created_by: str
+    current: bool = Field(description="whether new sessions begin with it")
+    dropped: bool = Field(description="whether it was dropped because somebody it was learned from was forgotten")
+
+
 class NewSession(_Schema):
     """Ids of the participant, as far as they are known."""
 

@@ -82,6 +82,7 @@ _SHOWN_ACTIONS = (
     "learning_on",
     "learning_off",
     "choose_version",
+    "upload_population",
     "add_items",
     "replace_items",
     "change_items",
