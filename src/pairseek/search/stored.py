@@ -17,7 +17,6 @@ from pairseek.errors import InvalidFile, Unsupported
 from pairseek.model.catalogues import Selected
 from pairseek.model.items import Items
 from pairseek.model.priors import Prior
-from pairseek.model.recommendations import Recommendation
 from pairseek.model.responses import Response
 from pairseek.model.spaces import Space
 from pairseek.pairs.context import Source
@@ -31,6 +30,7 @@ from pairseek.search.stopping import StopRule
 
 if TYPE_CHECKING:
     from pairseek.core import files
+    from pairseek.model.recommendations import Recommendation
     from pairseek.people.population import Population
     from pairseek.search import logs, saving
     from pairseek.search.record import StateAndPending
