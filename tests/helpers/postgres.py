@@ -69,11 +69,11 @@ class Cluster:
             self.process.send_signal(signal.SIGQUIT)
             self.process.wait(timeout=20)
 
-    def database(self) -> str:
-        """Return the address of a new, empty database."""
+    def database(self, *options: str) -> str:
+        """Return the address of a new, empty database, made with these options of createdb."""
         self._databases += 1
         name = f"test{self._databases}"
-        self._run("createdb", "-h", self.folder, "-U", "pairseek", name)
+        self._run("createdb", "-h", self.folder, "-U", "pairseek", *options, name)
         return f"postgresql://pairseek@/{name}?host={self.folder}"
 
     def _ready(self) -> bool:

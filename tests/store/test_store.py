@@ -296,6 +296,15 @@ def test_an_address_that_is_no_database_is_refused(url, words):
         Database(url)
 
 
+def test_a_database_without_an_encoding_is_refused(cluster):
+    """Made by createdb in a cluster that was set up with the locale C."""
+    url = cluster.database("--encoding", "SQL_ASCII", "--template", "template0", "--locale", "C")
+    database = Database(url)
+    with pytest.raises(InvalidParameter, match=r"SQL_ASCII.*createdb --encoding UTF8"):
+        migrate.prepare(database)
+    database.close()
+
+
 def test_a_file_that_is_no_database_is_named_as_such(tmp_path):
     (tmp_path / "x.db").write_bytes(b"not a database at all" * 100)
     database = Database(str(tmp_path / "x.db"))

@@ -296,10 +296,10 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 def _postgres(url: sa.URL) -> sa.Engine:
     try:
-        import psycopg  # noqa: F401
+        import psycopg
     except ModuleNotFoundError:
         raise MissingExtra("a PostgreSQL database", "postgres") from None
-    return sa.create_engine(
+    engine = sa.create_engine(
         url,
         # Small, because the workers of all servers share PostgreSQL's connections.
         pool_size=_POOL_SIZE,
@@ -309,3 +309,15 @@ def _postgres(url: sa.URL) -> sa.Engine:
         pool_pre_ping=False,
         connect_args={"connect_timeout": 5},
     )
+
+    def refuse_bytes(connection: psycopg.Connection, _: object) -> None:
+        # Such a database stores bytes, not characters. Checked before SQLAlchemy's first query, which would fail.
+        if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+            connection.close()
+            raise InvalidParameter(
+                "the database has the encoding SQL_ASCII, which does not store characters: create it with "
+                "'createdb --encoding UTF8 --template template0'"
+            )
+
+    sa.event.listen(engine, "connect", refuse_bytes, insert=True)
+    return engine
