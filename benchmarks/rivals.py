@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pairseek.experiments import ComparisonResults, compare, read_comparison
-from pairseek.experiments.comparison.entries import EXTRA_METHODS
+from pairseek.experiments.comparison.entries import EXTRA_METHODS, Entry
 from pairseek.experiments.comparison.report import TITLES, write_comparison
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,7 +46,7 @@ def tables(results: ComparisonResults) -> Iterator[str]:
         yield f"\n### {TITLES[score]}, after {many} answers ({few} where people have 15 or 28 pairs)\n"
         yield f"| method | knows | {' | '.join(shown)} |\n|---|---|{'---|' * len(shown)}"
         errors = []
-        for entry in results.comparison.entries:
+        for entry in _compared(results, score):
             cells = []
             for data, count in shown.items():
                 row = summary[data, entry.label, count]
@@ -57,15 +57,22 @@ def tables(results: ComparisonResults) -> Iterator[str]:
     yield from _calibration(results)
 
 
+def _compared(results: ComparisonResults, score: str) -> list[Entry]:
+    """Return the rivals, and pairseek with the goal that they are compared with."""
+    plan = results.comparison
+    return [e for e in plan.entries if not e.label.startswith("pairseek") or plan.reference(score, e) is None]
+
+
 def _calibration(results: ComparisonResults) -> Iterator[str]:
     yield "\n### Calibration error after 10 answers (8), and processor time of a question\n"
     yield f"| method | knows | {' | '.join(results.labels)} | ms |\n|---|---|{'---|' * (len(results.labels) + 1)}"
-    for arm, entry in enumerate(results.comparison.entries):
+    for entry in _compared(results, "log_loss"):
         cells = []
         for data, counts in zip(results.labels, results.counts, strict=True):
             place = counts.index(10 if 10 in counts else 8)
             errors, excess = results.calibration(data, entry.label)
             cells.append(f"{errors[place]:.3f} ({excess[place]:+.3f})")
+        arm = results.methods.index(entry.label)
         times = [results.seconds_a_question(place, arm) for place in range(len(results.labels))]
         yield f"| {entry.label} | {entry.knows} | {' | '.join(cells)} | {1e3 * sum(times) / len(times):.1f} |"
 

@@ -57,9 +57,9 @@ FIRST_METHODS: dict[str, dict[str, Any]] = {
 EXTRA_METHODS: dict[str, dict[str, Any]] = {
     "item neighbours": {"method": "item neighbours", "scale": 0.6, "popularity": 0.5},
     "EASE": {"method": "ease", "ridge": 1000.0, "scale": 0.6, "popularity": 0.5},
-    "question tree": {"method": "question tree"},
+    "question tree": {"method": "question tree", "error": 0.1},
     "GLIS": {"method": "glis"},
-    "ALS": {"method": "als"},
+    "ALS": {"method": "als", "factors": 2, "scale": 0.6},
     "Qdrant average": {"method": "qdrant"},
     "Qdrant best score": {"method": "qdrant", "query": "best"},
     "Qdrant context": {"method": "qdrant", "query": "context"},
