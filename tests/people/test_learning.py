@@ -56,7 +56,6 @@ class TestSchedule:
 
 
 class TestFirstImpression:
-    @pytest.mark.long
     def test_the_appeal_for_six_people_makes_the_picks_of_others_better(self) -> None:
         """Utility of three recommended items over that of a search that knows nobody, 60 people of 8 answers each."""
         items, world = ps.Items(ids=IDS), np.random.default_rng(99)

@@ -191,7 +191,7 @@ class TestRandomClickers:
         with pytest.raises(InvalidChoices):
             ps.Population.fit(simulation.choices, dimension=2)
 
-    @pytest.mark.parametrize("tastes", [pytest.param(True, marks=pytest.mark.long), False])
+    @pytest.mark.parametrize("tastes", [True, False])
     def test_items_that_few_people_know_do_not_hide_what_the_others_say(self, tastes):
         """Thirty people, half of whom want what the others do not, and for each an item that nobody else knows."""
         rng = np.random.default_rng(11)
