@@ -217,7 +217,7 @@ def test_damaged_parquet_is_refused(tmp_path, content):
         ps.Items.from_file(path)
     with pytest.raises(InvalidChoices):
         ps.Choices.read(path)
-    with pytest.raises(InvalidItems, match="there is no file"):
+    with pytest.raises(InvalidItems):
         ps.Items.from_file(tmp_path / "missing.parquet")
 
 

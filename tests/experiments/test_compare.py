@@ -319,10 +319,12 @@ class TestTables:
             assert (tmp_path / "x" / name).read_bytes() == (once[0] / name).read_bytes()
 
     def test_replays_with_another_seed_are_not_reused(self, plan, once, tmp_path):
-        with pytest.raises(InvalidParameter, match="has another seed"):
-            compare(replace(plan, seed=4), tmp_path / "x", reuse=[once[0]])
-        with pytest.raises(InvalidParameter, match="does not hold readable results"):
-            compare(plan, tmp_path / "y", reuse=[tmp_path / "nowhere"])
+        for other, folder, message in (
+            (replace(plan, seed=4), once[0], "has another seed"),
+            (plan, tmp_path / "nowhere", "does not hold readable results"),
+        ):
+            with pytest.raises(InvalidParameter, match=message):
+                compare(other, tmp_path / "x", reuse=[folder])
 
     def test_means_errors_and_the_worst_tenth_are_those_of_the_people(self, once):
         folder, results = once

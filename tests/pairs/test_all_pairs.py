@@ -638,5 +638,5 @@ def test_a_flat_covariance_gives_the_right_answer(strategy, noise):
 def test_a_covariance_that_cannot_be_compared_by_is_an_error(value):
     points = rng_of(1).standard_normal((200, 3)) * 1e3
     scene = scene_of(points, covariance=np.diag([1.0, value, 1.0]))
-    with pytest.raises(InvalidParameter, match=r"not finite|overflow double precision"):
+    with pytest.raises(InvalidParameter):
         AllPairs().choose(scene, rng_of(0))

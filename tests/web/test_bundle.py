@@ -146,7 +146,7 @@ def test_every_part_is_counted_before_it_is_parsed(good, tmp_path, name):
     with pytest.raises(InvalidFile, match="unpack to more than"):
         bundle.read(path)
     if name == "items.json":
-        with pytest.raises(InvalidChoices, match="unpack to more than"):
+        with pytest.raises(InvalidChoices):
             read_items(path)
 
 
