@@ -23,7 +23,7 @@ def test_every_block_of_the_page_runs(tmp_path, monkeypatch, capsys):
     assert {item.id for item in names["recommended"]} <= set(names["tomorrow"].ids) - {"sku-107"}
     assert len(names["page"]["recommended"]) == 5
     assert "sku-7" not in names["page"]["recommended"]
-    assert names["settled"].answers == 1
-    assert names["settled"].items == names["tomorrow"]
+    assert names["moved"].answers == 1
+    assert names["moved"].items == names["tomorrow"]
     assert names["again"].history == names["search"].history
     assert "sku-" in capsys.readouterr().out

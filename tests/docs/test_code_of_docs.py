@@ -86,7 +86,7 @@ def test_tables():
 def test_rank_items_for_a_group(items, capsys):
     names = run("how-to/ranking.md", {"ps": ps, "items": items.subset(np.arange(12))})
     assert len(capsys.readouterr().out.splitlines()) == 12
-    assert names["found"].membership.shape == (20, len(names["found"]))
+    assert names["segmentation"].membership.shape == (20, len(names["segmentation"]))
 
 
 def test_make_items_from_judgements(items):
