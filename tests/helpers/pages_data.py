@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import colorsys
-import io
 import math
-import wave
 
-NAMES = [
-    "Moss",
-    "Clay",
-    "Ash",
-    "Plum",
-    "Teal",
-    "Sand",
-    "Rust",
-    "Fog",
-    "Ink",
-    "Rose",
-    "Fern",
-    "Slate",
-    "Coral",
-    "Straw",
-    "Wine",
-    "Mint",
-]
+from helpers.recordings import tone
+
+NAMES = ["Moss", "Clay", "Ash", "Plum", "Teal", "Sand", "Rust", "Fog"]
+NAMES += ["Ink", "Rose", "Fern", "Slate", "Coral", "Straw", "Wine", "Mint"]
 TEXTS = [
     "A quiet flat near the park, third floor, no lift, with a balcony that has the sun until noon.",
     "A house at the edge of town with a small garden. Forty minutes by train.",
@@ -69,13 +53,7 @@ def picture(number: int) -> str:
 
 def sound(number: int) -> bytes:
     """A tenth of a second of a tone."""
-    file = io.BytesIO()
-    with wave.open(file, "wb") as written:
-        written.setnchannels(1)
-        written.setsampwidth(1)
-        written.setframerate(8000)
-        written.writeframes(bytes(128 + round(60 * math.sin(n * (0.2 + number / 100))) for n in range(800)))
-    return file.getvalue()
+    return tone(0.1, 250.0 + 12 * number)
 
 
 def near_colours() -> list[dict]:
@@ -165,26 +143,15 @@ def people() -> list[dict]:
     ]
 
 
+def entry(action: str, who: str, what: str, study: str | None = None, **changes) -> dict:
+    usual = {"when": "2026-11-15T12:58:31+00:00", "reason": None, "changes": [], "session": None}
+    return {"who": who, "action": action, "what": what, "study": study, **usual, **changes}
+
+
 def audit() -> list[dict]:
     return [
-        {
-            "when": "2026-11-15T12:44:00+00:00",
-            "who": "ada",
-            "action": "void",
-            "what": "5f3c03a8e2d",
-            "reason": "Left only",
-            "changes": [],
-            "study": None,
-        },
-        {
-            "when": "2026-11-02T09:30:00+00:00",
-            "who": "ada",
-            "action": "open",
-            "what": "",
-            "reason": None,
-            "changes": [],
-            "study": None,
-        },
+        entry("void", "ada", "5f3c03a8e2d", reason="Left only", when="2026-11-15T12:44:00+00:00"),
+        entry("open", "ada", "", when="2026-11-02T09:30:00+00:00"),
     ]
 
 
@@ -267,38 +234,23 @@ START = {
     "texts": "0" * 32,
     "changed": False,
 }
+
+
+def own_question(name: str, text: str, kind: str, **changes) -> dict:
+    usual = {"options": [], "required": False, "typed": "", "problem": None}
+    return {"name": name, "text": text, "kind": kind, **usual, **changes}
+
+
 OWN_QUESTIONS = {
     "csrf": "5a" * 32,
     "study": HEAD,
     "stage": "after",
     "questions": [
-        {
-            "name": "where",
-            "text": "Where do you live?",
-            "kind": "choice",
-            "options": ["In a city", "In the country"],
-            "required": False,
-            "typed": "In a city",
-            "problem": None,
-        },
-        {
-            "name": "age",
-            "text": "How old are you?",
-            "kind": "number",
-            "options": [],
-            "required": True,
-            "typed": "31",
-            "problem": None,
-        },
-        {
-            "name": "why",
-            "text": "What did you look for?",
-            "kind": "text",
-            "options": [],
-            "required": False,
-            "typed": "",
-            "problem": None,
-        },
+        own_question(
+            "where", "Where do you live?", "choice", options=["In a city", "In the country"], typed="In a city"
+        ),
+        own_question("age", "How old are you?", "number", required=True, typed="31"),
+        own_question("why", "What did you look for?", "text"),
     ],
     "wrong": 0,
     "preview": False,
@@ -401,13 +353,12 @@ STUDY = {
     "link": "https://studies.example.org/s/colours?PROLIFIC_PID={{%PROLIFIC_PID%}}",
     "recruitment": {
         "panels": [
-            {
-                "name": "prolific",
-                "called": "Prolific",
-                "link": "https://example.org/s/a?PROLIFIC_PID={{%PROLIFIC_PID%}}",
-            },
-            {"name": "mturk", "called": "MTurk", "link": "https://example.org/s/a?workerId=${workerId}"},
-            {"name": "sona", "called": "SONA", "link": "https://example.org/s/a?survey_code=%SURVEY_CODE%"},
+            {"name": called.lower(), "called": called, "link": f"https://example.org/s/a?{query}"}
+            for called, query in (
+                ("Prolific", "PROLIFIC_PID={{%PROLIFIC_PID%}}"),
+                ("MTurk", "workerId=${workerId}"),
+                ("SONA", "survey_code=%SURVEY_CODE%"),
+            )
         ],
         "address": "https://app.prolific.com/submissions/complete?cc={code}",
         "code": "C1ABCD",
@@ -476,35 +427,18 @@ def similarity() -> dict:
         "vague_count": 6,
         "curve": [{"judgements": m, "error": e, "standard_error": 0.9 / m**0.5} for m, e in steps],
         "findings": [
-            {
-                "level": "good",
-                "name": "size",
-                "found": "20 items in 2 dimensions, 190 pairs",
-                "advice": "",
-                "key": "size",
-                "advice_key": "",
-                "values": {"items": 20, "dimensions": 2, "pairs": 190},
-            },
-            {
-                "level": "act",
-                "name": "unseen items",
-                "found": "1 item in no judgement: 'Plum'",
-                "advice": "Collect.",
-                "key": "unseen",
-                "advice_key": "unseen.advice",
-                "values": {"count": 1, "names": "'Plum'"},
-            },
-            {
-                "level": "note",
-                "name": "outliers",
-                "found": "1 item is far from all others: Plum",
-                "advice": "Look at it.",
-                "key": "",
-                "advice_key": "",
-                "values": {},
-            },
+            quality("good", "20 items in 2 dimensions, 190 pairs", key="size")
+            | {"values": {"items": 20, "dimensions": 2, "pairs": 190}},
+            quality("act", "1 item in no judgement: 'Plum'", "Collect.", key="unseen")
+            | {"advice_key": "unseen.advice", "values": {"count": 1, "names": "'Plum'"}},
+            quality("note", "1 item is far from all others: Plum", "Look at it."),
         ],
     }
+
+
+def quality(level: str, found: str, advice: str = "", key: str = "") -> dict:
+    finding = {"level": level, "name": key or "outliers", "found": found, "advice": advice}
+    return {**finding, "key": key, "advice_key": "", "values": {}}
 
 
 def rank_row(number: int) -> dict:
@@ -664,20 +598,6 @@ CONFIRM = {
     "back": "/studies/colours/people/s1",
     "wrong": False,
 }
-
-
-def entry(action: str, who: str, what: str, study: str | None = None) -> dict:
-    time = "2026-11-15T12:58:31+00:00"
-    return {
-        "when": time,
-        "who": who,
-        "action": action,
-        "what": what,
-        "reason": None,
-        "changes": [],
-        "session": None,
-        "study": study,
-    }
 
 
 ADMINISTRATION = {

@@ -5,6 +5,7 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = form.querySelector("button:not([type=button])");
   button.disabled = true;
+  if (button.dataset.busy) button.textContent = button.dataset.busy;
   let reply;
   try {
     reply = await fetch(form.action, { method: "POST", body: new FormData(form) });
