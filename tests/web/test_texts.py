@@ -91,7 +91,10 @@ def test_the_form_takes_texts_and_refuses_one_on_its_field(researcher) -> None:
 
 
 def test_the_form_shows_the_usual_texts_in_the_language_of_the_study(researcher) -> None:
-    assert ">Begin</label>" in researcher.get("/studies/new").text
+    # The form proposes the language of the browser, French.
+    page = researcher.get("/studies/new").text
+    assert '<option value="fr" selected>' in page
+    assert ">Commencer</label>" in page
     usual = researcher.get("/studies/new/texts.json?language=es").json()
     assert usual["texts.start.begin"] == "Empezar"
     assert usual["texts.run.answered.other"] == "{count} respuestas"
