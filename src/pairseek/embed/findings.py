@@ -260,8 +260,11 @@ def first_pair_information(
     return np.maximum(information, 0.0), agreeing / (_RANDOM_PAIRS * _SIMULATED_USERS)
 
 
-def _entropy(chance: FloatArray) -> FloatArray:
-    return np.asarray(-(scipy.special.xlogy(chance, chance) + scipy.special.xlogy(1 - chance, 1 - chance)) / np.log(2))
+def _entropy(probability: FloatArray) -> FloatArray:
+    return np.asarray(
+        -(scipy.special.xlogy(probability, probability) + scipy.special.xlogy(1 - probability, 1 - probability))
+        / np.log(2)
+    )
 
 
 def information_finding(information: FloatArray) -> FindingWithNumbers:
@@ -403,11 +406,11 @@ def measure_calibration(items: Items, rows: IntArray, response: Response) -> Flo
     near, far = distances(rows, items.coordinates)
     length = 2.0 * np.sqrt(distances(rows[:, [1, 2, 0]], items.coordinates)[0])
     logits = response.pair_constant(length) * (far - near)
-    chance = response.probability(np.abs(logits))
+    probability = response.probability(np.abs(logits))
     agree = np.where(logits == 0, 0.5, logits > 0)
-    edges = np.quantile(chance, np.linspace(0, 1, 11))
-    bins = np.clip(np.searchsorted(edges, chance, side="right") - 1, 0, 9)
+    edges = np.quantile(probability, np.linspace(0, 1, 11))
+    bins = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, 9)
     counts = np.bincount(bins, minlength=10)
-    sums = [np.bincount(bins, weights=values, minlength=10) for values in (chance, agree)]
+    sums = [np.bincount(bins, weights=values, minlength=10) for values in (probability, agree)]
     kept = counts > 0
     return np.column_stack([total[kept] / counts[kept] for total in sums] + [counts[kept]])

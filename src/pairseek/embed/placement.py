@@ -171,8 +171,8 @@ class Placement:
     def fisher_information(self) -> FloatArray:
         """(nd, nd) Fisher information of the fitted triplets, Σ p (1 - p) g g'."""
         n, d = self.n, self.d
-        chance = expit(self.logits(self.rows))
-        scaled = self.gradients(self.rows) * np.sqrt(chance * (1.0 - chance))[:, None]
+        probability = expit(self.logits(self.rows))
+        scaled = self.gradients(self.rows) * np.sqrt(probability * (1.0 - probability))[:, None]
         out = np.zeros((n, n, d, d))
         for first in range(3):
             for second in range(3):
@@ -292,8 +292,8 @@ def _mean_variance(coordinates: FloatArray, rows: IntArray, shrinkage: float) ->
     """Return the mean variance of a coordinate, conditional on the positions of all other items."""
     n, d = coordinates.shape
     placement = Placement(tuple(range(n)), coordinates, shrinkage, rows)
-    chance = expit(placement.logits(rows))
-    scaled = placement.gradients(rows) * np.sqrt(chance * (1.0 - chance))[:, None]
+    probability = expit(placement.logits(rows))
+    scaled = placement.gradients(rows) * np.sqrt(probability * (1.0 - probability))[:, None]
     precision = np.tile(2.0 * shrinkage * np.eye(d), (n, 1, 1))
     for column in range(3):
         part = scaled[:, column * d : (column + 1) * d]
@@ -311,9 +311,9 @@ def _variance(
         slopes = placement.gradients(asked)
         # (nd, t) covariance of all coordinates with the logits of the asked triplets.
         along = np.einsum("xti,ti->xt", covariance[:, indices], slopes)
-        chance = expit(placement.logits(asked))
+        probability = expit(placement.logits(asked))
         logit_covariance = np.einsum("ti,tiu->tu", slopes, along[indices])
-        logit_covariance[np.diag_indices(len(asked))] += 1.0 / np.maximum(chance * (1.0 - chance), 1e-12)
+        logit_covariance[np.diag_indices(len(asked))] += 1.0 / np.maximum(probability * (1.0 - probability), 1e-12)
         inner = np.linalg.inv(logit_covariance)
     out = np.empty(len(rows))
     triplet_rows = read_only(np.ascontiguousarray(rows, dtype=np.int64))

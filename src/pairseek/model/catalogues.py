@@ -41,11 +41,11 @@ def rows_of(items: Items, selected: object, argument: str, missing: Missing = "e
             )
         return np.flatnonzero(array)
     if missing == "ignore":
-        values = _present(items, values)
+        values = _ids_in_catalogue(items, values)
     return np.unique(np.array([items.index(value) for value in values], dtype=np.int64))
 
 
-def _present(items: Items, values: Iterable[Any]) -> list[Any]:
+def _ids_in_catalogue(items: Items, values: Iterable[Any]) -> list[Any]:
     """Return the ids that are in a catalogue; reject ids that all have another type, such as 7 instead of "7"."""
     ids = [without_numpy(value) for value in values]
     known = set(items.ids)

@@ -245,18 +245,18 @@ def expected_answer_mixed(
     bases, parts, ratios = mixture
     n = columns.shape[1]
     z = np.empty(n)
-    chance = np.empty(n)
+    probabilities = np.empty(n)
     for row in range(start, stop):
         _logits(slopes[row], offsets[row], columns, z)
-        chance[:] = bases
+        probabilities[:] = bases
         for q in range(len(ratios)):
             ratio, part = ratios[q], parts[q]
             for s in range(n):
-                chance[s] += part[s] * _link_value(ratio * z[s], link)
+                probabilities[s] += part[s] * _link_value(ratio * z[s], link)
         probability = 0.0
         entropy = 0.0
         for s in range(n):
-            p = min(max(chance[s], 1e-300), 1.0 - 1e-16)
+            p = min(max(probabilities[s], 1e-300), 1.0 - 1e-16)
             probability += weights[s] * p
             entropy -= weights[s] * (p * math.log(p) + (1.0 - p) * math.log1p(-p))
         out[0, row], out[1, row] = probability, entropy
@@ -295,9 +295,9 @@ def expected_answer_with_ties(
             tie = 1.0 - p - q
             first += weights[s] * p
             second += weights[s] * q
-            for chance in (p, q, tie):
-                if chance > 0.0:
-                    entropy -= weights[s] * chance * math.log(chance)
+            for probability in (p, q, tie):
+                if probability > 0.0:
+                    entropy -= weights[s] * probability * math.log(probability)
         out[0, row], out[1, row], out[2, row] = first, second, entropy
 
 

@@ -233,9 +233,9 @@ def best_of(
     Ties are broken by the order of the items. For a constant utility, and among items without coordinates, one of the
     best pairs is drawn uniformly.
     """
-    free = np.flatnonzero(context.resting.allows(first, second))
-    if len(free) < len(first):
-        first, second = first[free], second[free]
+    permitted = np.flatnonzero(context.resting.allows(first, second))
+    if len(permitted) < len(first):
+        first, second = first[permitted], second[permitted]
     if not len(first):
         return None
     if context.drawn and context.belief.residuals is None:

@@ -118,16 +118,16 @@ class Resting:
 
     def allows(self, first: IntArray, second: IntArray) -> BoolArray:
         """Return an (m,) mask: True if neither the pair nor one of its items rests, and the two items differ."""
-        free = first != second
+        is_allowed = first != second
         if len(self.items):
             resting = np.zeros(self.n, dtype=np.bool_)
             resting[self.items] = True
-            free &= ~(resting[first] | resting[second])
+            is_allowed &= ~(resting[first] | resting[second])
         if len(self.pairs):
             # Look up only candidates whose items both occur in resting pairs, which are few.
             touched = np.zeros(self.n, dtype=np.bool_)
             touched[self.pairs // self.n] = touched[self.pairs % self.n] = True
             rows = np.flatnonzero(touched[first] & touched[second])
             a, b = first[rows], second[rows]
-            free[rows] &= ~np.isin(np.minimum(a, b) * self.n + np.maximum(a, b), self.pairs)
-        return np.asarray(free)
+            is_allowed[rows] &= ~np.isin(np.minimum(a, b) * self.n + np.maximum(a, b), self.pairs)
+        return np.asarray(is_allowed)

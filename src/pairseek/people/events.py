@@ -111,7 +111,7 @@ def _seconds(time: Any, number: int) -> float:
     return float(time) / (1000.0 if abs(time) > _MAX_SECONDS else 1.0)
 
 
-def pairs_of_events(events: Events, people: int, items: int, most: int, rng: np.random.Generator) -> ImpliedPairs:
+def pairs_of_events(events: Events, people: int, items: int, max_pairs: int, rng: np.random.Generator) -> ImpliedPairs:
     """Compare the items of each person's visits, and draw items to compare with if nobody's impressions are known.
 
     Parameters
@@ -120,7 +120,7 @@ def pairs_of_events(events: Events, people: int, items: int, most: int, rng: np.
         All events.
     people, items
         Numbers of people and of items.
-    most
+    max_pairs
         Approximate maximum number of pairs per person; more are subsampled at random.
     rng
         Generator of the items drawn and of the subsampling.
@@ -134,9 +134,9 @@ def pairs_of_events(events: Events, people: int, items: int, most: int, rng: np.
         visits = _visits(None if events.time is None else events.time[order[start:end]], end - start)
         parts = [*_person_pairs(item[start:end], weight[start:end], visits, draw, rng)]
         table = np.concatenate(parts) if parts else np.empty((0, 3))
-        if len(table) > most:
-            kept = np.sort(rng.choice(len(table), most, replace=False))
-            table = table[kept] * [1.0, 1.0, len(table) / most]
+        if len(table) > max_pairs:
+            kept = np.sort(rng.choice(len(table), max_pairs, replace=False))
+            table = table[kept] * [1.0, 1.0, len(table) / max_pairs]
         tables.append(np.insert(table, 0, row, axis=1))
     rows = np.concatenate(tables)
     person_rows, winner, loser = (np.ascontiguousarray(column) for column in rows[:, :3].astype(np.int64).T)

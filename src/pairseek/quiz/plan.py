@@ -105,7 +105,7 @@ class QuizLimits:
             if not (is_number(value) and value > 0):
                 raise InvalidParameter(f"the limit {name} is {value!r}: give a number above 0", field=name)
 
-    def fit(self, size: int, seconds: float) -> bool:
+    def allow(self, size: int, seconds: float) -> bool:
         """Return whether a tree is within the limits."""
         return size <= 1e6 * self.megabytes and seconds <= 60.0 * self.minutes
 
@@ -179,8 +179,8 @@ def plan_quiz(
         return tree_size(source.items, depth), probe.cost(depth).expected_time(jobs)
 
     size, seconds = expected_cost(answers)
-    if not limits.fit(size, seconds):
-        largest = next((depth for depth in range(answers - 1, 0, -1) if limits.fit(*expected_cost(depth))), None)
+    if not limits.allow(size, seconds):
+        largest = next((depth for depth in range(answers - 1, 0, -1) if limits.allow(*expected_cost(depth))), None)
         advice = "no number of answers fits" if largest is None else f"at most {largest} answers fit"
         raise InvalidParameter(
             f"{answers} answers need {2**answers - 1:,} pairs and {2**answers:,} results: about {size / 1e6:,.1f} MB "

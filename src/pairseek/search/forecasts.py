@@ -155,7 +155,7 @@ def _steepness(
     )
     along = np.abs(slopes @ axes).reshape(*first.shape, -1)
     logits = np.abs(np.einsum("pqd,pd->pq", slopes.reshape(along.shape), user_points) + offsets.reshape(first.shape))
-    present = _looked_up(bits, np.repeat(logits[0], items.d), (along[0] * lengths).ravel()).max()
+    current_bits = _looked_up(bits, np.repeat(logits[0], items.d), (along[0] * lengths).ravel()).max()
     # A logit of mean m is less informative than one of mean 0; for small deviations, this is a factor on the deviation.
     small = np.full(logits[1:].size, _SMALL_DEVIATION)
     relative = _looked_up(bits, logits[1:].ravel(), small)
@@ -163,7 +163,7 @@ def _steepness(
     effective = along[1:] * np.sqrt(relative).reshape(*logits[1:].shape, 1)
     rank = min(rank, effective.shape[1] - 1)
     best = np.partition(effective, effective.shape[1] - 1 - rank, axis=1)[:, effective.shape[1] - 1 - rank]
-    scale = deviation / max(_deviation(bits, float(present)), S0)
+    scale = deviation / max(_deviation(bits, float(current_bits)), S0)
     return np.asarray(scale * np.exp(np.log(np.maximum(best, 1e-300)).mean(axis=0)))
 
 

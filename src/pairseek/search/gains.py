@@ -151,11 +151,11 @@ class _Courses:
         variance = np.maximum(loading[course, p] - loading[course, q], 0.0)
         root = np.sqrt(_PROBIT_SCALE**2 + self.reliability**2 * variance)
         t = self.reliability * (self.mean[course, p] - self.mean[course, q]) / root
-        chance = self.lapse / 2.0 + (1.0 - self.lapse) * ndtr(t)
+        probability = self.lapse / 2.0 + (1.0 - self.lapse) * ndtr(t)
         # Stratified draws, in a new order at every step.
         uniform = (self._rng.permutation(_FORECAST_COURSES) + 0.5) / _FORECAST_COURSES
-        sign = np.where(uniform < chance, 1.0, -1.0)
-        share = np.maximum(np.where(sign > 0.0, chance, 1.0 - chance), _MIN_DIVISOR)
+        sign = np.where(uniform < probability, 1.0, -1.0)
+        share = np.maximum(np.where(sign > 0.0, probability, 1.0 - probability), _MIN_DIVISOR)
         density = (1.0 - self.lapse) * np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi)
         slope = np.where(asked, sign * density / share * self.reliability / root, 0.0)
         bend = slope**2 + slope * self.reliability * t / root

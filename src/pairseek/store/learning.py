@@ -75,7 +75,7 @@ def progress(connection: sa.Connection) -> list[LearningProgress]:
 
 
 def request(connection: sa.Connection, study_id: int, who: str) -> None:
-    """Request to learn. Requests before that begins count as one."""
+    """Request to learn; repeated requests count as one until learning begins."""
     _put(connection, study_id, {"requested_by": who})
 
 

@@ -129,11 +129,11 @@ def replace_items(connection: sa.Connection, row: StudyRow, content: bytes, *, c
     Return False if items were added or replaced since the row was read.
     """
     condition = (studies.c.id == row.id) & (studies.c.additions == row.additions)
-    present = connection.execute(sa.select(studies.c["items"]).where(condition).with_for_update()).scalar()
-    if present is None:
+    current_items = connection.execute(sa.select(studies.c["items"]).where(condition).with_for_update()).scalar()
+    if current_items is None:
         return False
     values = {"study_id": row.id, "number": row.catalogue, "hash": present_hash, "count": row.item_count}
-    connection.execute(catalogues.insert().values(items=present, replaced_at=now(), **values))
+    connection.execute(catalogues.insert().values(items=current_items, replaced_at=now(), **values))
     changed = {"items": content, "item_count": count, "additions": row.additions + 1, "catalogue": row.catalogue + 1}
     return connection.execute(studies.update().where(condition).values(changed)).rowcount == 1
 

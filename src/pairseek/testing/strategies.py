@@ -115,30 +115,30 @@ class StrategyContract:
             rng = np.random.default_rng(seed)
             rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
             shift = rng.normal(size=3)
-            moved = sampled_belief(
+            transformed = sampled_belief(
                 np.ascontiguousarray(belief.samples @ rotation + shift),
                 belief.weights,
                 (belief.mean @ rotation + shift, rotation.T @ belief.covariance @ rotation),
                 BeliefInfo("particles"),
             )
-            moved_features = PairFeatures.of(
+            transformed_features = PairFeatures.of(
                 np.ascontiguousarray(features.points @ rotation + shift),
                 features.first,
                 features.second,
-                belief=moved,
+                belief=transformed,
                 response=features.response,
                 appeal=features.item_appeal,
             )
             for score in scores_of(strategy):
-                assert score(moved_features, moved) == pytest.approx(score(features, belief), abs=1e-7)
+                assert score(transformed_features, transformed) == pytest.approx(score(features, belief), abs=1e-7)
 
     def test_scores_depend_on_differences_of_appeal_alone(self, strategy: Utility) -> None:
         """Assert that adding a constant to all appeals changes no score."""
         belief = random_belief(np.random.default_rng(1), 50, 3)
         appeal = np.random.default_rng(2).normal(size=ITEM_COUNT)
-        plain, shifted = (_features(belief, Logistic(2.0), appeal + constant) for constant in (0.0, 100.0))
+        original, shifted = (_features(belief, Logistic(2.0), appeal + constant) for constant in (0.0, 100.0))
         for score in scores_of(strategy):
-            assert score(shifted, belief) == pytest.approx(score(plain, belief), abs=1e-9)
+            assert score(shifted, belief) == pytest.approx(score(original, belief), abs=1e-9)
 
     @pytest.mark.parametrize("k", [0.0, 1e-9, 1e6])
     def test_scores_are_finite_for_extreme_noise_constants(self, strategy: Utility, k: float) -> None:

@@ -35,7 +35,7 @@ def withheld_pairs(person: Person) -> tuple[IntArray, FloatArray]:
 
 
 def prediction_measures(
-    chance: FloatArray, won: FloatArray, *, bins: int = BIN_COUNT
+    probability: FloatArray, won: FloatArray, *, bins: int = BIN_COUNT
 ) -> tuple[float, float, FloatArray]:
     """Return accuracy, log loss and the (bins, 3) sums of the bins.
 
@@ -48,9 +48,9 @@ def prediction_measures(
     bins
         Number of bins of the probability of the likelier outcome.
     """
-    true = np.where(won > 0.5, chance, 1.0 - chance)
+    true = np.where(won > 0.5, probability, 1.0 - probability)
     right = hit_values(true)
-    sure = np.maximum(chance, 1.0 - chance)
+    sure = np.maximum(probability, 1.0 - probability)
     positions = np.minimum(((sure - 0.5) * 2 * bins).astype(np.int64), bins - 1)
     sums = [np.bincount(positions, weights, bins) for weights in (None, right, sure)]
     return (
@@ -60,15 +60,15 @@ def prediction_measures(
     )
 
 
-def hit_values(chance: FloatArray) -> FloatArray:
+def hit_values(probability: FloatArray) -> FloatArray:
     """Return 1 where the outcome with this probability was the likelier one, 0 where not, 1/2 where both were equal."""
-    return np.where(chance == 0.5, 0.5, (chance > 0.5).astype(np.float64))
+    return np.where(probability == 0.5, 0.5, (probability > 0.5).astype(np.float64))
 
 
-def shares_won(n: int, chance: FloatArray) -> FloatArray:
+def shares_won(n: int, probability: FloatArray) -> FloatArray:
     """Return the (n,) mean probabilities of winning, given those of all pairs, ordered as in `all_pairs`."""
     first, second = all_pairs(n).T
-    return np.asarray(np.bincount(first, chance, n) + np.bincount(second, 1.0 - chance, n)) / (n - 1)
+    return np.asarray(np.bincount(first, probability, n) + np.bincount(second, 1.0 - probability, n)) / (n - 1)
 
 
 def all_pairs(n: int) -> IntArray:

@@ -202,9 +202,9 @@ class ComparisonResults:
 
     def calibration(self, data: str, method: str) -> tuple[FloatArray, FloatArray]:
         """Return the (counts,) calibration errors and overconfidences, the mean probability minus the accuracy."""
-        pairs, right, chance = np.moveaxis(self.bins(data, method), 2, 0)
+        pairs, correct, probability = np.moveaxis(self.bins(data, method), 2, 0)
         total = np.where(pairs.sum(axis=1) > 0, pairs.sum(axis=1), np.nan)
-        return np.abs(chance - right).sum(axis=1) / total, (chance - right).sum(axis=1) / total
+        return np.abs(probability - correct).sum(axis=1) / total, (probability - correct).sum(axis=1) / total
 
     def answers_until(self, data: str, method: str, level: float) -> float:
         """Return the number of answers after which the mean accuracy reaches a level; NaN if it does not."""

@@ -145,14 +145,14 @@ def median_score(context: SelectionContext) -> float:
     """Return the median score of a fixed random sample of permitted pairs; 0 if the sample contains none."""
     n = len(context.points)
     first, second = sampled_pairs(n, min(_MEDIAN_SAMPLE, n * (n - 1) // 2), np.random.default_rng(0))
-    free = context.resting.allows(first, second)
-    scores = context.scores(context.features(first[free], second[free]))
+    is_permitted = context.resting.allows(first, second)
+    scores = context.scores(context.features(first[is_permitted], second[is_permitted]))
     scores = scores[scores > -np.inf]
     return float(np.median(scores)) if len(scores) else 0.0
 
 
 def certified_gap(result: SearchResult, reference: float) -> float:
-    """Return the optimality gap of the best pair found, relative to best - zero."""
+    """Return the optimality gap of the best pair found, relative to best - `reference`."""
     if result.bound <= result.utility:
         return 0.0
     # Below the reference the relative gap grows as the optimum decreases, so no gap can be certified.
@@ -164,11 +164,11 @@ def draw_permitted_pair(context: SelectionContext, rng: np.random.Generator) -> 
     n = len(context.points)
     total = n * (n - 1) // 2
     first, second = sampled_pairs(n, _UNIFORM_DRAWS, rng)
-    free = context.resting.allows(first, second)
+    is_permitted = context.resting.allows(first, second)
     if context.belief.residuals is None:
-        free &= np.any(context.points[first] != context.points[second], axis=1)
-    if np.any(free):
-        row = int(np.argmax(free))
+        is_permitted &= np.any(context.points[first] != context.points[second], axis=1)
+    if np.any(is_permitted):
+        row = int(np.argmax(is_permitted))
         words = f"any of {total:,} pairs, drawn at random"
         chance = 1.0 / context.resting.count_permitted()
         return Selection(int(first[row]), int(second[row]), 0.0, 1, words, chance=chance)
@@ -204,11 +204,11 @@ def best_by_list(context: SelectionContext, rng: np.random.Generator, *, rescore
     for start in range(0, total, _PAIRS_PER_CHUNK):
         numbers = np.arange(start, min(start + _PAIRS_PER_CHUNK, total))
         first, second = pair_rows(numbers, n)
-        free = context.resting.allows(first, second)
-        scores = context.scores(context.features(first[free], second[free]))
+        is_permitted = context.resting.allows(first, second)
+        scores = context.scores(context.features(first[is_permitted], second[is_permitted]))
         threshold = best[0][-1] if len(best[0]) >= count_kept else -np.inf
-        good = (scores >= threshold) & (scores > -np.inf)
-        merged = np.append(best[0], scores[good]), np.append(best[1], numbers[free][good])
+        is_candidate = (scores >= threshold) & (scores > -np.inf)
+        merged = np.append(best[0], scores[is_candidate]), np.append(best[1], numbers[is_permitted][is_candidate])
         ties = 0 if context.points.shape[1] else np.count_nonzero(merged[0] == merged[0].max(initial=-np.inf))
         rows = np.lexsort((merged[1], -merged[0]))[: max(count_kept, ties)]
         best = merged[0][rows], merged[1][rows]

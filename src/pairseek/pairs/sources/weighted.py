@@ -93,14 +93,14 @@ def weighted_pairs(context: SelectionContext, count: int, rng: np.random.Generat
     for_ranges(
         bound_pairs, len(estimates), _CELL_PAIRS_PER_CHUNK, cells[0], cells[1], view.cores, view.model, estimates
     )
-    even = rng.permutation(np.arange(third) % len(estimates))
-    spread = _draw_items(view.tree, cells[:, even], rng)
+    uniform_cells = rng.permutation(np.arange(third) % len(estimates))
+    uniform_pairs = _draw_items(view.tree, cells[:, uniform_cells], rng)
     observed = np.full(len(estimates), -np.inf)
-    scores = context.scores(context.features(*spread))
-    np.maximum.at(observed, even, np.where(context.resting.allows(*spread), scores, -np.inf))
+    scores = context.scores(context.features(*uniform_pairs))
+    np.maximum.at(observed, uniform_cells, np.where(context.resting.allows(*uniform_pairs), scores, -np.inf))
     drawn = [rng.choice(len(estimates), size=third, p=_by_rank(values)) for values in (observed, estimates)]
     weighted = _draw_items(view.tree, cells[:, np.concatenate(drawn)], rng)
-    first, second = (np.concatenate([informative[i], spread[i], weighted[i]]) for i in (0, 1))
+    first, second = (np.concatenate([informative[i], uniform_pairs[i], weighted[i]]) for i in (0, 1))
     return first, second
 
 

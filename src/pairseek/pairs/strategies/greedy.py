@@ -60,9 +60,9 @@ class GreedyMSE(BaseUtility):
 
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """Return the (m,) expected reductions of the trace, averaged over all samples."""
-        (chance, if_first, _), (rest, if_second, _) = candidates.moments_by_outcome(belief)
+        (probability_first, if_first, _), (probability_second, if_second, _) = candidates.moments_by_outcome(belief)
         # The variance between outcomes is P(1 - P) |difference of the two means|².
-        return np.asarray(chance * rest * np.sum((if_first - if_second) ** 2, axis=1))
+        return np.asarray(probability_first * probability_second * np.sum((if_first - if_second) ** 2, axis=1))
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class GreedyVolume(BaseUtility):
     def exact(self, candidates: PairFeatures, belief: Belief) -> FloatArray:
         """Return the (m,) expected reductions of the log determinant, averaged over all samples."""
         _, current = sample_moments(belief.samples, belief.weights)
-        drop = np.full(len(candidates), np.linalg.slogdet(current)[1])
+        reduction = np.full(len(candidates), np.linalg.slogdet(current)[1])
         for probability, _, covariance in candidates.moments_by_outcome(belief):
             sign, log_determinant = np.linalg.slogdet(covariance)
-            drop -= np.where(sign > 0, probability * log_determinant, 0.0)
-        return drop
+            reduction -= np.where(sign > 0, probability * log_determinant, 0.0)
+        return reduction

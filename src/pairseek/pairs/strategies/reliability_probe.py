@@ -36,7 +36,7 @@ class ReliabilityProbe(BaseUtility):
         weights = belief.weights[reliability.rows, None] * reliability.chances
         shares = np.sum(weights, axis=0) / np.sum(weights)
         lapses = np.sum(weights * reliability.lapses, axis=0) / np.maximum(np.sum(weights, axis=0), 1e-300)
-        probability = table(candidates.response.link, "probability")
+        probability_table = table(candidates.response.link, "probability")
         probability_first, conditional, likelier = (
             np.zeros(len(candidates)),
             np.zeros(len(candidates)),
@@ -45,15 +45,15 @@ class ReliabilityProbe(BaseUtility):
         for share, lapse, k in zip(shares.tolist(), lapses.tolist(), reliability.nodes.tolist(), strict=True):
             ratio = k / logit_constant(candidates.response)
             mean, deviation = ratio * candidates.logit_mean, ratio * candidates.logit_deviation
-            look_up(0, len(candidates), probability, mean, deviation, likelier)
+            look_up(0, len(candidates), probability_table, mean, deviation, likelier)
             # Rounding may take the interpolation above 1, where the entropy is undefined.
             likelier = np.minimum(likelier, 1.0)
-            chance = 0.5 * lapse + (1.0 - lapse) * np.where(mean > 0, likelier, 1.0 - likelier)
-            probability_first += share * chance
-            conditional += share * _binary_entropy(chance)
+            probability = 0.5 * lapse + (1.0 - lapse) * np.where(mean > 0, likelier, 1.0 - likelier)
+            probability_first += share * probability
+            conditional += share * _binary_entropy(probability)
         return _binary_entropy(np.clip(probability_first, 0.0, 1.0)) - conditional
 
 
-def _binary_entropy(chance: FloatArray) -> FloatArray:
+def _binary_entropy(probability: FloatArray) -> FloatArray:
     """Return the entropy of two outcomes, in bits."""
-    return np.asarray((entr(chance) + entr(1.0 - chance)) / np.log(2))
+    return np.asarray((entr(probability) + entr(1.0 - probability)) / np.log(2))

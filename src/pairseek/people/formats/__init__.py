@@ -53,8 +53,8 @@ def read(path: Path, ids: Sequence[ItemId] | None = None, columns: Mapping[str, 
             raise InvalidParameter(f"{path} has no named columns: omit the argument columns", field="columns")
         return FILES[extension](path, ids)
     if not is_table(path):
-        known = ", ".join((*TEXT_ENDINGS, ".xlsx", ".parquet", *FILES))
-        raise InvalidChoices(f"{path} has the unknown extension {extension!r}: use one of {known}")
+        extensions = ", ".join((*TEXT_ENDINGS, ".xlsx", ".parquet", *FILES))
+        raise InvalidChoices(f"{path} has the unknown extension {extension!r}: use one of {extensions}")
     return read_table(Table.read(path), ids, columns)
 
 
@@ -81,5 +81,5 @@ def read_frame(frame: object, ids: Sequence[ItemId] | None = None, columns: Mapp
     numbers = {str(cell): cell for values in cells.values() for cell in values if type(cell) is int}
     if not all(name in numbers for name in choices.ids):
         return choices
-    whole = sorted(numbers[str(name)] for name in choices.ids)
-    return replace(choices.of_items([str(name) for name in whole]), ids=tuple(whole))
+    integer_ids = sorted(numbers[str(name)] for name in choices.ids)
+    return replace(choices.of_items([str(name) for name in integer_ids]), ids=tuple(integer_ids))

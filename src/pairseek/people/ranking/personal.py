@@ -100,7 +100,7 @@ class PersonalTastes:
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """A person's answers: (s,) rows of the shown items, and (m,) places of the two items among these.
+    """A person's answers: (s,) rows of the shown items, and (m,) positions of the two items among these.
 
     ``decided`` is 1 for a preference of the first item, and 0 for a tie.
     """
@@ -134,7 +134,7 @@ class _Group:
         (n,) mean utilities, and (n, d) root of the covariance of tastes.
     base_root
         (n, b) root of the posterior covariance of the mean utilities, widened where that is a t distribution.
-    residual
+    residual_variance
         Variance of residual utilities.
     tie_width
         Half-width of ties.
@@ -143,7 +143,7 @@ class _Group:
     base: FloatArray
     root: FloatArray
     base_root: FloatArray
-    residual: float
+    residual_variance: float
     tie_width: float
 
     @classmethod
@@ -167,7 +167,7 @@ class _Group:
     def newcomer(self) -> _Moments:
         """Return the (n,) means and variances of the utilities of an unknown person, relative to a typical item."""
         base, root, base_root = self._centred
-        residual_variance = self.residual * (1.0 - 1.0 / len(base))
+        residual_variance = self.residual_variance * (1.0 - 1.0 / len(base))
         return base, np.sum(root**2, axis=1) + np.sum(base_root**2, axis=1) + residual_variance
 
     def person(self, answers: _Answers) -> _Moments:
@@ -175,7 +175,7 @@ class _Group:
         base, root, base_root = self._centred
         shown, mean, variance = answers.shown, *self.newcomer()
         shown_root = self.root[shown]
-        lower = np.linalg.cholesky(shown_root @ shown_root.T + self.residual * np.eye(len(shown)))
+        lower = np.linalg.cholesky(shown_root @ shown_root.T + self.residual_variance * np.eye(len(shown)))
         evidence = Evidence(
             lower[answers.first] - lower[answers.second],
             self.base[shown][answers.first] - self.base[shown][answers.second],
@@ -184,8 +184,8 @@ class _Group:
         factors = Factors.of(evidence, Logistic(tie_width=self.tie_width))
         # In coordinates y with u = base + lower y for the shown items, given the coefficients.
         fit = gaussian_fit(factors, GaussianPrior(0.0, 1.0), convergence=_CONVERGENCE)
-        covariance = root @ shown_root.T - self.residual / len(base)
-        covariance[shown, np.arange(len(shown))] += self.residual
+        covariance = root @ shown_root.T - self.residual_variance / len(base)
+        covariance[shown, np.arange(len(shown))] += self.residual_variance
         loadings = solve_triangular(lower, covariance.T, lower=True).T
         precision_gain = np.eye(len(shown)) - fit.covariance
         # Answers explain part of a deviation of the mean utilities from their estimates.

@@ -279,8 +279,8 @@ def _initial(data: _Likelihoods, count: int, rng: np.random.Generator) -> _Mixtu
     centres = [tastes[rng.choice(len(tastes), p=data.weight / data.weight.sum())]]
     for _ in range(count - 1):
         distance_weight = data.weight * np.min([np.sum((tastes - centre) ** 2, axis=1) for centre in centres], axis=0)
-        chance = distance_weight / distance_weight.sum() if distance_weight.sum() > 0 else None
-        centres.append(tastes[rng.choice(len(tastes), p=chance)])
+        probability = distance_weight / distance_weight.sum() if distance_weight.sum() > 0 else None
+        centres.append(tastes[rng.choice(len(tastes), p=probability)])
     return _Mixture(np.full(count, 1.0 / count), np.array(centres), _WITHIN_SHARE * np.eye(q))
 
 

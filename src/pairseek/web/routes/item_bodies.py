@@ -202,9 +202,9 @@ class ItemsRoute(APIRoute):
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            own = _Request(request.scope, request.receive)
+            parsed_request = _Request(request.scope, request.receive)
             with tempfile.SpooledTemporaryFile(_MAX_BYTES_IN_MEMORY) as file:
-                own.file = UploadFile(cast(BinaryIO, file))
-                return await handler(own)
+                parsed_request.file = UploadFile(cast(BinaryIO, file))
+                return await handler(parsed_request)
 
         return handle

@@ -129,11 +129,11 @@ def start(slug: str, request: Request, service: TheService) -> Response:
     row = _unless_other_person(_browser_session(slug, request, service), who.ids)
     begun = row is not None and row.kind != "preview" and _is_resumed(row, study)
     if not study.row.is_open and not (row is not None and row.kind == "preview"):
-        return _closed(service, request, study, row)
+        return _closed_reply(service, request, study, row)
     if row is None:
         who.check(study)
         if service.database.read(lambda connection: has_reached_quota(connection, study)):
-            return _full(service, request, study, who)
+            return _full_reply(service, request, study, who)
     data = views.start_page(study, begun=begun, preview=row is not None and row.kind == "preview")
     response = service.page(request, "start", data, language=study.configuration.language)
     if who.ids or who.variables or _identity_cookie(slug) in request.cookies:
@@ -188,7 +188,7 @@ def begin(
         _, token = service.sessions.arrive(study, visitor)
     except Problem as problem:
         if problem.code == "study_full":
-            return _full(service, request, study, who)
+            return _full_reply(service, request, study, who)
         raise
     set_cookie(to_run, cookie_of(slug), token, service.settings, path=f"/s/{slug}")
     return to_run
@@ -214,7 +214,7 @@ def run(slug: str, request: Request, service: TheService) -> Response:
     if state["status"] == "finished" and state["can"]["undo"] is None:
         return RedirectResponse(f"/s/{slug}/result", 303)
     if state["status"] == "closed":
-        return _closed(service, request, study, row)
+        return _closed_reply(service, request, study, row)
     if pending_stage(study.configuration.questions, row.replies, finished=False) and not row.version:
         return RedirectResponse(f"/s/{slug}/questions", 303)
     data = views.run_page(study, row, state, prefetch=service.prefetcher_of(row) is not None)
@@ -238,14 +238,14 @@ def _result(slug: str, request: Request, service: Service, row: SessionRow) -> R
     if study.configuration.completion.wait == 0 and row.kind != "preview":
         address = views.result_page(service, study, row)["redirect"]
         if address is not None:
-            return _left(address)
+            return _lead_to(address)
 
-    def rendered() -> str:
+    def render() -> str:
         data = views.result_page(service, study, row)
         page = service.page(request, "result", data, language=study.configuration.language)
         return bytes(page.body).decode()
 
-    return HTMLResponse(service.result_pages.get(row.id, row.version, rendered))
+    return HTMLResponse(service.result_pages.get(row.id, row.version, render))
 
 
 @router.get("/s/{slug}/state")
@@ -263,13 +263,13 @@ async def answer(request: Request) -> Response:
     """
     slug, service, answered = request.path_params["slug"], await service_of(request), await _answer_of(request)
 
-    def stored() -> Response:
+    def store_answer() -> Response:
         row = session_of(slug, request, service)
         check_guard(request)
         # The page reports what was played, so a missing report means that nothing was played.
         return JSONResponse(service.store_answer(row, answered.model_copy(update={"played": answered.played or {}})))
 
-    return await service.run_in_turn(stored)
+    return await service.run_in_turn(store_answer)
 
 
 async def _answer_of(request: Request) -> Answer:
@@ -300,12 +300,12 @@ plain_routes = [PlainRoute("/s/{slug}/answer", answer, methods=["POST"])]
 async def undo(slug: str, body: UndoBody, request: Request, service: TheService) -> Response:
     """Undo the last answer."""
 
-    def undone() -> Response:
+    def undo_answer() -> Response:
         row = session_of(slug, request, service)
         check_guard(request)
         return JSONResponse(service.undo_answer(row, body.query))
 
-    return await service.run_in_turn(undone)
+    return await service.run_in_turn(undo_answer)
 
 
 @router.post("/s/{slug}/focus")
@@ -354,7 +354,7 @@ def _is_resumed(row: SessionRow, study: Study) -> bool:
     return (policy == "resume" or (policy == "block" and row.version == 0)) and not is_expired(row, study)
 
 
-def _left(address: str) -> Response:
+def _lead_to(address: str) -> Response:
     """Lead to another site.
 
     Browsers refuse a redirect after a form, because the content policy lets forms lead only to this site.
@@ -363,13 +363,13 @@ def _left(address: str) -> Response:
     return Response(headers={"refresh": f"0; url={quote(address, safe=_ADDRESS_CHARACTERS)}"}, media_type="text/html")
 
 
-def _full(service: Service, request: Request, study: Study, who: _LinkIdentity) -> Response:
+def _full_reply(service: Service, request: Request, study: Study, who: _LinkIdentity) -> Response:
     """Show that the quota is reached, with the way back to the panel."""
     data = views.full_page(study, who.ids)
     return service.page(request, "closed", data, status=200, language=study.configuration.language)
 
 
-def _closed(service: Service, request: Request, study: Study, row: SessionRow | None) -> Response:
+def _closed_reply(service: Service, request: Request, study: Study, row: SessionRow | None) -> Response:
     data = views.closed_page(study, row)
     return service.page(request, "closed", data, status=200, language=study.configuration.language)
 

@@ -25,14 +25,16 @@ router = APIRouter(generate_unique_id_function=lambda route: route.name)
 def _recommended_items(service: Service, row: SessionRow, state: SessionState, version: str | None) -> Items | None:
     """Return the items of a version to recommend from; None for the session's own items."""
     # The hash of the study's items, without the appeal that a population gives them.
-    own = state.parts.study_items.hash
-    if version is None or version == own:
+    session_version = state.parts.study_items.hash
+    if version is None or version == session_version:
         return None
     study = service.catalogue.reread(row.study_id)
     rows = service.database.read(lambda connection: studies.replaced_catalogues(connection, row.study_id))
     numbers = {row.hash: row.number for row in rows} | {study.items.hash: study.row.catalogue}
     if version not in numbers:
-        raise other_catalogue(version, f"Read the study again; this session has version {own} of the items.")
+        raise other_catalogue(
+            version, f"Read the study again; this session has version {session_version} of the items."
+        )
     items = study.with_catalogue(numbers[version]).items
     population = state.parts.population
     return population.placed(items) if isinstance(population, Population) else items
@@ -48,9 +50,9 @@ def _allowed(service: Service, row: SessionRow, items: Items, body: schemas.Reco
     }
     mask = service.attributes.of_study(row.study_id).mask(where, items)
     if body.only is not None:
-        named = np.zeros(items.n, dtype=np.bool_)
-        named[rows_of(items, body.only, "only", body.missing)] = True
-        mask &= named
+        only_mask = np.zeros(items.n, dtype=np.bool_)
+        only_mask[rows_of(items, body.only, "only", body.missing)] = True
+        mask &= only_mask
     if not mask.any():
         raise InvalidParameter(f"where leaves none of {items.n} items to recommend: allow at least one", field="where")
     return mask

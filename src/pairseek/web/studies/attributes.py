@@ -63,12 +63,12 @@ class ItemAttributes:
         """Return the values after changes; an attribute without values disappears."""
         values = {name: dict(column) for name, column in self.values.items()}
         for name, column in changes.items():
-            own = values.setdefault(name, {})
+            item_values = values.setdefault(name, {})
             for item, value in column.items():
                 if value is None:
-                    own.pop(item, None)
+                    item_values.pop(item, None)
                 else:
-                    own[item] = value
+                    item_values[item] = value
         values = {name: column for name, column in values.items() if column}
         if len(values) > MAX_ATTRIBUTES:
             raise InvalidParameter(
@@ -105,11 +105,11 @@ class AttributeCache:
     def of_study(self, study_id: int) -> ItemAttributes:
         """Return the current attributes of a study's items."""
         version = self._database.read(lambda connection: stored.version(connection, study_id))
-        present = self._cache.get(study_id)
-        if present is None or present.version != version:
-            present = _read(self._database, study_id)
-            self._cache[study_id] = present
-        return present
+        current = self._cache.get(study_id)
+        if current is None or current.version != version:
+            current = _read(self._database, study_id)
+            self._cache[study_id] = current
+        return current
 
 
 def _read(database: Database, study_id: int) -> ItemAttributes:
@@ -130,14 +130,17 @@ def set_attributes(
             f'remove them, or send "missing": "ignore"',
             field="attributes",
         )
-    changes = {name: {item: value for item, value in own.items() if item in known} for name, own in changes.items()}
+    changes = {
+        name: {item: value for item, value in item_values.items() if item in known}
+        for name, item_values in changes.items()
+    }
     for _ in range(_MAX_ATTEMPTS):
-        present = _read(database, study.row.id)
-        values = present.changed(changes)
-        if values == present.values:
-            return present, len(unknown)
-        if _store(database, study, present.version, values, who):
-            return ItemAttributes(present.version + 1, values), len(unknown)
+        current = _read(database, study.row.id)
+        values = current.changed(changes)
+        if values == current.values:
+            return current, len(unknown)
+        if _store(database, study, current.version, values, who):
+            return ItemAttributes(current.version + 1, values), len(unknown)
     raise Problem(
         409,
         "attributes_changed",

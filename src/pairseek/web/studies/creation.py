@@ -211,33 +211,33 @@ def add_items(database: Database, study: Study, items: Items, *, who: str, files
 
     Sessions that have begun keep the items that they began with.
     """
-    slug, present = study.row.slug, study.items
+    slug, current = study.row.slug, study.items
     if study.configuration.is_similarity:
         raise Unsupported(
             f"the study {slug!r} is a similarity study, whose items cannot change: create another study that includes "
             f"the new items; nothing was added"
         )
-    if present.d or items.d:
-        placed = f"items of the study {slug!r}" if present.d else "new items"
+    if current.d or items.d:
+        placed = f"items of the study {slug!r}" if current.d else "new items"
         raise InvalidItems(
             f"the {placed} have coordinates: items can only be added if neither they nor the study's items have "
             f"coordinates; create another study"
         )
-    duplicates = [name for name in items.ids if name in set(present.ids)]
+    duplicates = [name for name in items.ids if name in set(current.ids)]
     if duplicates:
         raise InvalidItems(
             f"the study {slug!r} already has {quoted(duplicates)}: give only new items; nothing was added"
         )
     items, readers = with_pictures(items, files or {})
     items, recordings = with_recordings(items, files or {})
-    columns = dict.fromkeys([*present.data, *items.data])
+    columns = dict.fromkeys([*current.data, *items.data])
     empty = ("",)
     data = {
-        name: (*present.data.get(name, empty * present.n), *items.data.get(name, empty * items.n)) for name in columns
+        name: (*current.data.get(name, empty * current.n), *items.data.get(name, empty * items.n)) for name in columns
     }
-    appeal = np.concatenate([present.appeal, items.appeal])
+    appeal = np.concatenate([current.appeal, items.appeal])
     joined = study_items(
-        Items._without_warnings(None, (*present.ids, *items.ids), (*present.labels, *items.labels), appeal, data),
+        Items._without_warnings(None, (*current.ids, *items.ids), (*current.labels, *items.labels), appeal, data),
         scaled=False,
     )
     packed = pack_items(joined)

@@ -69,7 +69,7 @@ class PairwiseProcess(BaseMethod):
         self._torch.set_num_threads(1)
         self._torch.manual_seed(0)
         self._answers: list[tuple[int, int]] = []
-        self._current = True
+        self._is_current = True
         self._model: Any = None
         assert vectors is not None
         low = vectors.min(axis=0)
@@ -85,7 +85,7 @@ class PairwiseProcess(BaseMethod):
 
     def ask(self, allowed: IntArray) -> Sequence[int]:
         """Return the best allowed pair."""
-        if self.questions != "random" and self._answers and self.refit and not self._current:
+        if self.questions != "random" and self._answers and self.refit and not self._is_current:
             self._fit()
         if self.questions == "random" or self._model is None:
             return super().ask(allowed)
@@ -106,11 +106,11 @@ class PairwiseProcess(BaseMethod):
         """Store the answer."""
         if outcome is not None:
             self._answers.append((outcome, sum(pair) - outcome))
-            self._current = False
+            self._is_current = False
 
     def predict(self, pairs: IntArray) -> FloatArray:
         """Return the (m,) probabilities that the first item wins."""
-        if not self._current:
+        if not self._is_current:
             self._fit()
         first, second = pairs.T
         variances = np.diag(self._covariance)
@@ -146,7 +146,7 @@ class PairwiseProcess(BaseMethod):
                 posterior: Any = model.posterior(points)
                 self.mean = self._offset + posterior.mean.squeeze(-1).numpy()
                 self._covariance = posterior.covariance_matrix.numpy()
-        self._current = True
+        self._is_current = True
 
     def _kernel(self) -> Any:
         from botorch.models.pairwise_gp import PairwiseGP

@@ -98,17 +98,17 @@ def laplace(slopes: FloatArray, offsets: FloatArray) -> tuple[FloatArray, FloatA
     size = slopes.shape[1]
     mode = np.zeros(size)
     for _ in range(_MAX_NEWTON_STEPS):
-        chance = expit(offsets + slopes @ mode)
-        gradient = slopes.T @ (1.0 - chance) - mode
-        precision = np.eye(size) + (slopes * (chance * (1.0 - chance))[:, None]).T @ slopes
+        probability = expit(offsets + slopes @ mode)
+        gradient = slopes.T @ (1.0 - probability) - mode
+        precision = np.eye(size) + (slopes * (probability * (1.0 - probability))[:, None]).T @ slopes
         step = np.linalg.solve(precision, gradient)
         # The Newton step of a logistic likelihood overshoots where it is nearly flat.
         step *= min(1.0, 3.0 / max(float(np.max(np.abs(slopes @ step), initial=0.0)), 1e-12))
         mode = mode + step
         if np.max(np.abs(step)) < 1e-8:
             break
-    chance = expit(offsets + slopes @ mode)
-    precision = np.eye(size) + (slopes * (chance * (1.0 - chance))[:, None]).T @ slopes
+    probability = expit(offsets + slopes @ mode)
+    precision = np.eye(size) + (slopes * (probability * (1.0 - probability))[:, None]).T @ slopes
     return mode, np.linalg.inv(precision)
 
 
@@ -120,6 +120,8 @@ def expected_logistic(mean: FloatArray, variance: FloatArray) -> FloatArray:
 
 def information(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Return the mutual information of answer and taste in nats, for Gaussian z."""
-    chance = expit(mean[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * _NORMAL_NODES)
-    average = chance @ _NORMAL_WEIGHTS
-    return np.asarray(entr(average) + entr(1.0 - average) - (entr(chance) + entr(1.0 - chance)) @ _NORMAL_WEIGHTS)
+    probability = expit(mean[:, None] + np.sqrt(np.maximum(variance, 0.0))[:, None] * _NORMAL_NODES)
+    average = probability @ _NORMAL_WEIGHTS
+    return np.asarray(
+        entr(average) + entr(1.0 - average) - (entr(probability) + entr(1.0 - probability)) @ _NORMAL_WEIGHTS
+    )
