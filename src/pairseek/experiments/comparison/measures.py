@@ -41,7 +41,7 @@ def prediction_measures(
 
     Parameters
     ----------
-    chance
+    probability
         (m,) probabilities that the first item wins.
     won
         (m,) whether it won.

@@ -120,7 +120,7 @@ def cross_validate(
         Choices of the people.
     items
         Items with given coordinates; None to learn the coordinates.
-    tried
+    candidates
         Fit options in order of increasing complexity.
     seed
         Seed of the folds.

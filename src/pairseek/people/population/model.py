@@ -286,7 +286,7 @@ def fit_model(
 
     Parameters
     ----------
-    choices, items, learned
+    choices, items, fit_options
         The choices, the items if their coordinates are given, and the options of the fit.
     people
         (people,) weight of each person. None gives everybody the weight 1.

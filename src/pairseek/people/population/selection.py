@@ -77,7 +77,7 @@ class CrossValidation:
         The candidates in order of increasing complexity.
     scores
         (options, people) mean log-likelihood of each person's held-out choices.
-    right
+    accuracy
         (options, people) share of each person's held-out choices that were predicted correctly; NaN for ratings.
     people
         (people,) rows of the people with held-out choices.
