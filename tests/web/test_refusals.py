@@ -22,9 +22,11 @@ from pairseek.web.studies.formats import kinds
 from pairseek.web.studies.yaml_reader import read_yaml
 
 PACKAGE = Path(studies.__file__).parents[2]
+# Modules whose errors only users of the HTTP API meet.
+API_MODULES = ("attributes.py", "replacement.py")
 # Modules whose errors researchers meet on pages.
 MODULES = (
-    *(path for path in (PACKAGE / "web" / "studies").rglob("*.py") if path.name != "attributes.py"),
+    *(path for path in (PACKAGE / "web" / "studies").rglob("*.py") if path.name not in API_MODULES),
     *(PACKAGE / "core" / name for name in ("csv.py", "columns.py", "workbooks.py", "frames.py", "limits.py")),
     *(PACKAGE / "web" / "routes" / name for name in ("researcher.py", "study_design.py", "recruitment.py")),
     PACKAGE / "web" / "access" / "auth.py",
