@@ -106,7 +106,22 @@ class PayloadTable:
         return matching_mask(where, self.payload, n)
 
 
-class ExactIndex:
+class InMemoryIndex:
+    """Base class of indexes that keep the payload of their items in memory."""
+
+    def __init__(self) -> None:
+        self._payload = PayloadTable()
+
+    def remove(self, ids: Sequence[ItemId]) -> None:
+        """Remove items."""
+        self._payload.remove(ids)
+
+    def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
+        """Change columns of the payload."""
+        self._payload.update(ids, payload)
+
+
+class ExactIndex(InMemoryIndex):
     """An index that computes all inner products in single precision.
 
     A million items in nine dimensions take 40 MB and about 10 ms.
@@ -125,7 +140,7 @@ class ExactIndex:
     """
 
     def __init__(self) -> None:
-        self._payload = PayloadTable()
+        super().__init__()
         self._vectors: np.ndarray[Any, np.dtype[np.float32]] | None = None
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
@@ -137,12 +152,8 @@ class ExactIndex:
 
     def remove(self, ids: Sequence[ItemId]) -> None:
         """Remove items."""
-        self._payload.remove(ids)
+        super().remove(ids)
         self._compact()
-
-    def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
-        """Change columns of the payload."""
-        self._payload.update(ids, payload)
 
     def _compact(self) -> None:
         """Forget removed rows once they are a quarter of all."""

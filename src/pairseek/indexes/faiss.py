@@ -10,10 +10,10 @@ import numpy as np
 from pairseek.core.types import FloatArray, ItemId
 from pairseek.errors import MissingExtra
 from pairseek.indexes.base import Hit
-from pairseek.indexes.exact import PayloadTable
+from pairseek.indexes.exact import InMemoryIndex
 
 
-class FaissIndex:
+class FaissIndex(InMemoryIndex):
     """A FAISS index for inner products, with the payload of the items kept next to it.
 
     Not every FAISS index can delete vectors, so removed and replaced items stay in it and are skipped. Build a new
@@ -44,7 +44,8 @@ class FaissIndex:
             raise MissingExtra("FaissIndex", "faiss") from None
         # Its type hints describe the C++ signatures, not the Python wrappers.
         self._faiss: Any = faiss
-        self._index, self._payload = index, PayloadTable()
+        super().__init__()
+        self._index = index
 
     def add(self, ids: Sequence[ItemId], vectors: FloatArray, payload: Mapping[str, Sequence[Any]]) -> None:
         """Add items, or replace those with the same ids."""
@@ -52,14 +53,6 @@ class FaissIndex:
         if self._index is None:
             self._index = self._faiss.IndexFlatIP(vectors.shape[1])
         self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-
-    def remove(self, ids: Sequence[ItemId]) -> None:
-        """Remove items."""
-        self._payload.remove(ids)
-
-    def update(self, ids: Sequence[ItemId], payload: Mapping[str, Sequence[Any]]) -> None:
-        """Change columns of the payload."""
-        self._payload.update(ids, payload)
 
     def best(
         self,
