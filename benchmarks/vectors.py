@@ -1,13 +1,13 @@
 """Recommendations from vectors of many dimensions, against the average of winner minus loser.
 
-    python benchmarks/vectors.py [--vectors products.npy ...] [--people 8]
+    python benchmarks/vectors.py [--vectors products.npy ...] [--people 40]
 
 The score is the mean utility, in logits, of ten recommended items after 5, 10 and 20 answers. Catalogues: sentence
-vectors from files of (n, D) numbers; image-like clusters, with few axes of their own each; Food-10k in 20 dimensions.
-People like a direction, what is near a place, categories (clusters) or what resembles three single items; to each
-utility, of standard deviation 1.5, the item adds a quarter of the variance that no vector explains. The average asks
-random pairs and recommends by the product with the mean of winners' minus losers' vectors. The
-recipe of docs/how-to/your-own-back-end.md is compared with it.
+vectors from files of (n, D) numbers; image-like clusters, with few axes of their own each; Food-10k in 20 dimensions;
+vectors learned from ratings, by a singular value decomposition. People like a direction, what is near a place,
+categories (clusters) or what resembles three single items; to each utility, of standard deviation 1.5, the item adds a
+quarter of the variance that no vector explains. The average asks random pairs and recommends by the product with the
+mean of winners' minus losers' vectors. The recipe of docs/how-to/your-own-back-end.md is compared with it.
 """
 
 from __future__ import annotations
@@ -36,6 +36,17 @@ def clusters(n: int = 1500, length: int = 256, count: int = 25) -> np.ndarray:
     within = rng.standard_normal((n, length)) * np.roll(spectrum, 3) * 0.6
     vectors = centres[rng.integers(count, size=n)] + within
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def learned(n: int = 1200, people: int = 1500, length: int = 32) -> np.ndarray:
+    """Return vectors learned from the ratings of simulated people, each of whom rated a tenth of the items."""
+    rng = np.random.default_rng(5)
+    spectrum = 1.0 / np.arange(1, 13) ** 0.35
+    groups = rng.standard_normal((15, 12))
+    traits = (0.8 * groups[rng.integers(15, size=n)] + 0.7 * rng.standard_normal((n, 12))) * spectrum
+    ratings = rng.standard_normal((people, 12)) @ traits.T + rng.standard_normal((people, n))
+    _, values, right = np.linalg.svd(np.where(rng.random((people, n)) < 0.1, ratings, 0.0), full_matrices=False)
+    return right[:length].T * values[:length]
 
 
 def utilities(vectors: np.ndarray, kind: str, seed: int) -> np.ndarray:
@@ -99,19 +110,19 @@ def compare(name: str, vectors: np.ndarray, people: int) -> None:
     error = leads.std(axis=0, ddof=1) / np.sqrt(len(leads))
     cells = (f"{m:.2f} | {a:.2f} | {m - a:+.2f} ({e:.2f})" for m, a, e in zip(mean, average, error, strict=True))
     print(f"| {name} ({items.d} axes) | {' | '.join(cells)} |")
-    by_kind = leads.reshape(len(KINDS), people, len(AT)).mean(axis=1)[:, 1]
-    print(
-        "  lead after 10 by kind:", ", ".join(f"{k} {x:+.2f}" for k, x in zip(KINDS, by_kind, strict=True)), flush=True
-    )
+    by_kind = leads.reshape(len(KINDS), people, len(AT))[:, :, 1]
+    errors = by_kind.std(axis=1, ddof=1) / np.sqrt(people)
+    kinds = (f"{k} {x:+.2f} ({e:.2f})" for k, x, e in zip(KINDS, by_kind.mean(axis=1), errors, strict=True))
+    print("  lead after 10 by kind:", ", ".join(kinds), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--vectors", type=Path, nargs="*", default=[])
-    parser.add_argument("--people", type=int, default=8)
+    parser.add_argument("--people", type=int, default=40)
     options = parser.parse_args()
     catalogues = {path.stem: np.load(path).astype(np.float64) for path in options.vectors}
-    catalogues |= {"images": clusters(), "food": food_items(20).coordinates[::8]}
+    catalogues |= {"images": clusters(), "food": food_items(20).coordinates[::8], "ratings": learned()}
     columns = " | ".join(f"after {count} | average | lead" for count in AT)
     print(f"| catalogue | {columns} |\n" + "|---" * (1 + 3 * len(AT)) + "|")
     for name, vectors in catalogues.items():
