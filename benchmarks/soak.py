@@ -294,11 +294,20 @@ async def _sample(client: httpx.AsyncClient, servers: list[service.Server], seco
 
 
 def _warnings(server: service.Server) -> list[str]:
-    """Return the lines of a server's log that are not plain information, without refusals under load."""
+    """Return the lines of a server's log that are not plain information, without refusals under load.
+
+    That the first few people are too few for a study to learn from is not a failure either.
+    """
     server.log.seek(0)
     lines = [line for line in server.log.read().decode().splitlines() if line.startswith("{")]
     records = [(line, json.loads(line)) for line in lines]
-    return [line for line, record in records if record["level"] != "info" and record.get("status") != 503]
+    return [
+        line
+        for line, record in records
+        if record["level"] != "info"
+        and record.get("status") != 503
+        and "has learned nothing" not in record.get("why", "")
+    ]
 
 
 def run(seconds: float, *, people: int = 8, pace: float = 4.0, tell: Callable[[str], object] = print) -> list[str]:
