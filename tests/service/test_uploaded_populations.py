@@ -1,15 +1,16 @@
 """Populations that are uploaded to a study over HTTP, named and chosen."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 import pairseek as ps
 from helpers.refusals import refused_with
-from helpers.serving import served
+from helpers.serving import csrf_of, served
 from pairseek.client import Client, ServiceError
-from pairseek.web.access.auth import make_token
+from pairseek.web.access.auth import make_token, set_password
 
 POINTS = np.random.default_rng(4).standard_normal((40, 2))
 ALL = ps.Items(POINTS, [f"i{row}" for row in range(40)])
@@ -69,6 +70,17 @@ def test_a_population_is_uploaded_named_chosen_and_kept_over_a_new_catalogue(vis
     assert session_items(visitors, client).appeal[:20].tolist() == first.items.appeal[10:].tolist()
     client.choose_population("which", 0)
     assert not session_items(visitors, client).appeal.any()
+
+
+def test_the_page_of_the_study_shows_an_uploaded_population(visitors, populations):
+    visitors.client.upload_population("which", "spring", populations[0].record())
+    set_password(visitors.service.database, "ann", "a long password")
+    browser = visitors.browser(headers={"accept": "text/html"}, follow_redirects=True)
+    page = browser.get("/login")
+    browser.post("/login", data={"csrf": csrf_of(page), "name": "ann", "password": "a long password"})
+    study = browser.get("/studies/which")
+    assert study.status_code == 200
+    assert "uploaded a population: spring" in " ".join(re.sub("<[^>]*>", " ", study.text).split())
 
 
 def test_populations_of_other_items_and_broken_ones_are_refused(visitors, populations):

@@ -214,7 +214,7 @@ def upload(database: Database, study: Study, record: JSON, name: str, who: str) 
             or populations.content(connection, number, version) != content
         ):
             version = populations.add(connection, number, content, who, [], {"name": name})
-            studies.log_action(connection, who, "upload_population", study.row.slug, version=version, name=name)
+            studies.log_action(connection, who, "upload_population", study.row.slug, name=name)
         learning.choose(connection, number, version)
         return version
 
