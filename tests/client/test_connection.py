@@ -99,9 +99,11 @@ def test_the_client_does_not_repeat_what_the_service_is_still_doing(monkeypatch)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,)).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        with pytest.raises(client.ServiceError, match=r"did not reply within 0\.1 s") as raised:
-            client.Client(address, "token", seconds=0.1).studies()
-        server.shutdown()
+        try:
+            with pytest.raises(client.ServiceError, match=r"did not reply within 0\.1 s") as raised:
+                client.Client(address, "token", seconds=0.1).studies()
+        finally:
+            server.shutdown()
     assert (raised.value.code, kind.count) == ("timed_out", 1)
 
     def opened(_, request, timeout):
