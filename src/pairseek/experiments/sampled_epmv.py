@@ -12,7 +12,7 @@ from pairseek.pairs.features import PairFeatures
 from pairseek.pairs.strategies import EPMV
 
 _FIRST_CANDIDATES = 512
-"""Number of candidates, of highest tabulated utility, that are averaged first; the best excludes most others."""
+"""Number of candidates of highest tabulated utility that are averaged first; the best of them rules out most others."""
 _BLOCK_SIZE = 4096
 
 

@@ -138,8 +138,8 @@ class GaussianSamples(BaseSampleSource):
         root = square_root(covariance)
         # The points have exactly the proposal's mean and covariance, which removes most of the sampling variance.
         samples = _from_standard(standard_points(n, len(self.mean)), root, self.mean)
-        base = self.mean, np.ascontiguousarray(np.linalg.inv(covariance))
-        logs = log_importance_ratios(samples, self.factors, self.prior, base)
+        proposal = self.mean, np.ascontiguousarray(np.linalg.inv(covariance))
+        logs = log_importance_ratios(samples, self.factors, self.prior, proposal)
         top = float(np.max(logs))
         if not top > -np.inf:
             return samples, np.full(n, 1.0 / n), -np.inf

@@ -166,16 +166,16 @@ def _map(items: Items, tree: QuizTree) -> tuple[MapFrame, JSON | None]:
     return frame, drawing
 
 
-def _extent(places: FloatArray, map_plane: Plane, tree: QuizTree) -> FloatArray:
+def _extent(positions: FloatArray, map_plane: Plane, tree: QuizTree) -> FloatArray:
     """Return the lowest and highest map coordinates of the items, the estimates and most of their credible regions."""
     d, axes = len(map_plane.centre), map_plane.axes
     points = map_plane.project(np.array([result.point[:d] for result in tree.results.values()]))
     reach = ellipse_radius(REGION_PROBABILITY) * np.sqrt(
         [np.maximum(np.diag(axes.T @ result.covariance[:d, :d] @ axes), 0.0) for result in tree.results.values()]
     )
-    margin = _MAP_MARGIN * float(np.ptp(places, axis=0).max())
-    low = np.maximum((points - reach).min(axis=0), places.min(axis=0) - margin)
-    high = np.minimum((points + reach).max(axis=0), places.max(axis=0) + margin)
-    lowest = np.minimum.reduce([low, places.min(axis=0), points.min(axis=0)])
-    highest = np.maximum.reduce([high, places.max(axis=0), points.max(axis=0)])
+    margin = _MAP_MARGIN * float(np.ptp(positions, axis=0).max())
+    low = np.maximum((points - reach).min(axis=0), positions.min(axis=0) - margin)
+    high = np.minimum((points + reach).max(axis=0), positions.max(axis=0) + margin)
+    lowest = np.minimum.reduce([low, positions.min(axis=0), points.min(axis=0)])
+    highest = np.maximum.reduce([high, positions.max(axis=0), points.max(axis=0)])
     return np.concatenate([lowest, highest])

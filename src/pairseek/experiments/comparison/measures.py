@@ -66,7 +66,7 @@ def hit_values(probability: FloatArray) -> FloatArray:
 
 
 def shares_won(n: int, probability: FloatArray) -> FloatArray:
-    """Return the (n,) mean probabilities of winning, given those of all pairs, ordered as in `all_pairs`."""
+    """Return the (n,) mean probabilities of winning, given each pair's probability, in the order of `all_pairs`."""
     first, second = all_pairs(n).T
     return np.asarray(np.bincount(first, probability, n) + np.bincount(second, 1.0 - probability, n)) / (n - 1)
 

@@ -221,7 +221,7 @@ def add_points(
     cross: FloatArray,
     curve: FloatArray,
 ) -> None:
-    """Add the derivatives of `multiplicity` equal ratings, and write those of one of them to `derivative`."""
+    """Add the derivatives of `multiplicity` equal ratings; write the first derivatives of one to `derivative`."""
     q, count = point.shape
     for a in range(q):
         upper = slope = lower = 0.0

@@ -73,7 +73,7 @@ class DuplicateBody(_Schema):
 
 
 class OtherItems(_Schema):
-    """Items to replace those of a study."""
+    """New items of a study, in place of its present ones."""
 
     items: ItemList
     catalogue: str | None = Field(

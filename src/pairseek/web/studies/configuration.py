@@ -414,7 +414,7 @@ def _error_message(error: ErrorDetails) -> str:
     message = str(error["ctx"]["error"] if kind == "value_error" else error["msg"])
     if not path:
         return message
-    # The settings that a group has are no help in finding out which of them is wrong.
+    # The whole group would not show which of its settings is wrong.
     value = "wrong" if isinstance(error.get("input"), dict) else received
     return f"the setting {path!r} is {value}: {message[0].lower()}{message[1:]}"
 

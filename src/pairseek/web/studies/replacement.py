@@ -51,7 +51,7 @@ def replace_items(database: Database, study: Study, items: Items, *, who: str) -
 
 
 def checked_items(study: Study, items: Items) -> Items:
-    """Return the items that would replace those of a study, with the uploaded files of those that remain."""
+    """Return the new items of a study; items that remain keep their uploaded files."""
     slug, present, configuration = study.row.slug, study.items, study.configuration
     if configuration.is_similarity or not present.d:
         raise Unsupported(
@@ -81,7 +81,7 @@ def checked_items(study: Study, items: Items) -> Items:
 
 
 def begin(database: Database, study: Study, items: Items) -> tuple[JSON, bool]:
-    """Record that checked items are about to replace those of a study; return the state, and whether it has begun now.
+    """Record that checked items are about to become a study's items; return the state, and whether it has begun now.
 
     It does not begin if these are the items of the study, or if they are replacing its items already. If the items have
     changed since the study was read, a `Problem` is raised.

@@ -49,9 +49,9 @@ def slide_of(
 def slide_sentences(study: Study, result: GroupFindings, catalogue: Words) -> list[str]:
     """Return three sentences: who leads, what cannot be told apart from the leader, and the groups of people."""
     return [
-        _lead(study, result.ranking, catalogue),
-        _alike(study, result.ranking, catalogue),
-        _groups(study, result.segments, catalogue),
+        _leader_sentence(study, result.ranking, catalogue),
+        _tie_sentence(study, result.ranking, catalogue),
+        _segment_sentence(study, result.segments, catalogue),
     ]
 
 
@@ -59,12 +59,12 @@ def _name(study: Study, item: object) -> str:
     return str(study.card(str(item))["name"])
 
 
-def _lead(study: Study, ranking: Ranking, catalogue: Words) -> str:
+def _leader_sentence(study: Study, ranking: Ranking, catalogue: Words) -> str:
     leader = ranking.items[0]
     return catalogue.say("slide.leads", name=_name(study, leader.id), percent=_percent(leader.top_1))
 
 
-def _alike(study: Study, ranking: Ranking, catalogue: Words) -> str:
+def _tie_sentence(study: Study, ranking: Ranking, catalogue: Words) -> str:
     count = sum(item.tier == 1 for item in ranking)
     if count == len(ranking):
         return catalogue.say("slide.alike.all")
@@ -73,7 +73,7 @@ def _alike(study: Study, ranking: Ranking, catalogue: Words) -> str:
     return catalogue.say("slide.alike", count=count - 1)
 
 
-def _groups(study: Study, segments: Segmentation, catalogue: Words) -> str:
+def _segment_sentence(study: Study, segments: Segmentation, catalogue: Words) -> str:
     if len(segments) == 1:
         return catalogue.say("slide.groups.none")
     named = [
@@ -84,6 +84,6 @@ def _groups(study: Study, segments: Segmentation, catalogue: Words) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return whole percent; a share that is neither 0 nor 1 is not called so."""
+    """Return a share in whole percent, or "< 1" or "> 99" where it would round to 0 or 100."""
     whole = round(100 * share)
     return "< 1" if whole == 0 else "> 99" if whole == 100 else str(whole)
