@@ -44,7 +44,7 @@ def test_what_is_written_is_the_text_of_the_standard_library(value):
 
 
 def test_long_lists_are_written_in_slices(monkeypatch):
-    monkeypatch.setattr(json_pieces, "_SLICE", 3)
+    monkeypatch.setattr(json_pieces, "_ELEMENTS_PER_PIECE", 3)
     value = {"a": list(range(10)), "b": [], "c": {"d": [[1.5, "é"]] * 4}}
     pieces = list(written(value))
     assert "".join(pieces) == json.dumps(value)

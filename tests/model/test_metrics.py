@@ -104,7 +104,7 @@ class TestKendallTauDistance:
     def test_over_chunks_is_that_over_one_piece(self, monkeypatch):
         items = some_items(n=50, d=2, seed=4)
         whole = metrics.kendall_tau_distance(items, [0.0, 0.0], [0.5, 0.1], batches=None)
-        monkeypatch.setattr(metrics, "_CHUNK", 120)
+        monkeypatch.setattr(metrics, "_ROWS_PER_CHUNK", 120)
         assert metrics.kendall_tau_distance(items, [0.0, 0.0], [0.5, 0.1], batches=None) == pytest.approx(whole)
         exact_batch = metrics.kendall_tau_distance(items, [0.0, 0.0], [0.5, 0.1], batch=50, batches=7, rng=1)
         assert exact_batch == pytest.approx(whole)
@@ -185,7 +185,7 @@ class TestTripletError:
         rng = np.random.default_rng(6)
         points, triplets = rng.normal(size=(30, 2)), rng.integers(0, 30, size=(101, 3))
         whole = metrics.triplet_error(points, triplets)
-        monkeypatch.setattr(metrics, "_CHUNK", 20)
+        monkeypatch.setattr(metrics, "_ROWS_PER_CHUNK", 20)
         assert metrics.triplet_error(points, triplets) == pytest.approx(whole, abs=1e-12)
 
     @pytest.mark.parametrize(

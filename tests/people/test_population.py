@@ -265,7 +265,7 @@ class TestFewPeople:
         data = PairData.of(simulation.choices)
         start = model.start_of(data, FitOptions(), simulation.items)
         state = fit(data, start)
-        learned = predictive.predictive(data, start, state, np.ones(data.people))
+        learned = predictive.predictive_utilities(data, start, state, np.ones(data.people))
         d = state.factors.shape[1]
         assert np.all(np.linalg.eigvalsh(learned.spread[:d, :d] - state.spread) > 0.0)
         assert learned.base == pytest.approx(start.base(state.coefficients))

@@ -301,7 +301,7 @@ def stored_without_limits(url, monkeypatch):
 def test_studies_are_warmed_up_in_a_limited_time(tmp_path, monkeypatch, caplog):
     database = stored_without_limits(str(tmp_path / "w.db"), monkeypatch)
     gone = []
-    monkeypatch.setattr(warmup, "_run_search", lambda search, until: gone.append(until))
+    monkeypatch.setattr(warmup, "run_search", lambda search, until: gone.append(until))
     known = warmup.warm_studies(database)
     assert len(gone) == 1, "the endless study was tried"
     assert {study.row.slug for study in known.values()} == {"endless", "which"}
