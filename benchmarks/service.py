@@ -545,11 +545,13 @@ def learned(url: str) -> str:
         )
     )
     opened.close()
-    versions = ", ".join(f"{one['facts']['sessions']} in {one['facts']['seconds']:.0f} s" for one in reversed(found))
+    # A version that was dropped, because somebody was forgotten, has no facts.
+    kept = [one["facts"] for one in reversed(found) if one["facts"]]
+    versions = ", ".join(f"{facts['sessions']} in {facts['seconds']:.0f} s" for facts in kept)
     words = f"\n  {finished} sessions finished; {len(found)} versions learned during the run"
     return (
         words
-        + (f" (sessions and seconds: {versions})" if found else "")
+        + (f" (sessions and seconds: {versions})" if kept else "")
         + (f"; {state.failure}" if state.failure else "")
     )
 

@@ -25,6 +25,7 @@ from pairseek.web.learning import populations
 from pairseek.web.operations.logs import JsonLines
 from pairseek.web.results import bundle, tables
 from pairseek.web.sessions import forgetting, history
+from pairseek.web.sessions.parts import dropped_record
 from pairseek.web.sessions.service import Sessions
 from pairseek.web.studies.catalogue import Catalogue
 from pairseek.web.studies.creation import create_study, set_open
@@ -754,3 +755,14 @@ def test_a_person_who_is_forgotten_while_answers_are_read_is_left_out(database):
     # The parts of the last session go with it.
     forgetting.forget(database, study(database), "ben", "test")
     assert history.read_histories(database, study(database), rows) == []
+
+
+def test_a_session_whose_population_is_dropped_while_answers_are_read_is_read_as_it_is_afterwards(database):
+    """Somebody else was forgotten, from whom the population was learned; its parts are deleted with it."""
+    sessions_of_worker = worker(database)
+    number, _ = sessions_of_worker.open(study(database), {"participant": "anna"})
+    row = sessions_of_worker.by_id(number)
+    database.write(lambda connection: deletion.replace_parts(connection, [number], dropped_record(1)))
+    (found,) = history.read_histories(database, study(database), [row])
+    assert found.row.parts != row.parts
+    assert not found.parts.is_usable

@@ -135,9 +135,11 @@ def state_of_study(connection: sa.Connection, study_id: int, kinds: Sequence[str
     return ",".join(str(value or 0) for value in connection.execute(sa.select(*columns).where(condition)).one())
 
 
-def stored_ids(connection: sa.Connection, ids: Sequence[str]) -> set[str]:
-    """Return which of these session ids are stored."""
-    return set(connection.execute(sa.select(sessions.c.id).where(sessions.c.id.in_(ids))).scalars())
+def by_ids(connection: sa.Connection, ids: Sequence[str]) -> list[SessionRow]:
+    """Return those of these sessions that are stored, in this order."""
+    statement = sa.select(*_COLUMNS).select_from(_JOINED).where(sessions.c.id.in_(ids))
+    stored = {row.id: SessionRow(*row) for row in connection.execute(statement)}
+    return [stored[session_id] for session_id in ids if session_id in stored]
 
 
 def newest_finished(connection: sa.Connection, study_id: int, at: str, limit: int) -> list[SessionRow]:

@@ -85,16 +85,18 @@ def read_history(database: Database, study: Study, row: SessionRow) -> SessionHi
 
 
 def read_histories(database: Database, study: Study, rows: Sequence[SessionRow]) -> list[SessionHistory]:
-    """Read sessions of a study with all of their rows, except those that have been deleted since their row was read."""
+    """Read sessions of a study with all of their rows, except those that have been deleted since their row was read.
+
+    Their rows are read again, because a deletion replaces the parts of other sessions, too.
+    """
     ids = [row.id for row in rows]
 
     def read(connection: sa.Connection) -> tuple[Any, ...]:
-        present = sessions.stored_ids(connection, ids)
-        versions = {(row.study_id, row.population) for row in rows if row.id in present}
+        present = sessions.by_ids(connection, ids)
         return (
             present,
-            stored_parts.contents(connection, {row.parts for row in rows}),
-            _population_contents(connection, versions),
+            stored_parts.contents(connection, {row.parts for row in present}),
+            _population_contents(connection, {(row.study_id, row.population) for row in present}),
             events.queries_of(connection, ids),
             events.events_of(connection, ids),
             sessions.marks_of(connection, ids),
@@ -102,8 +104,7 @@ def read_histories(database: Database, study: Study, rows: Sequence[SessionRow])
         )
 
     # In one transaction, because a deletion may come between two.
-    present, records, contents, stored_queries, stored_events, marks, blurs = database.read(read)
-    rows = [row for row in rows if row.id in present]
+    rows, records, contents, stored_queries, stored_events, marks, blurs = database.read(read)
     learned = {key: _unpacked(content) for key, content in contents.items()}
     parts = {
         key: SessionParts.from_record(
