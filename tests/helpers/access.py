@@ -31,6 +31,8 @@ BODIES = {
     ("POST", "/api/v1/sessions/{session_id}/answers"): {"query": "p3", "outcome": "left"},
     ("POST", "/api/v1/sessions/{session_id}/undo"): {"query": "p2"},
     ("POST", "/api/v1/sessions/{session_id}/recommendations"): {"count": 2},
+    ("PUT", "/api/v1/studies/{slug}/population"): {"version": 0},
+    ("PUT", "/api/v1/studies/{slug}/populations/{name}"): {"population": {}},
     ("PUT", "/api/v1/studies/{slug}/limits"): {"quota": 5, "closes": None},
     ("PUT", "/api/v1/sessions/{session_id}/replies"): {"stage": "before", "replies": {}},
     ("POST", "/s/{slug}/answer"): {"query": "p3", "outcome": "left"},
@@ -67,7 +69,7 @@ def call(client: httpx.Client, route: tuple[str, str], on: Scene, headers=None, 
     method, path = route
     known = {"slug": on.slug, "session_id": on.session, "session": on.session, "number": str(on.api_token)}
     known |= {"table": "answers", "ending": "svg" if "/slide." in path else "csv", "query": "p2", "action": "void"}
-    known |= {"name": "x", "width": "320", "file": "run.js"}
+    known |= {"name": "x", "replacement_id": "x", "width": "320", "file": "run.js"}
     body = BODIES.get(route)
     if route == ("POST", "/api/v1/studies"):
         body = {"configuration": {"title": "New", "answers": 3, "slug": f"new-{next(numbers)}"}, "items": ITEMS}
