@@ -8,7 +8,9 @@ from scipy.special import expit
 import pairseek as ps
 from helpers.populations import measured, rated
 from pairseek.errors import InvalidChoices
-from pairseek.people.population.data import PairData, RatingData, Utilities, data_of, to_levels
+from pairseek.people.population.data import PairData, Utilities
+from pairseek.people.population.fit import data_of
+from pairseek.people.population.rating_data import RatingData, to_levels
 from pairseek.people.population.rating_kernels import QUADRATURE, tilted
 from pairseek.people.population.shift import Shift
 

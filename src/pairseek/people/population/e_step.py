@@ -6,8 +6,9 @@ import numpy as np
 from scipy.special import expit
 
 from pairseek.core.types import FloatArray
-from pairseek.people.population.data import PairData, Posteriors, RatingData, Utilities
+from pairseek.people.population.data import PairData, Posteriors, Utilities
 from pairseek.people.population.fit_state import FitState, Start, model_of
+from pairseek.people.population.rating_data import RatingData
 
 # Maximum number of Newton steps from the prior to a person's posterior.
 _MAX_STEPS = 60

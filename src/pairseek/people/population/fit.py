@@ -19,10 +19,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.people.population.data import PairData, RatingData
+from pairseek.people.choices import Choices
+from pairseek.people.population.data import PairData
 from pairseek.people.population.e_step import posteriors, trust_of
 from pairseek.people.population.fit_state import FitState, Start, model_of
 from pairseek.people.population.m_step import hyperprior, in_basis, m_step
+from pairseek.people.population.rating_data import RatingData
 from pairseek.people.population.shift import Shift
 
 _MAX_ITERATIONS = 300
@@ -190,3 +192,11 @@ def item_errors(data: RatingData, start: Start, state: FitState, people: FloatAr
     variance = np.einsum("nii->ni", np.linalg.inv(derivatives.fisher + precision[:, :, None] * np.eye(q)))
     # A typical person's tastes have variance 1 in every dimension.
     return np.asarray(np.sqrt(variance.sum(axis=1)))
+
+
+def data_of(choices: Choices) -> PairData | RatingData:
+    """Return the ratings of choices, or the pairs if nobody rated anything or all ratings are equal."""
+    ratings = choices.ratings
+    if ratings is None or not np.ptp(ratings.value):
+        return PairData.of(choices)
+    return RatingData.of(choices)

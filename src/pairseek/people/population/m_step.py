@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.people.population.data import MAX_STEP, Derivatives, PairData, RatingData
+from pairseek.people.population.data import MAX_STEP, Derivatives, PairData
 from pairseek.people.population.e_step import posteriors
 from pairseek.people.population.fit_state import FitState, Start, model_of
+from pairseek.people.population.rating_data import RatingData
 from pairseek.people.population.shift import Shift
 
 # Prior standard deviation of utilities, between people and between items. A difference of this size makes a choice

@@ -14,10 +14,11 @@ from pairseek.model.defaults import default_prior
 from pairseek.model.items import Items
 from pairseek.model.responses import Logistic
 from pairseek.people.choices import Choices
-from pairseek.people.population.data import PairData, RatingData, data_of
-from pairseek.people.population.fit import EM_TOLERANCE, LearningStep, fit, log_evidence
+from pairseek.people.population.data import PairData
+from pairseek.people.population.fit import EM_TOLERANCE, LearningStep, data_of, fit, log_evidence
 from pairseek.people.population.fit_state import FitState, Smoother, Start
 from pairseek.people.population.predictive import MAX_TREND_ITEMS, PredictiveUtilities, predictive_utilities
+from pairseek.people.population.rating_data import RatingData
 
 # Lower bound on k, as a share of the default k. A smaller estimate means that people prefer extremes and have no ideal
 # point.

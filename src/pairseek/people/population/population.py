@@ -14,7 +14,6 @@ from pairseek.core import files
 from pairseek.core.types import JSON, FloatArray, ItemId
 from pairseek.core.validation import seed_of
 from pairseek.errors import InvalidFile, InvalidParameter
-from pairseek.model.item_records import items_from
 from pairseek.model.items import Items
 from pairseek.model.priors import GaussianPrior
 from pairseek.model.responses import Logistic, Response
@@ -30,6 +29,7 @@ from pairseek.people.population.fit_state import FitState
 from pairseek.people.population.held_out import evidence_of, sample_answers
 from pairseek.people.population.inputs import compared_choices, usable_choices, vector_table
 from pairseek.people.population.model import FittedModel, fit_model
+from pairseek.people.population.records import fields_of, record_of
 from pairseek.people.population.residual import (
     IMPLIED_SHARES,
     ResidualSetting,
@@ -410,21 +410,7 @@ class Population:
 
     def record(self) -> JSON:
         """Return the population as JSON data."""
-        return {
-            "pairseek_version": __version__,
-            "provenance": self.provenance,
-            "items": self.items.record(),
-            "mean": self.mean.tolist(),
-            "covariance": self.covariance.tolist(),
-            "k": self.k,
-            "honest": self.honest,
-            "people": self.people,
-            "given": self.given,
-            "tie_width": self.tie_width,
-            "utility_error": None if self.utility_error is None else self.utility_error.tolist(),
-            "residual": self.residual,
-            "vector_map": None if self.vector_map is None else self.vector_map.record(),
-        }
+        return record_of(self)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -439,26 +425,4 @@ class Population:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Build a population from the data that `record` returns."""
-        refused = InvalidFile("items is a continuous space: expected items with coordinates")
-        items = items_from(record["items"])._require_catalogue(refused)
-        mean, covariance = np.array(record["mean"], dtype=float), np.array(record["covariance"], dtype=float)
-        if items.d or len(mean):
-            GaussianPrior(mean, covariance).moments(items.d)
-        covariance = covariance.reshape(items.d, items.d)
-        k, honest, width = float(record["k"]), float(record["honest"]), float(record.get("tie_width", 0.0))
-        Logistic(k)  # raises InvalidParameter for an invalid k
-        if not 0.0 <= width < np.inf:
-            raise InvalidFile(f"tie_width is {width}: expected a finite number, at least 0")
-        residual = Logistic(residual=float(record.get("residual", 0.0))).residual_deviation
-        if not 0.0 <= honest <= 1.0:
-            raise InvalidFile(f"honest is {honest}: expected a share from 0 to 1")
-        error = record.get("utility_error")
-        if error is not None:
-            error = np.array(error, dtype=float)
-            if error.shape != (items.n,) or not np.all((error >= 0.0) & (error < np.inf)):
-                raise InvalidFile(
-                    f"utility_error is invalid: expected one number, at least 0, for each of the {items.n} items"
-                )
-        people, given, provenance = int(record["people"]), record["given"], dict(record["provenance"])
-        vector_map = None if record.get("vector_map") is None else VectorMap.from_record(record["vector_map"])
-        return cls(items, mean, covariance, k, honest, people, given, provenance, width, error, residual, vector_map)
+        return cls(**fields_of(record))

@@ -19,11 +19,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pairseek.core.types import FloatArray
-from pairseek.people.population.data import PairData, RatingData
+from pairseek.people.population.data import PairData
 from pairseek.people.population.fit import item_errors
 from pairseek.people.population.fit_state import FitState, Start
 from pairseek.people.population.kernels import MIXTURE
 from pairseek.people.population.m_step import pseudo_people
+from pairseek.people.population.rating_data import RatingData
 
 # Largest number of items whose appeals are modelled as deviations from a trend.
 MAX_TREND_ITEMS = 1500

@@ -14,11 +14,12 @@ from pairseek.core.types import JSON, BoolArray, FloatArray, IntArray
 from pairseek.errors import InvalidChoices, InvalidParameter
 from pairseek.model.items import Items
 from pairseek.people.choices import Choices
-from pairseek.people.population.data import PairData, RatingData, data_of
+from pairseek.people.population.data import PairData
 from pairseek.people.population.e_step import beliefs, rating_beliefs
-from pairseek.people.population.fit import EM_TOLERANCE, LearningStep, fit
+from pairseek.people.population.fit import EM_TOLERANCE, LearningStep, data_of, fit
 from pairseek.people.population.kernels import MIXTURE
 from pairseek.people.population.model import FitOptions, fit_model, start_of
+from pairseek.people.population.rating_data import RatingData
 
 DIMENSIONS = (1, 2, 3, 4, 6, 8)
 FOLDS = 4
