@@ -32,8 +32,8 @@ class Stopped(KeyboardInterrupt):
 def orderly_stop() -> Iterator[Callable[[], None]]:
     """Raise `Stopped` at the first Ctrl-C, SIGTERM or SIGHUP, and ignore further signals during the cleanup.
 
-    Python discards an exception that is raised inside a callback from a compiled library. The yielded function raises
-    it again, and so does the next signal.
+    Python discards an exception that is raised inside a callback of a compiled library. Call the yielded function to
+    raise a discarded `Stopped` again; a second signal raises it too.
     """
     received: list[int] = []
 

@@ -1,7 +1,7 @@
 """Item media: the ways in which a study can show an item.
 
-The record of a medium names its column in the items file, which every command treats as data rather than as a
-coordinate, and tells the service how to check the values and put them on a card. The message ``column.NAME`` describes
+A `Medium` names its column in the items file, which commands treat as data rather than as a coordinate. It also
+defines how the service checks the values and puts them on a card. The message ``column.NAME`` describes
 the column in the codebook, and the function NAME in ``web/pages/static/cards.js`` displays the medium.
 """
 
@@ -41,8 +41,8 @@ class Medium:
         Column of the items file and of exports, and key of the value on the card.
     conversion
         How the value gets onto the card: unchanged (``"text"``), as sanitized HTML (``"markdown"``), as the addresses
-        of an uploaded picture (``"picture"``), as an address, given or of an uploaded file (``"recording"``), or as a
-        property of another medium (``"caption"``).
+        of an uploaded picture (``"picture"``), as the given address or that of an uploaded file (``"recording"``), or
+        as a property of another medium (``"caption"``).
     advice
         Function that returns what to write instead of an invalid value, and None for a valid value.
     aliases

@@ -109,7 +109,7 @@ class PgvectorIndex:
         conditions = [] if where is None or isinstance(where, Mapping) else [where]
         for key, value in where.items() if isinstance(where, Mapping) else ():
             if isinstance(value, Mapping):
-                # Texts and missing values are in no range: an SQL/JSON filter passes over them.
+                # The SQL/JSON filter skips texts and missing values, which are outside any range.
                 path = " && ".join(f"@ {sign} {end!r}" for sign, end in _finite_ends(key, value))
                 conditions.append(sql.SQL("payload -> {} @? {}::jsonpath").format(key, f"$ ? ({path})"))
                 continue

@@ -17,8 +17,9 @@ unfolding; Carroll, 1972). `pairseek.model.curvature` infers c.
 
 If ties are offered, a person calls a tie when the perceived difference is within the width t (Rao and Kupper, 1967;
 Glenn and David, 1960): P(first) = f(z - t), P(second) = f(-z - t), P(tie) = f(z + t) - f(z - t). All three are
-log-concave in z. A lapse is spread evenly over the outcomes that are offered. A tie reported although none was offered
-is the limit of a vanishing width, and never a lapse: its likelihood is proportional to (1 - lapse) f'(z).
+log-concave in z. A lapse is spread evenly over the outcomes that are offered. A tie reported when none was
+offered is treated as the limit of a vanishing width, and never as a lapse: its likelihood is proportional to
+(1 - lapse) f'(z).
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Response(ResponseParameters):
         below 1. ``Unknown()``: inferred.
     reliability
         Factor r on every logit, at least 0: 1 for a typical person, 0 for someone who answers at random.
-        ``Unknown()``: inferred. An unknown k is the same factor, applied to the prior median of k.
+        ``Unknown()``: inferred. An unknown k is modelled as r times the prior median of k.
     tie_width
         Width t in logits: a person calls a tie when the perceived difference is smaller. 0: ties are not offered.
     residual
@@ -161,7 +162,7 @@ class Response(ResponseParameters):
         normals, thresholds = hyperplanes(first, second)
         if self.noise_prior is not None:
             return normals, -thresholds
-        # k_pq/k times the reliability: k itself may be 0.
+        # k_pq/k times the reliability, computed without dividing by k, which may be 0.
         factor = self.noise_kind.pair_constant(self.typical_reliability, np.linalg.norm(normals, axis=1))
         k = factor * self.typical_k
         return k[:, None] * normals, -k * thresholds + factor * appeal

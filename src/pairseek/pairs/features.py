@@ -190,7 +190,7 @@ class PairFeatures:
     def _with_residuals(self, residuals: Residuals) -> PairFeatures:
         """Return the features including the contribution of the residual utilities ε to the logit, r (ε_p - ε_q).
 
-        It adds r² Var(ε_p - ε_q) plus twice its covariance with the other part of the logit.
+        The variance of the logit grows by r² Var(ε_p - ε_q) plus twice the covariance with the other part of the logit.
         """
         r = self.response.typical_reliability
         p, q = (_positions(residuals.rows, side) for side in (self.first, self.second))
@@ -235,9 +235,9 @@ class PairFeatures:
     def residual_unit(self) -> float:
         """Factor that converts a residual utility from logits to the unit of appeal - k|w - x|².
 
-        It is 1 under constant noise, where logits are differences of utilities. Other noise kinds multiply a difference
-        of utilities by k_pq/k, and the factor is the inverse of this for a pair of typical length |a|: the root mean
-        square over all pairs or, under decaying noise, the most informative length if that is shorter.
+        It is 1 under constant noise, where logits are differences of utilities. Under other noise kinds it is
+        k/k_pq at a typical length |a|: the root mean square over all pairs, under decaying noise at most the most
+        informative length.
         """
         return residual_unit(self.points, self.response)
 
@@ -300,8 +300,8 @@ class PairFeatures:
     def sampled(self, belief: Belief) -> tuple[FloatArray, FloatArray]:
         """Return (m,) E P and (m,) E h_b(P) in bits, P = P(first | w), over the belief's samples.
 
-        If k or the lapse rate is unknown, the average runs over the samples with a stored conditional distribution of
-        both, so P is the probability given only the user point. O(samples d) per pair.
+        If k or the lapse rate is unknown, the average runs over the samples w for which p(k, lapse | w) is stored, and
+        P is averaged over k and the lapse rate. O(samples d) per pair.
         """
         if self.residual_mean is not None:
             # The answer also depends on residual utilities, which samples of the point lack.

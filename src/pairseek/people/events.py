@@ -4,8 +4,8 @@ A person who was shown several items and bought one of them preferred it to the 
 from 0 for an impression to 1 for a purchase, and an item counts by its weightiest event. Among the items of one visit,
 an item wins against every item of less weight.
 
-Where nothing says what people were shown, an item with an event also wins against items drawn from those without one.
-Popular items are drawn more often: more people have seen them, so that passing them over tells more.
+If it is not known what people were shown, an item with an event also wins against random items without one. Popular
+items are drawn more often: more people have seen them, so passing them over tells more.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ EVENT_WEIGHTS: Mapping[str, float] = {
 VISIT_GAP_SECONDS = 1800.0
 """Seconds without an event after which a visit ends."""
 _MAX_SECONDS = 1e11
-"""Largest number of seconds of a time; larger numbers are milliseconds."""
+"""Largest time that is read as seconds; larger numbers are milliseconds."""
 _UNSEEN_DRAWN = 10
 """Number of items without an event that are drawn for each item with one."""
 _POPULARITY_EXPONENT = 0.75
-"""Exponent of an item's number of people in the probability of drawing it."""
+"""Items are drawn in proportion to their number of people to this power."""
 
 
 class Events(NamedTuple):
@@ -128,11 +128,11 @@ def pairs_of_events(events: Events, people: int, items: int, max_pairs: int, rng
     order = np.lexsort((np.zeros(len(events.person)) if events.time is None else events.time, events.person))
     person, item, weight = events.person[order], events.item[order], events.weight[order]
     starts = np.searchsorted(person, np.arange(people + 1))
-    draw = None if np.any(weight == 0.0) else _cumulative_popularity(person, item, items)
+    popularity = None if np.any(weight == 0.0) else _cumulative_popularity(person, item, items)
     tables = []
     for row, (start, end) in enumerate(pairwise(starts)):
         visits = _visits(None if events.time is None else events.time[order[start:end]], end - start)
-        parts = [*_person_pairs(item[start:end], weight[start:end], visits, draw, rng)]
+        parts = [*_person_pairs(item[start:end], weight[start:end], visits, popularity, rng)]
         table = np.concatenate(parts) if parts else np.empty((0, 3))
         if len(table) > max_pairs:
             kept = np.sort(rng.choice(len(table), max_pairs, replace=False))
@@ -159,7 +159,7 @@ def _visits(time: FloatArray | None, count: int) -> Sequence[slice]:
 
 
 def _person_pairs(
-    item: IntArray, weight: FloatArray, visits: Sequence[slice], draw: FloatArray | None, rng: np.random.Generator
+    item: IntArray, weight: FloatArray, visits: Sequence[slice], popularity: FloatArray | None, rng: np.random.Generator
 ) -> Iterator[FloatArray]:
     """Yield (winner, loser, weight) rows of one person.
 
@@ -176,19 +176,21 @@ def _person_pairs(
             if len(losers):
                 share = 2.0 / (len(losers) + 1) * (level[winner] - level[losers])
                 yield np.column_stack([np.full(len(losers), person_items[winner]), person_items[losers], share])
-    if draw is not None and len(person_items) < len(draw):
-        for winner, item_level, drawn in zip(person_items, level, _drawn_unseen(draw, person_items, rng), strict=True):
-            # At the edge of a gap, rounding can draw one of the own items.
+    if popularity is not None and len(person_items) < len(popularity):
+        for winner, item_level, drawn in zip(
+            person_items, level, _drawn_unseen(popularity, person_items, rng), strict=True
+        ):
+            # At the edge of a gap, rounding can draw an item with an event.
             losers = np.setdiff1d(drawn, person_items)
             share = 2.0 / (len(losers) + 1) * item_level
             yield np.column_stack([np.full(len(losers), winner), losers, np.full(len(losers), share)])
 
 
 def _drawn_unseen(cumulative: FloatArray, person_items: IntArray, rng: np.random.Generator) -> IntArray:
-    """Draw a row of unseen items for each of a person's own items, in proportion to their popularity."""
+    """Draw a row of unseen items for each of a person's items, in proportion to their popularity."""
     begins = np.where(person_items > 0, cumulative[person_items - 1], 0.0)
     removed = np.cumsum(cumulative[person_items] - begins)
-    # Cumulative mass at which each removed item's gap begins, after the earlier gaps are closed.
+    # Where the interval of each removed item begins, once the earlier intervals are cut out.
     gaps = begins - np.concatenate([[0.0], removed[:-1]])
     draws = rng.random((len(person_items), _UNSEEN_DRAWN)) * (1.0 - removed[-1])
     gap_index = np.searchsorted(gaps, draws, side="right")

@@ -1,4 +1,4 @@
-"""`Search`: the interactive search for one person's point, and the only mutable class of a search.
+"""`Search`: the interactive search for one person's point, and the only mutable object in it.
 
 A search holds the pending queries and an immutable state, which computes the belief, the next pair and the results from
 the events. A lock makes every call atomic, so threads can share a search without computing anything twice.
@@ -289,9 +289,8 @@ class Search(StoredSearch):
     ) -> list[Recommendation]:
         """Return the items most likely to be the user's best or, if the goal is a list, of highest expected utility.
 
-        With residual utilities, the expected utility decides for every goal: each of many items has only a small
-        probability of being the best, which samples cannot resolve. Probabilities are of being the best of the items
-        that may be recommended.
+        With residual utilities, the expected utility decides for every goal: among many items, each probability of
+        being the best is too small to estimate from samples. Probabilities refer to the items that may be recommended.
 
         Parameters
         ----------
@@ -306,7 +305,7 @@ class Search(StoredSearch):
             {"max": 20}}`` for a value, a list of accepted values and a range.
         missing
             Whether ids in `only` and `exclude` that are not in the catalogue are an ``"error"``, or are skipped
-            (``"ignore"``), as a stock list requires that never matches the catalogue exactly.
+            (``"ignore"``), which suits stock lists that do not match the catalogue exactly.
         among
             Other items to recommend from, in the same coordinates, such as tomorrow's catalogue; or millions of items
             in a vector database, for which neither probabilities nor distances are known: see `pairseek.indexes`.

@@ -37,7 +37,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Numbers of people's sessions and answers of a study, as in `Counts`."""
+    """Numbers of sessions and answers in a study; see `Counts`."""
 
     started: int = 0
     finished: int = 0
@@ -46,7 +46,7 @@ class Totals:
 
 
 def totals(connection: sa.Connection, study_id: int | None = None) -> dict[int, Totals]:
-    """Count the sessions and answers of all studies that have any, or of one, by the study's id."""
+    """Count sessions and answers, by study id, for one study or for all that have any."""
     study = sessions.c.study_id
     people = (sessions.c.kind == "person") & (sa.true() if study_id is None else study == study_id)
     begun = sa.select(study, sa.func.count(), sa.func.count(sessions.c.finished_at)).where(people).group_by(study)

@@ -59,7 +59,7 @@ def add_all(connection: sa.Connection, study_id: int, copies: Sequence[StoredPic
 
 
 def replace_kind(connection: sa.Connection, row: StudyRow, prefix: str, copies: Sequence[StoredPicture]) -> str | None:
-    """Replace the pictures of a study whose names begin with a prefix, and return the name of the previous one.
+    """Replace all pictures of a study whose names begin with a prefix, and return the name of the first replaced one.
 
     Workers reload the study, as after a change of its items.
     """

@@ -1,4 +1,4 @@
-"""Population versions of a study, immutable until they are dropped, because sessions refer to them."""
+"""Population versions of a study. Sessions refer to them, so they never change until they are dropped."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def newest(connection: sa.Connection, study_id: int) -> int | None:
 
 def current(connection: sa.Connection, study_id: int) -> int | None:
     """Return the version that new sessions begin with: the chosen one, else the newest, else None."""
-    statement = connection.execute(sa.select(learning.c.chosen).where(learning.c.study_id == study_id)).scalar()
-    if statement == 0:
+    chosen = connection.execute(sa.select(learning.c.chosen).where(learning.c.study_id == study_id)).scalar()
+    if chosen == 0:
         return None
-    if statement is not None and is_usable(connection, study_id, statement, lock=False):
-        return int(statement)
+    if chosen is not None and is_usable(connection, study_id, chosen, lock=False):
+        return int(chosen)
     return newest(connection, study_id)
 
 

@@ -141,8 +141,8 @@ def evaluate(
         Folder of results. A folder of the same evaluation is continued; any other is refused.
     items, learn, appeal, rescale, curvature, residual
         Items with coordinates, or the number of dimensions in which to learn them, and options of the fit: see
-        `Population.fit`. ``"auto"`` options are chosen on the people of a split who are not held out; for leave-one-out
-        on everybody, the person replayed included.
+        `Population.fit`. ``"auto"`` options are chosen on the people of a split who are not held out or,
+        for leave-one-out, on everybody, including the person replayed.
     goal
         What a search is for: see `Search`.
     strategies
@@ -153,7 +153,8 @@ def evaluate(
     hold_out
         ``"people"`` or ``"leave-one-out"``.
     people
-        Number of people to hold out in a split. None: 150, or a third of fewer than 450; for leave-one-out all.
+        Number of people to hold out in a split. None: 150, or a third if there are fewer than 450 people; everybody for
+        leave-one-out.
     among
         Names of the people who may be held out. None: everybody. The others are always learned from.
     splits
@@ -164,8 +165,9 @@ def evaluate(
         may be asked, and the pairs that were not asked are predicted. This flatters strategies that ask about pairs
         that are hard to predict, so strategies cannot be compared.
     ties
-        Answers to pairs that the person did not decide, which may be asked but are not predicted: ``"coin"``, a coin
-        flip that is the same for every strategy, as if the person had to choose; or ``"tie"``, as if ties were offered.
+        Answers to pairs that the person did not decide. Such pairs may be asked and are never scored: ``"coin"``, a
+        coin flip that is the same for every strategy, as if the person had to choose; or ``"tie"``, as if ties were
+        offered.
     samples
         Number of `Particles` of the posterior. None: `EP`.
     seed

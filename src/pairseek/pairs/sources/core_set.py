@@ -26,12 +26,12 @@ def core_set(points: FloatArray) -> IntArray:
     # Sum coordinate by coordinate, so that the last digits do not depend on the processor.
     relative, absolute = np.zeros(n), np.zeros(n)
     for h in range(d):
-        moved = points[:, h] - np.mean(points[:, h])
-        square = moved * moved
+        centred = points[:, h] - np.mean(points[:, h])
+        square = centred * centred
         variance = float(np.mean(square))
         if variance > 0.0:
-            # Before the first answer, the belief has the variances of the items (absolute). Answers then mostly settle
-            # the directions of large variance, so the others matter as much (relative).
+            # Before the first answer, the belief has the variances of the items (absolute). Answers settle the
+            # directions of large variance first, and then all directions matter equally (relative).
             relative += square / variance
             absolute += square * variance
     chosen = np.zeros(n, dtype=np.bool_)

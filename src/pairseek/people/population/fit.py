@@ -5,10 +5,10 @@ this form with V_i = 2k x_i and base_i = appeal_i - k|x_i|² + V_i·(mean of w).
 posterior of z by a Gaussian. People may also answer at random: the model is a mixture of informative and random
 answerers, and each person's weight in the M-step is the posterior probability that their answers are informative.
 
-The M-step estimates base = B c, where B holds a few functions of the coordinates, the identity (a free appeal) or both,
-and V, or S if the coordinates are given. Every parameter has a hyperprior centred on the default model, so the fit
-shrinks to the default model when data are scarce. `PairData` (pairs and ties) and `RatingData` define the likelihood of
-the choices and its thresholds. Ratings add the person's shift on the scale as the last component of z.
+The M-step estimates base = B c, where B holds a few functions of the coordinates, the identity (a free appeal) or both.
+It also estimates V, or S if the coordinates are given. Every parameter has a hyperprior centred on the default model,
+so the fit shrinks to the default model when data are scarce. `PairData` (pairs and ties) and `RatingData` define the
+likelihood of the choices and its thresholds. Ratings add the person's shift on the scale as the last component of z.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ _BURN_IN = 10
 EM_TOLERANCE = 1e-4
 # A fit to ratings returns its best iteration once the objective has fallen by this, in nats per person.
 _MAX_DECREASE = 0.1
-# The Beta prior of the share of informative people counts as PSEUDO_INFORMATIVE informative people, and PSEUDO_RANDOM
-# who answer at random.
+# Pseudo-counts of the Beta prior of the share of informative people.
 PSEUDO_INFORMATIVE = 9.0
 PSEUDO_RANDOM = 1.0
 
@@ -160,8 +159,8 @@ def log_evidence(data: PairData | RatingData, start: Start, state: FitState, peo
     """Approximate the log evidence with base and V integrated out (Laplace's method).
 
     Parameters that the hyperpriors hold at the default model, such as the factors of a superfluous dimension, cost
-    nothing. S is not integrated out: each of its entries costs (1 + log people)/2 nats, as in BIC with a correction for
-    small samples.
+    nothing. S is not integrated out: each of its entries costs (1 + log people)/2 nats, as in CAIC
+    (Bozdogan, 1987).
     """
     q = 1 + state.factors.shape[1] if start.estimates_factors else 1
     counts = np.ascontiguousarray(people * state.trust)

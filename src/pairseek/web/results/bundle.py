@@ -64,7 +64,7 @@ _NOT_EXPORTED = ("study_id", "version", "browser", "is_open")
 
 
 def write(database: Database, study: Study, out: BinaryIO, findings: tables.FindingsSource | None = None) -> None:
-    """Write the bundle of a study; ``findings``, if given, returns its findings, which are otherwise computed."""
+    """Write the bundle of a study; pass ``findings`` to reuse computed findings."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         variables = tables.variables_of(database, study)
         for table in tables.TABLES:
@@ -324,7 +324,7 @@ def answers_of(session: JSON) -> tuple[EffectiveAnswer, ...]:
 class ReplayedEstimate:
     """Recomputed estimate of a session; ``difference`` is the largest coordinate difference relative to the radius.
 
-    A difference is no fault if the session began with an earlier ``model`` version.
+    Differences are expected if the session began with an earlier ``model`` version.
     """
 
     session: str
@@ -379,7 +379,7 @@ def _replayed_triplets(bundle: Bundle) -> Iterator[ReplayedEstimate]:
 
 
 def _same_nearest(state: SessionState, session: JSON) -> bool:
-    """Return whether the recommended items equal the stored ones; true if there are coordinates to compare instead."""
+    """Return whether the recommended items equal the stored ones; always true for items with coordinates."""
     if state.parts.study_items.d or session.get("final") is None or any(pair.void for pair in state.done):
         return True
     return bool(state.final()["nearest"] == session["final"]["nearest"])

@@ -29,7 +29,7 @@ from pairseek.web.studies.catalogue import Study
 # Largest number of people on the map of a group; the newest are shown.
 _MAX_POINTS = 400
 # Only one calibration runs at a time: a second download of the same findings waits for its result.
-_CALIBRATION = threading.Lock()
+_CALIBRATION_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class GroupAnswers:
     people
         Everyone who has answered, in order of arrival.
     careful, everyone
-        Choices of people whom the ranking does not leave out, and choices of all but void sessions; None if empty.
+        Choices of the people whom the ranking includes, and choices of all sessions that are not void; None if empty.
     simulated
         Whether these people are simulated, because no real person has answered yet.
     first, last
@@ -177,7 +177,7 @@ class GroupFindings:
     @property
     def tastes(self) -> PersonalTastes:
         """Tastes of the people; calibrated at the first access, which takes longer than the ranking."""
-        with _CALIBRATION:
+        with _CALIBRATION_LOCK:
             return self._tastes
 
     @cached_property
@@ -203,7 +203,7 @@ def findings_of(database: Database, study: Study, *, everyone: bool = False) -> 
 
 @dataclass(frozen=True, eq=False)
 class StudyFindings:
-    """Findings of a study at a point in time: without the people whom the ranking leaves out, and of everyone.
+    """Findings of a study at a point in time, once without the people whom the ranking leaves out and once of everyone.
 
     If there is nothing to rank, the error that says why takes the place of the findings.
     """

@@ -1,4 +1,4 @@
-"""Catalogue of studies, cached in memory; changed items have a new version, and changed settings are compared."""
+"""Catalogue of studies, cached in memory until the version of their items or their settings change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EarlierItems:
         self._database, self._study_id = database, study_id
         self._lock = threading.RLock()
         self._cache: LRUCache[int, Items] = LRUCache(_MAX_CACHED_CATALOGUES)
-        # All items, with the number of additions for which they are valid.
+        # The revision of the items, and all items as of it.
         self._all: tuple[int, Items] | None = None
 
     def of_catalogue(self, number: int) -> Items:
@@ -51,7 +51,7 @@ class EarlierItems:
             return self._cache[number]
 
     def appended_to(self, items: Items, row: StudyRow) -> Items:
-        """Return the newest items, followed by the items of earlier catalogues that have been removed."""
+        """Return the newest items, followed by those that only earlier catalogues have."""
         with self._lock:
             if self._all is None or self._all[0] != row.additions:
                 catalogues = self._database.read(lambda c: studies.replaced_catalogues(c, self._study_id))

@@ -1,4 +1,4 @@
-"""A study's own face on its participants' pages: accent colour and logo.
+"""Branding of a study's pages for participants: accent colour and logo.
 
 A colour with too little contrast is shown in the nearest shade that has enough, so any colour can be chosen.
 """
@@ -32,7 +32,7 @@ RGB: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Shade:
-    """Accent of one colour scheme as #rrggbb: the accent, the text on it, and the wash behind text of its colour."""
+    """Colours of one scheme as #rrggbb: the accent, text on the accent, and the tint behind text of the accent."""
 
     accent: str
     on_accent: str
@@ -66,7 +66,7 @@ def logo_copies(content: bytes) -> list[StoredPicture]:
 
 
 def _shade(colour: str, grounds: tuple[RGB, RGB], towards: RGB, on_accent: RGB) -> Shade:
-    """Return the shade nearest to a colour that can be read on the backgrounds and on its wash, and carry text."""
+    """Return the shade nearest to a colour that is legible on the backgrounds and its tint, and on which text is."""
     chosen = _rgb(colour)
     for step in range(_SHADE_STEPS + 1):
         accent = _mixed(chosen, towards, step / _SHADE_STEPS)

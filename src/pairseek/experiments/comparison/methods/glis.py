@@ -25,7 +25,7 @@ _BEST_WEIGHT = 10.0
 
 @dataclass
 class PreferenceGlis(UtilityMethod):
-    """Radial basis functions that rank like the answers; each question compares the best item with a promising one.
+    """A radial-basis surrogate fitted to the answers; each question compares the best item with a promising one.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ class PreferenceGlis(UtilityMethod):
     knows: Knowledge = "vectors"
 
     def begin(self, items: Sequence[ItemId], vectors: FloatArray | None, others: Choices | None) -> None:  # noqa: ARG002
-        """Begin with equal items."""
+        """Begin with equal utilities."""
         assert vectors is not None
         low, widths = vectors.min(axis=0), np.maximum(np.ptp(vectors, axis=0), 1e-12)
         points = 2.0 * (vectors - low) / widths - 1.0
-        self._distance = np.sum((points[:, None] - points) ** 2, axis=2)
-        self._basis = 1.0 / (1.0 + self.width**2 * self._distance)
+        self._squared_distances = np.sum((points[:, None] - points) ** 2, axis=2)
+        self._basis = 1.0 / (1.0 + self.width**2 * self._squared_distances)
         # As in the package, the first questions are random: two for each coordinate.
-        self._random = 2 * vectors.shape[1]
+        self._initial_questions = 2 * vectors.shape[1]
         self._answers: DecidedPairs = []
         self._best: int | None = None
         self._surrogate = np.zeros(len(items))
@@ -62,7 +62,7 @@ class PreferenceGlis(UtilityMethod):
         if self._best is None:
             return super().ask(allowed)
         with_best = allowed[(allowed == self._best).any(axis=1)]
-        if not len(with_best) or len(self._answers) < self._random:
+        if not len(with_best) or len(self._answers) < self._initial_questions:
             return super().ask(with_best if len(with_best) else allowed)
         other = with_best.sum(axis=1) - self._best
         asked: list[int] = with_best[int(np.argmin(self.acquisition()[other]))].tolist()
@@ -88,7 +88,7 @@ class PreferenceGlis(UtilityMethod):
         """Return the (n,) acquisition values: normalized surrogate minus distance term; the smallest is asked."""
         shown = np.unique(self._answers)
         value = self._surrogate / max(float(np.ptp(self._surrogate[shown])), 1e-4)
-        squared_distances = self._distance[:, shown]
+        squared_distances = self._squared_distances[:, shown]
         harmonic = 1.0 / np.sum(1.0 / np.maximum(squared_distances, 1e-12), axis=1)
         return np.asarray(
             value - self.exploration * np.where((squared_distances < 1e-12).any(axis=1), 0.0, np.arctan(harmonic))
@@ -96,7 +96,7 @@ class PreferenceGlis(UtilityMethod):
 
 
 def surrogate_weights(basis: FloatArray, answers: IntArray, best: int) -> FloatArray:
-    """Return (n,) weights of a function that is lower by 1 at each winner, with minimal slack and small weights.
+    """Return (n,) weights that put each winner at least 1 below its loser, with minimal slack and small weights.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def surrogate_weights(basis: FloatArray, answers: IntArray, best: int) -> FloatA
     """
     count, size = len(answers), len(basis)
     lower = basis[answers[:, 0]] - basis[answers[:, 1]]
-    slack = np.where((answers == best).any(axis=1), _BEST_WEIGHT, 1.0)
-    cost = np.concatenate([np.full(2 * size, _REGULARIZATION), slack])
+    slack_cost = np.where((answers == best).any(axis=1), _BEST_WEIGHT, 1.0)
+    cost = np.concatenate([np.full(2 * size, _REGULARIZATION), slack_cost])
     solution = linprog(cost, A_ub=np.hstack([lower, -lower, -np.eye(count)]), b_ub=-np.ones(count), method="highs").x
     return np.asarray(solution[:size] - solution[size : 2 * size])
