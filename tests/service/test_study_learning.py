@@ -92,7 +92,7 @@ class TestFile:
     def test_title_items_and_answers_are_enough(self, tmp_path):
         (tmp_path / "dogs.csv").write_text("id,label,text\n" + "".join(f"{d},{d.title()},A {d}.\n" for d in DOGS))
         (tmp_path / "dogs.yaml").write_text("title: Which dog?\nitems: dogs.csv\nanswers: 12\n")
-        settings, items, _, _ = from_file(tmp_path / "dogs.yaml")
+        settings, items, *_ = from_file(tmp_path / "dogs.yaml")
         assert (items.n, items.d, items.ids[0]) == (10, 0, "beagle")
         assert settings.learns(items.d)
         made = Database(str(tmp_path / "d.db"))

@@ -1,5 +1,6 @@
 """Findings as bytes: the same after reading, only with the same items, and nothing but findings."""
 
+import copyreg
 import pickle
 import zlib
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from helpers.serving import some_items
+from pairseek.errors import InvalidChoices
 from pairseek.people.choices import Choices
 from pairseek.web.results.findings import GroupAnswers, GroupFindings, Participation, StudyFindings
 from pairseek.web.results.own_groups import OptionGroup, QuestionGroups
@@ -39,6 +41,16 @@ def test_findings_are_read_as_they_were_packed():
     assert read.group.points["s"][1].tolist() == np.eye(2).tolist()
     assert read.group.choices().hash == choices.hash
     assert unpack(packed, some_items(7)) is None
+
+
+def test_errors_are_packed_without_what_others_registered_for_their_class(monkeypatch):
+    monkeypatch.setitem(copyreg.dispatch_table, InvalidChoices, lambda _: (print, ("executed",)))
+    choices = Choices.from_pairs([("ann", 0, 1)])
+    group = GroupAnswers((), choices, choices, False, "2026", None, {}, ())
+    error = InvalidChoices("nobody has decided a pair", reason="undecided", count=3)
+    read = unpack(pack(StudyFindings(group, error, error)), some_items(6))
+    assert isinstance(read.careful, InvalidChoices)
+    assert (str(read.careful), read.careful.reason, read.careful.count) == (str(error), "undecided", 3)
 
 
 class Command:

@@ -104,7 +104,8 @@ class Evaluation:
 
     >>> from pairseek.evaluate import Evaluation
     >>> plan = Evaluation(
-    ...     (), (0, 2), "people", people=2, splits=1, withhold=0.3, ties="coin", samples=None, seed=0, data=""
+    ...     (), (0, 2), "people",
+    ...     people=2, splits=1, withhold=0.3, ties="coin", samples=None, seed=0, data="",
     ... )
     >>> plan.predicted
     "30 % of each person's pairs were never asked, and are predicted"

@@ -70,6 +70,10 @@ class _Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> str | None:
         return value.hash if isinstance(value, Items) else None
 
+    def reducer_override(self, value: Any) -> Any:
+        # Other packages may have registered functions that pickle errors with their tracebacks.
+        return value.__reduce__() if isinstance(value, InvalidChoices) else NotImplemented
+
 
 class _Unpickler(pickle.Unpickler):
     def __init__(self, content: io.BytesIO, items: Items) -> None:

@@ -41,17 +41,17 @@ async def table_reply(service: Service, study: Study, table: str, ending: str, *
 
 async def bundle_reply(service: Service, study: Study) -> Response:
     """Return the bundle as a download, streamed from a temporary file."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
     findings = await _current_findings(service, study)
-    await service.run_for_result(lambda: bundle.write(service.database, study, file, findings))
+    file = await _temporary_file(service, lambda file: bundle.write(service.database, study, file, findings))
     return _file_reply(file, f"{study.row.slug}.zip", "application/zip")
 
 
 async def workbook_reply(service: Service, study: Study, language: str) -> Response:
     """Return the workbook as a download, streamed from a temporary file."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
     findings = await _current_findings(service, study)
-    await service.run_for_result(lambda: workbook.write(service.database, study, file, findings, language))
+    file = await _temporary_file(
+        service, lambda file: workbook.write(service.database, study, file, findings, language)
+    )
     return _file_reply(file, f"{study.row.slug}.xlsx", workbook.MEDIA_TYPE)
 
 
@@ -74,6 +74,17 @@ async def slide_reply(
         return Response(png_of(svg), media_type="image/png", headers=headers)
 
     return await service.run_for_result(draw_slide)
+
+
+async def _temporary_file(service: Service, write: Callable[[IO[bytes]], None]) -> IO[bytes]:
+    """Return a temporary file that a function has written to; it is closed if that fails."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
+    try:
+        await service.run_for_result(lambda: write(file))
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def _file_reply(file: IO[bytes], name: str, kind: str) -> Response:
