@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from io import SEEK_END
 from itertools import chain, islice
-from typing import IO
+from typing import Any, BinaryIO, cast
 
 from anyio import to_thread
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from pairseek.errors import InvalidChoices
 from pairseek.web.pages import png_of, render_slide
@@ -76,9 +77,9 @@ async def slide_reply(
     return await service.run_for_result(draw_slide)
 
 
-async def _temporary_file(service: Service, write: Callable[[IO[bytes]], None]) -> IO[bytes]:
+async def _temporary_file(service: Service, write: Callable[[BinaryIO], None]) -> BinaryIO:
     """Return a temporary file that a function has written to; it is closed if that fails."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is sent
+    file = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - closed once it is sent
     try:
         await service.run_for_result(lambda: write(file))
     except BaseException:
@@ -87,17 +88,24 @@ async def _temporary_file(service: Service, write: Callable[[IO[bytes]], None]) 
     return file
 
 
-def _file_reply(file: IO[bytes], name: str, kind: str) -> Response:
+def _file_reply(file: BinaryIO, name: str, kind: str) -> Response:
     size = file.seek(0, SEEK_END)
     file.seek(0)
-
-    def chunks() -> Iterator[bytes]:
-        with file:
-            while chunk := file.read(256_000):
-                yield chunk
-
     headers = {"content-disposition": f'attachment; filename="{name}"', "content-length": str(size)}
-    return StreamingResponse(chunks(), media_type=kind, headers=headers)
+    return _FileReply(file, media_type=kind, headers=headers)
+
+
+class _FileReply(StreamingResponse):
+    """A download of a file, which is closed even if the client leaves before the first byte."""
+
+    def __init__(self, file: BinaryIO, **options: Any) -> None:
+        super().__init__(iter(lambda: file.read(256_000), b""), **options)
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file."""
+        with self._file:
+            await super().__call__(scope, receive, send)
 
 
 async def _current_findings(service: Service, study: Study) -> Callable[[Study], GroupFindings]:
